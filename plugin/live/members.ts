@@ -63,7 +63,7 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
   throw new Failure({
     exitCode: exitCodes.refused,
     what: message,
-    ...(written === undefined ? {} : { why: `${leading?.rule} is written at ${written}` }),
+    ...(written === undefined ? {} : { why: `${leading?.rule} is defined at ${written}` }),
     todo: `kubectl rollout-group explain ${name}`,
   });
 }

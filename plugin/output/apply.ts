@@ -1,4 +1,4 @@
-// What was applied and what was not, object by object, and why a plan is stale.
+// Renders the result of apply object by object, and the changes that make a plan stale.
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/plan-basis.ts';
@@ -7,11 +7,11 @@ import { plural } from './plural.ts';
 export type Shown = Pick<OutputStream, 'paint'>;
 
 export interface ApplyReport {
-  /** First digits of the plan's digest, as on the objects. */
+  /** First digits of the plan digest, as in the annotation of the objects. */
   readonly digest: string;
   readonly groups: readonly string[];
   readonly isDryRun: 'client' | 'server' | undefined;
-  /** Nothing that was asked for differs from what runs. */
+  /** No requested object differs from the cluster. */
   readonly isNothing: boolean;
   readonly objects: readonly AppliedObject[];
 }
@@ -20,13 +20,13 @@ const words: Readonly<Record<AppliedObject['result'], string>> = {
   created: 'created',
   configured: 'configured',
   failed: 'FAILED',
-  unknown: 'UNKNOWN: no answer came, it may have been applied',
+  unknown: 'UNKNOWN: no response; it may have been applied',
   notAttempted: 'not attempted',
 };
 
-/** One line for each object, and one for all of them. */
+/** Returns one line per object and a summary. */
 export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyReport, { paint }: Shown): string {
-  if (isNothing) return 'Nothing to apply: the cluster holds all of it.\n';
+  if (isNothing) return 'Nothing to apply: the cluster already has the requested state.\n';
   const suffix = isDryRun === undefined ? '' : ` (dry run, ${isDryRun})`;
   const lines = objects.map(({ object, result, message, taken = [] }) => {
     const over = taken.length === 0 ? '' : `; ${renderTaken(taken)}`;
@@ -36,27 +36,27 @@ export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyRep
   return `${[...lines, summary(objects, digest, isDryRun)].join('\n')}\n`;
 }
 
-/** The most fields that are named. */
+/** Maximum number of named fields. */
 const shownFields = 3;
 
-/** Of fields that `undo` or `restart` had written, and the manifests have from now on. */
+/** Returns the fields that `undo` or `restart` wrote and that the manifests now overwrite. */
 export function renderTaken(fields: readonly string[]): string {
   const more = fields.length <= shownFields ? '' : ` and ${fields.length - shownFields} more`;
-  return `what undo or restart had written is the manifest's again: ${fields.slice(0, shownFields).join(', ')}${more}`;
+  return `the manifest overwrites fields written by undo or restart: ${fields.slice(0, shownFields).join(', ')}${more}`;
 }
 
 function summary(objects: readonly AppliedObject[], digest: string, isDryRun: ApplyReport['isDryRun']): string {
   const done = objects.filter(({ result }) => result === 'created' || result === 'configured').length;
   if (isDryRun !== undefined) return `${plural(done, 'object')} would be applied as plan ${digest}. Nothing was changed.`;
   const rest = objects.length - done;
-  const left = rest === 0 ? '' : ` ${rest} of ${objects.length} were not: what was applied stays.`;
+  const left = rest === 0 ? '' : ` ${rest} of ${objects.length} were not applied; the applied objects stay.`;
   return `${plural(done, 'object')} applied as plan ${digest}.${left}`;
 }
 
-/** The most changes that are named. */
+/** Maximum number of named changes. */
 const shownChanges = 8;
 
-/** `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */
+/** Returns `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */
 export function renderStale(changes: readonly BasisChange[]): string {
   const named = changes.slice(0, shownChanges).map(({ object, what, parts }) => {
     const fields = parts.filter((part) => part !== 'rest');

@@ -1,4 +1,4 @@
-// A refusal of the admission webhook, as the Event of it tells.
+// Renders a denial of the admission webhook from its Event.
 import type { Judgement } from '../../engine/decision.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import type { GroupEvent } from '../live/events.ts';
@@ -6,7 +6,7 @@ import { ageText, secondText } from '../live/when.ts';
 import { sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 
-/** What the engine says of the request now, or why that cannot be told. */
+/** The judgement of the request now, or the reason why it is unknown. */
 export type Now = Judgement | { readonly unknown: string };
 
 interface Denial {
@@ -15,39 +15,39 @@ interface Denial {
   readonly events: readonly GroupEvent[];
   readonly last: GroupEvent;
   readonly nowMs: number;
-  /** Absent where the Event does not say what was asked. */
+  /** Absent if the Event does not contain the request. */
   readonly now?: Now | undefined;
 }
 
-/** The text, ending in a line break. The message is never cut. */
+/** Returns the text with a final line break. The message is never cut. */
 export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }: Pick<TableLook, 'paint'>): string {
   const rows: readonly (readonly [label: string, text: string])[] = [
-    ['refused', `${last.object} in ${last.namespace}`],
+    ['denied', `${last.object} in ${last.namespace}`],
     ['reason', last.reason],
-    // One is written in ten minutes, however often somebody asks.
-    ['when', `${secondText(last.atMs)}, ${ageText(last.atMs, nowMs)} ago${events.length === 1 ? '' : `; ${events.length} times told of`}`],
+    // The webhook writes at most one Event in ten minutes for repeated requests.
+    ['when', `${secondText(last.atMs)}, ${ageText(last.atMs, nowMs)} ago${events.length === 1 ? '' : `; reported ${events.length} times`}`],
     ['why', last.note.replace(/; kubectl rollout-group explain decision\/\w+$/, '').replaceAll('\n', ' ')],
     ...(now === undefined ? [] : nowRows(now)),
   ];
   return text(id, rows, paint);
 }
 
-/** A decision of which no Event tells any more, but whose request would be refused in the same way now. */
+/** Renders a decision whose Event has expired and whose request would be denied in the same way now. */
 export function renderFoundAgain(id: string, now: Judgement, { paint }: Pick<TableLook, 'paint'>): string {
-  return text(id, [['refused', 'no Event tells of it any more; what follows was worked out again'], ...nowRows(now)], paint);
+  return text(id, [['denied', 'its Event has expired; the request is evaluated again'], ...nowRows(now)], paint);
 }
 
 type Row = readonly [label: string, text: string];
 
 function nowRows(now: Now): readonly Row[] {
-  if ('unknown' in now) return [['now', `it cannot be told: ${now.unknown}`]];
+  if ('unknown' in now) return [['now', `unknown: ${now.unknown}`]];
   const { outcome, message, results } = now;
-  if (outcome === 'allow') return [['now', 'it would pass']];
+  if (outcome === 'allow') return [['now', 'it would be allowed']];
   const written = blockingResults(results).flatMap(({ rule, source }) => {
     const place = sourceText(source);
-    return place === undefined ? [] : [['written', `${rule}: ${place}`] as const];
+    return place === undefined ? [] : [['source', `${rule}: ${place}`] as const];
   });
-  return [['now', outcome === 'prepare' ? `it would pass once pods are prepared: ${message}` : message], ...written];
+  return [['now', outcome === 'prepare' ? `it would be allowed after its pods are prepared: ${message}` : message], ...written];
 }
 
 function text(id: string, rows: readonly Row[], paint: TableLook['paint']): string {

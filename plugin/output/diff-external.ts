@@ -1,4 +1,4 @@
-// Differences by another program, as kubectl diff does: both sides as files in two folders, named in KUBECTL_EXTERNAL_DIFF or compared by diff.
+// Compares both states with an external program, like kubectl diff: KUBECTL_EXTERNAL_DIFF, or diff by default.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { toYaml } from './yaml.ts';
 
-/** Runs the program and passes on what it prints; 1 when it found differences, as the programs of its kind say themselves. */
+/** Runs the program on two folders of files and prints its output. Returns 1 if the program found differences. */
 export function externalDiff(context: CommandContext, current: readonly ObjectContent[], desired: readonly ObjectContent[]): ExitCode {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-diff-'));
   try {
@@ -28,7 +28,7 @@ export function externalDiff(context: CommandContext, current: readonly ObjectCo
       throw new Failure({
         exitCode: exitCodes.usage,
         what: `${program} could not compare the manifests`,
-        why: error?.message ?? `it ended with ${status}`,
+        why: error?.message ?? `the program exited with ${status}`,
       });
     }
     context.stdout.write(stdout);

@@ -1,4 +1,4 @@
-// Differences for people: groups by zone with what follows from each change, other objects after them, siblings on request.
+// Renders differences: groups by zone with the effect of each change, then other objects; or differences between zones.
 import { diffLines } from 'diff';
 import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import type { PlannedChange } from '../../engine/plan/document.ts';
@@ -10,7 +10,7 @@ import { podsText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { plural } from './plural.ts';
 
-/** The text, ending in a line break. */
+/** Returns the text with a final line break. */
 export function renderDifference({ groups, objects }: Difference, look: TableLook): string {
   const lines = [...groups.flatMap((group) => groupLines(group, look)), ...objects.flatMap((object) => objectLines(object, look))];
   return `${(lines.length === 0 ? ['no differences'] : lines).join('\n')}\n`;
@@ -42,21 +42,21 @@ function plannedLines(change: PlannedChange, group: GroupDifference, look: Table
 }
 
 function valueLines({ before, after }: { readonly before?: unknown; readonly after?: unknown }, look: TableLook): readonly string[] {
-  if (before === undefined && after === undefined) return ['      the same entries in another order'];
+  if (before === undefined && after === undefined) return ['      same entries, different order'];
   const lines = (mark: '-' | '+', value: unknown) =>
     (Array.isArray(value) ? value : value === undefined ? [] : [value]).flatMap((one) => textLines(mark, valueText(one), look));
   const isText = typeof before === 'string' && typeof after === 'string' && `${before}${after}`.includes('\n');
   return isText ? changedLines(before, after, look) : [...lines('-', before), ...lines('+', after)];
 }
 
-/** Of two texts of several lines, such as configuration files, the lines that differ. */
+/** Returns the different lines of two multi-line texts, such as configuration files. */
 function changedLines(before: string, after: string, look: TableLook): readonly string[] {
   return diffLines(before, after).flatMap(({ added, removed, value }) =>
     added || removed ? textLines(added ? '+' : '-', value.replace(/\n$/, ''), look) : [],
   );
 }
 
-/** Each line has its sign: one without could pass for a line of ours. */
+/** Puts a sign before each line, so that no line of the text looks like output of this command. */
 function textLines(mark: '-' | '+', text: string, look: TableLook): readonly string[] {
   return text.split('\n').map((line) => `      ${sign(mark, line, look)}`);
 }
@@ -67,10 +67,10 @@ function sign(mark: '-' | '+', text: string, { paint }: TableLook): string {
 
 const noteColumn = 48;
 
-/** The first note stands beside the last value, the others below it. */
+/** Puts the first note next to the last value, and the other notes below it. */
 function notedLines(lines: readonly string[], notes: readonly string[], look: TableLook): readonly string[] {
   const last = lines.at(-1) ?? '';
-  const [first, ...rest] = notes.map((note) => look.paint(note.startsWith('REFUSED') ? 'red' : 'dim', note));
+  const [first, ...rest] = notes.map((note) => look.paint(note.startsWith('DENIED') ? 'red' : 'dim', note));
   if (first === undefined) return lines;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colour takes no room on the screen.
   const width = last.replace(/\u001b\[\d+m/g, '').length;
@@ -81,13 +81,13 @@ function notedLines(lines: readonly string[], notes: readonly string[], look: Ta
 function notesOf(change: PlannedChange, group: GroupDifference): readonly string[] {
   const refusals = group.refused.filter((refusal) => refusal.zone !== undefined && change.zones.includes(refusal.zone));
   const rules = refusals.flatMap((refusal) => blockingResults(refusal.results));
-  if (refusals.length > 0) return [`REFUSED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`];
+  if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`];
   return [consequenceNote(change, group)];
 }
 
 function consequenceNote(change: PlannedChange, group: GroupDifference): string {
   const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
-  if (change.kind === 'deleted') return 'removes its pods';
+  if (change.kind === 'deleted') return 'deletes its pods';
   if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
     case 'restart':
@@ -96,7 +96,7 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
     case 'scaleDown':
       return `${change.consequence === 'scaleUp' ? 'adds' : 'removes'} ${replicaPods(change)}`;
     case 'refused':
-      return 'REFUSED by the API server: the field cannot change';
+      return 'DENIED by the API server: the field is immutable';
     case 'none':
       return 'no restart';
   }
@@ -106,7 +106,7 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** The ordinals that come or go in each zone: `a 6..5, b 6..5`. */
+/** Returns the added or removed ordinals of each zone: `a 6..5, b 6..5`. */
 function replicaPods({ before, after, zones }: PlannedChange): string {
   const [from, to] = [Number(before ?? 1), Number(after ?? 1)];
   const count = Math.abs(to - from);
@@ -125,13 +125,13 @@ function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
   return [`    ${change.path}`, ...notedLines(valueLines(change, look), notes, look)];
 }
 
-/** How zones differ from their siblings. */
+/** Renders the differences between the zones of each group. */
 export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook): string {
   const lines = groups.flatMap(({ namespace, group, siblings, missing, perZone }) => {
     const name = look.paint('bold', `${namespace}/${group}`);
-    const absent = missing.map((zone) => `  ${zone} has no StatefulSet here`);
-    const settings = perZone.map((path) => `  every zone has its own ${path}`);
-    if (siblings.length === 0 && missing.length === 0) return [`${name}   the zones are alike`, ...settings];
+    const absent = missing.map((zone) => `  ${zone}: no StatefulSet found`);
+    const settings = perZone.map((path) => `  ${path} is different in every zone`);
+    if (siblings.length === 0 && missing.length === 0) return [`${name}   no differences between zones`, ...settings];
     const different = siblings.flatMap(({ zone, comparedWith, changes }) => [
       `  ${zone} differs from ${comparedWith} in ${plural(changes.length, 'field')}`,
       ...changes.flatMap((change) => fieldLines({ ...change, consequence: 'none' }, look)),

@@ -1,4 +1,4 @@
-// The checks of doctor as lines: the subject, what was seen, and the verdict at the end.
+// Renders the checks of doctor: verdict, subject and message per line.
 import { explainCode } from '../../policies/findings/codes.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
@@ -6,9 +6,9 @@ import type { Style } from './colour.ts';
 import { plural } from './plural.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'> {
-  /** Also says how to mend what is wrong. */
+  /** Also show how to fix each problem. */
   readonly hasHints: boolean;
-  /** Also each of several things that one line sums up. */
+  /** Also show the details that a line sums up. */
   readonly hasDetails?: boolean;
 }
 
@@ -19,7 +19,7 @@ export function renderChecks(results: readonly CheckResult[], { paint, hasHints,
   const lines = results.flatMap(({ check, verdict, message, code, details = [] }) => {
     const mark = `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(subjectWidth)}  ${message}`;
     const hint = code === undefined ? undefined : explainCode(code)?.hint;
-    const more = details.length === 0 || hasDetails ? '' : '; all with -v or -o json';
+    const more = details.length === 0 || hasDetails ? '' : '; details with -v or -o json';
     return [
       `${mark}${more}${code === undefined ? '' : ` (${code})`}`,
       ...(hasDetails ? details.map((detail) => `      ${detail}`) : []),
@@ -35,7 +35,7 @@ function summary(results: readonly CheckResult[]): string {
     `${plural(results.length, 'check')}`,
     `${count('FAIL')} failed`,
     `${plural(count('warn'), 'warning')}`,
-    ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} could not be made`]),
+    ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} skipped`]),
   ];
   return parts.join(', ');
 }

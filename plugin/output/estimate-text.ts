@@ -1,4 +1,4 @@
-// The likely end of a rollout in words, always "about": a range for the whole, what is left out of it, and a pod that takes longer than usual.
+// The texts about the estimated end of a rollout. Every estimate is a range that starts with "about".
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
@@ -6,15 +6,15 @@ import { ageText } from '../live/when.ts';
 import { spanText } from './plan/plan-text.ts';
 import { plural } from './plural.ts';
 
-/** `in about 21m to 46m, plus 1 approval; pods took 1m3s to start (measured on 7) and 25s to stop`, or why that cannot be told. */
+/** Returns `in about 21m to 46m, plus 1 approval; pods took 1m3s to start (measured on 7) and 25s to stop`, or why the end is unknown. */
 export function endText(estimate: Known<Estimate>, nowMs: number): string {
-  if (isUnknown(estimate)) return `cannot be told: ${estimate.unknown}`;
+  if (isUnknown(estimate)) return `unknown: ${estimate.unknown}`;
   const { end, approvals } = estimate;
   const people = approvals === 0 ? '' : `, plus ${plural(approvals, 'approval')}`;
   return `${rangeText(end, nowMs)}${people}; ${timesText(estimate)}`;
 }
 
-/** What was measured and what was assumed. */
+/** Returns the measured and the assumed durations. */
 function timesText({ start, measuredPods, stop, measuredStops }: Estimate): string {
   const [starts, stops] = [spanText(start.p50Seconds), spanText(stop.p50Seconds)];
   if (measuredPods === 0) return `pods are assumed to stop in ${stops} and to start in ${starts}`;
@@ -28,19 +28,19 @@ function rangeText({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): string {
   return soon === late ? `in about ${soon}` : `in about ${soon} to ${late}`;
 }
 
-/** `about 16m`, of one zone. */
+/** Returns the estimated end of one zone, such as `about 16m`. */
 export function zoneEndText(estimate: Known<Estimate> | undefined, zone: string, nowMs: number): string | undefined {
   const end = estimate === undefined || isUnknown(estimate) ? undefined : estimate.zones[zone];
   return end === undefined ? undefined : `about ${spanOf(end.p50Ms, nowMs)}`;
 }
 
-/** From a minute on in whole minutes: seconds would say that somebody knows. */
+/** Rounds up to whole minutes, because seconds would suggest a precision that an estimate does not have. */
 function spanOf(atMs: number, nowMs: number): string {
   const seconds = Math.max(0, atMs - nowMs) / 1000;
   return seconds < 60 ? '1m' : spanText(Math.ceil(seconds / 60) * 60);
 }
 
-/** `ingester-zone-b-12 has been starting for 2m2s, usually 3m10s` of the pod that has been longest; undefined while none starts. */
+/** Returns `ingester-zone-b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod, or undefined if no pod starts. */
 export function startingText({ pods }: PublishedDecision, estimate: Known<Estimate> | undefined, nowMs: number): string | undefined {
   if (estimate === undefined || isUnknown(estimate)) return undefined;
   const starting = pods.flatMap(({ pod, state, sinceMs }) => (state === 'starting' && sinceMs !== undefined ? [{ pod, sinceMs }] : []));
@@ -48,11 +48,11 @@ export function startingText({ pods }: PublishedDecision, estimate: Known<Estima
   if (oldest === undefined) return undefined;
   const { p50Seconds, p90Seconds } = estimate.start;
   const isSlow = nowMs - oldest.sinceMs > p90Seconds * 1000;
-  const usual = isSlow ? `slower than usual, 9 of 10 within ${spanText(p90Seconds)}` : `usually ${spanText(p50Seconds)}`;
+  const usual = isSlow ? `slower than usual; 90% start within ${spanText(p90Seconds)}` : `usually ${spanText(p50Seconds)}`;
   return `${oldest.pod} has been starting for ${ageText(oldest.sinceMs, nowMs)} (${usual})`;
 }
 
-/** For programs: seconds from now and instants, and what is in none of them. */
+/** Returns the estimate for programs: seconds from now, times, and the waits that it excludes. */
 export function etaDocument(estimate: Known<Estimate> | undefined, nowMs: number): Readonly<Record<string, unknown>> {
   if (estimate === undefined) return {};
   if (isUnknown(estimate)) return { eta: { unknown: estimate.unknown } };

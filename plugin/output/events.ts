@@ -1,4 +1,4 @@
-// Events as lines: when, about what, why.
+// Renders Events as a table or as log lines.
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, secondText } from '../live/when.ts';
 import type { TableLook } from './plan/table.ts';
@@ -12,7 +12,7 @@ const columns: readonly Column[] = [
   { title: 'MESSAGE', align: 'left' },
 ];
 
-/** The table with a final line break; messages are never cut. */
+/** Returns the table with a final line break. Messages are never cut. */
 export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNamespaces: boolean, { paint }: TableLook): string {
   const rows = events.map((event) => ({
     cells: [`${ageText(event.atMs, nowMs)} ago`, event.type, event.reason, objectText(event, hasNamespaces), noteText(event)],
@@ -27,7 +27,7 @@ export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNa
   return `${[paint('bold', header), ...painted].join('\n')}\n`;
 }
 
-/** One line of a log. */
+/** Returns one log line. */
 export function eventLine(event: GroupEvent): string {
   return `${secondText(event.atMs)} ${event.type.toLowerCase()} ${event.reason} ${objectText(event, true)} ${noteText(event)}`;
 }

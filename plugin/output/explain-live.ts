@@ -1,4 +1,4 @@
-// The explanation of a live group: what was published, in the words of `explain`, with when and by whom it was decided.
+// Renders the explanation of a live group from its published status.
 
 import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -13,13 +13,13 @@ import type { TableLook } from './plan/table.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
-  /** What was asked about; only its zone is explained when it is a pod or a StatefulSet. */
+  /** The subject of the question. For a pod or a StatefulSet, only its zone is explained. */
   readonly subject: Subject;
   readonly nowMs: number;
   readonly isWhatIf: boolean;
 }
 
-/** The text, ending in a line break. */
+/** Returns the text with a final line break. */
 export function renderLiveExplanation(explained: LiveExplanation, look: TableLook): string {
   return renderExplanation(explanationOf(explained), look);
 }
@@ -29,7 +29,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
   const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
   return {
     decision: { ...decision, actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
-    // Decided here, it has been so for as long as nobody knows.
+    // Without an agent the start of the phase is unknown.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
     isUnattended: live.isUnattended === true,
     facts: [
@@ -52,7 +52,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
   };
 }
 
-/** More of them would have the same cause, and `get` shows them all. */
+/** Further pods usually have the same cause, and `get` shows all of them. */
 const troubleLimit = 3;
 
 function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { readonly what: string; readonly todo: string } {
@@ -72,19 +72,19 @@ function podFacts({ zones, pods, omitted }: PublishedDecision, { pod: name, zone
   if (name === undefined || zone === undefined) return [];
   const moving = pods.find(({ pod }) => pod === name);
   const revision = revisionOf(name, zone);
-  const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'nothing is reported of it' : 'at rest';
+  const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'omitted from the published status' : 'not in flight';
   const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
   const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, nowMs)}`;
   return [['pod', `${name}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }
 
-/** The pod's revision, and whether a newer one runs in its zone. */
+/** Returns the revision of the pod, marked as outdated if a newer one runs in its zone. */
 function revisionOf(pod: string, { statefulSet, revisions }: PublishedZone): string | undefined {
   const ordinal = Number(pod.slice(statefulSet.length + 1));
   const index = revisions.findIndex(({ ordinals }) => ordinals.split(',').some((range) => isWithin(ordinal, range)));
   const revision = revisions[index];
   if (revision === undefined) return undefined;
-  return `${shortRevision(revision.revision, statefulSet)}${index < revisions.length - 1 ? ', which is not the newest' : ''}`;
+  return `${shortRevision(revision.revision, statefulSet)}${index < revisions.length - 1 ? ', outdated' : ''}`;
 }
 
 function isWithin(ordinal: number, range: string): boolean {
@@ -92,7 +92,7 @@ function isWithin(ordinal: number, range: string): boolean {
   return ordinal >= first && ordinal <= last;
 }
 
-/** Nothing of the strategy onDelete: it holds no pod back. */
+/** Returns the partitions and pins of the zones. The strategy onDelete has none. */
 function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
   if (strategy === undefined || !strategyTraits[strategy].holdsPartition) return [];
   const parts = zones.flatMap(({ zone, partition, pinned }) => [
@@ -105,16 +105,16 @@ function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
 function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {
   return gates.map(({ gate, latest, mode }) => {
     const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
-    return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (only observed)' : ''}`];
+    return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`];
   });
 }
 
-/** What rules of policies read. */
+/** Returns the metrics that policy rules read. */
 function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
   return metrics.map((metric) => ['metric', metricText(metric, nowMs)]);
 }
 
-/** What somebody may do at any moment, and holds others by it. */
+/** Returns the disruptions that admission allowed and that can happen at any moment. They use the budget. */
 function reservedFacts({ reservations = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
   return reservations.map(({ what, user, atMs }) => ['allowed', `${what}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
 }
@@ -125,7 +125,7 @@ function lastFacts({ actions }: PublishedDecision): readonly Fact[] {
 
 function decidedText({ decision, from }: LiveGroup, nowMs: number): string {
   const policy = decision.policyDigest === '' ? '' : `, policy ${shortDigest(decision.policyDigest)}`;
-  if (from === 'here') return `here, because no agent has published it${policy}`;
+  if (from === 'here') return `by this command, because no agent has published a status${policy}`;
   const by = decision.leader === undefined ? '' : ` by ${decision.leader}`;
   return `${ageText(decision.decidedMs, nowMs)} ago${by}${policy}`;
 }

@@ -1,4 +1,4 @@
-// Groups as a table, one line each.
+// Renders groups as a table, one line per group.
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
 import { infoText, partText, phaseStyles, podTotals, waveText } from './group-text.ts';
@@ -9,11 +9,11 @@ import { alignRows, type Column, type Row } from './plan/table-layout.ts';
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
   readonly nowMs: number;
-  /** Names carry their namespace. */
+  /** Shows the column NAMESPACE. */
   readonly hasNamespaces: boolean;
 }
 
-/** The table with a final line break; those that need attention stand where their name puts them, so that lists can be compared. */
+/** Returns the table with a final line break. The order is by name, so that two lists can be compared. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
   const isShort = look.columns !== undefined && look.columns < 110 && !look.isWide;
   const columns: readonly Column[] = [
@@ -45,7 +45,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
         waveText(decision, { isShort }) || '-',
         partText(totals, totals.updated),
         partText(totals, totals.available),
-        from === 'here' ? 'here' : ageText(decision.decidedMs, nowMs),
+        from === 'here' ? 'now' : ageText(decision.decidedMs, nowMs),
         ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
         infoText(decision, { isShort }),
       ],
@@ -59,7 +59,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
   return `${[look.paint('bold', header), ...painted].join('\n')}\n`;
 }
 
-/** The phase stands alone between spaces; the first such word is its cell, unless a group has the name of a phase, which harms nobody. */
+/** Paints the first word that equals the phase. A group named like a phase is painted instead, which does no harm. */
 function paintPhase(line: string, group: LiveGroup | undefined, { paint }: TableLook): string {
   if (group === undefined) return line;
   const { phase } = group.decision;

@@ -1,7 +1,7 @@
-// A live group for programs: the decision as it was published, instants in RFC 3339, and where it comes from.
+// Converts a live group to a document for programs, with times in RFC 3339.
 import type { LiveGroup } from '../live/groups.ts';
 
-/** Keys in the order in which they are printed. */
+/** Returns the document. The keys are in print order. */
 export function groupDocument({ decision, from, unread }: LiveGroup): Readonly<Record<string, unknown>> {
   const { namespace, group, ...rest } = decision;
   return {
@@ -12,12 +12,12 @@ export function groupDocument({ decision, from, unread }: LiveGroup): Readonly<R
   };
 }
 
-/** `at` and `phaseSince` say already that they are instants. */
+/** Appends `At` to the name of a time, except to `at` and names that end in `Since`. */
 function instantKey(name: string): string {
   return name === 'at' || /since$/i.test(name) ? name : `${name}At`;
 }
 
-/** `decidedMs: 1750000000000` becomes `decidedAt: 2025-06-15T15:06:40.000Z`, everywhere. Lengths of time, which end in `Ms` too, are none here. */
+/** Converts `decidedMs: 1750000000000` to `decidedAt: 2025-06-15T15:06:40.000Z` at every level. No duration in the decision ends in `Ms`. */
 function withInstants(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {

@@ -1,4 +1,4 @@
-// One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
+// Renders one group with its zones and its pods in flight: the screen of `get GROUP`.
 
 import type { PublishedDecision, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -26,11 +26,11 @@ const columns: readonly Column[] = [
 ];
 
 interface TreeLook extends TableLook {
-  /** Ranges, when absent. */
+  /** Default: ranges. */
   readonly pods?: PodDetail;
 }
 
-/** The lines; no line is wider than the terminal. */
+/** Returns the lines. No line is wider than the terminal. */
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { estimation } = facts;
@@ -42,15 +42,15 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   return [
     ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
     ...(live.isUnattended === true
-      ? paragraph('', 'nobody acts: the agent is not running', look.columns).map((line) => look.paint('red', line))
+      ? paragraph('', 'the agent is not running, so nothing is carried out', look.columns).map((line) => look.paint('red', line))
       : []),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
     look.paint('bold', header),
     ...lines,
     ...section(
-      'holds',
-      decision.waits.flatMap((wait) => holdLines(wait, nowMs, look)),
+      'blocked by',
+      decision.waits.flatMap((wait) => waitLines(wait, nowMs, look)),
       look,
     ),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
@@ -69,7 +69,7 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
-  const decided = from === 'here' ? 'decided here' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
+  const decided = from === 'here' ? 'decided by this command' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
   const facts = [
     ...(change === '' || hasRoom ? [] : [change]),
     goalText(decision, unreadZones(decision)),
@@ -111,36 +111,36 @@ function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
   return [row, ...podRows(zone, decision, nowMs, look.pods ?? 'ranges')];
 }
 
-/** With its role, the roles of all zones below each other. */
+/** Returns the name of the zone with its role. The roles of all zones are aligned. */
 function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
   const role = facts.roles?.get(zone);
   return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
 }
 
 function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
-  if (inFlight > 0) return 'moving';
+  if (inFlight > 0) return 'in flight';
   if (toDo === 0) return 'done';
-  return done === 0 ? 'old' : 'partly';
+  return done === 0 ? 'outdated' : 'partial';
 }
 
 function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
-  const holding = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
-  if (inFlight === 0 && done === 0 && toDo > 0 && holding === undefined) return ['waits for its turn', ...heldText(zone)].join(', ');
+  const blocking = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
+  if (inFlight === 0 && done === 0 && toDo > 0 && blocking === undefined) return ['waits for its turn', ...strategyText(zone)].join(', ');
   const parts = [
     ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
     ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
-    ...(inFlight === 0 && toDo > 0 && holding !== undefined ? [`waits: ${holding.rule}`] : []),
-    ...heldText(zone),
+    ...(inFlight === 0 && toDo > 0 && blocking !== undefined ? [`blocked by ${blocking.rule}`] : []),
+    ...strategyText(zone),
   ];
   return parts.join(', ');
 }
 
-/** How far the engine has let the zone go. */
-function heldText({ partition, pinned }: PublishedZone): readonly string[] {
+/** Returns the partition or the pinned ordinals that the agent has set for the zone. */
+function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
   return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(pinned === undefined ? [] : [`pinned ${pinned}`])];
 }
 
-function holdLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {
+function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {
   const { outcome, rule, zones, sinceMs } = wait;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
   const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, nowMs)}: `;
@@ -153,7 +153,7 @@ function holdLines(wait: PublishedWait, nowMs: number, look: TableLook): readonl
 
 function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
   return gates.map(({ gate, mode, latest, readings }) => {
-    const watched = mode === 'observe' ? ', only observed' : '';
+    const watched = mode === 'observe' ? ', observe only' : '';
     if (latest === undefined) return `  ${gate}: no reading yet${watched}`;
     return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
   });
@@ -163,16 +163,16 @@ function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readon
   return metrics.map((metric) => `  ${metricText(metric, nowMs)}`);
 }
 
-/** What the last turn did that did anything: the newest of it, and how much more there was. */
+/** Returns the newest action of the last turn with actions, and the number of its other actions. */
 function lastLines({ actions }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
   const last = actions.at(-1);
   if (last === undefined) return [];
-  const more = actions.length > 1 ? `, and ${actions.length - 1} more with it` : '';
+  const more = actions.length > 1 ? `, and ${actions.length - 1} more` : '';
   const why = last.message === undefined ? '' : ` (${last.message})`;
   return paragraph('  ', `${last.what}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
 }
 
-/** `0.21`, `no data`, or what went wrong. */
+/** Returns `0.21`, `no data`, or the error. */
 export function readingText(reading: PublishedReading): string {
   if (reading.result === 'value') return String(reading.value);
   return reading.result === 'noData' ? 'no data' : reading.message;

@@ -1,4 +1,4 @@
-// Past rollouts: one line each, or all that one record holds.
+// Renders the runs of a group as a table, or one run in full.
 import type { ShownRun } from '../../engine/publish/run-outcome.ts';
 import type { Style } from './colour.ts';
 import { shortRevision } from './group-text.ts';
@@ -6,6 +6,7 @@ import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, paragraph } from './plan/table-layout.ts';
 import { plural } from './plural.ts';
+import { reasonSuffix } from './request-text.ts';
 
 const columns: readonly Column[] = [
   { title: 'RUN', align: 'left' },
@@ -27,7 +28,7 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   abandoned: 'dim',
 };
 
-/** The table with a line that sums it up. */
+/** Returns the table with a summary line. */
 export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   const rows = runs.map((run) => ({
     cells: [
@@ -50,7 +51,7 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   return `${[look.paint('bold', header), ...painted, summary(runs)].join('\n')}\n`;
 }
 
-/** A revision when all zones go to the same one, or the replicas. */
+/** Returns the target revisions, or the target replicas. */
 function targetText({ zones }: ShownRun): string {
   const targets = zones.flatMap(({ toRevision, statefulSet = '', toReplicas }) => {
     if (toRevision !== undefined) return [shortRevision(toRevision, statefulSet)];
@@ -60,7 +61,7 @@ function targetText({ zones }: ShownRun): string {
 }
 
 function noteOf({ outcome, failure, waiting, cause, commit }: ShownRun): string {
-  if (outcome === 'abandoned') return 'its group went, or another run began, before it ended';
+  if (outcome === 'abandoned') return 'the group was deleted, or another run started, before it ended';
   if (failure !== undefined) return failure;
   if (waiting !== undefined) return `${waiting.rule}: ${waiting.fact}`;
   return [cause, commit].filter((part) => part !== undefined).join(', ');
@@ -71,10 +72,10 @@ function summary(runs: readonly ShownRun[]): string {
   const took = ended.flatMap((run) => (run.took === undefined ? [] : [run.took])).sort((a, b) => a - b);
   const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
   const median = took[Math.floor((took.length - 1) / 2)];
-  return `${plural(runs.length, 'run')}, ${completed} of ${ended.length} that ended completed${median === undefined ? '' : `; half took ${spanText(median)} or less`}`;
+  return `${plural(runs.length, 'run')}; ${completed} of ${ended.length} ended runs completed${median === undefined ? '' : `; median duration ${spanText(median)}`}`;
 }
 
-/** Everything that is recorded of one run. */
+/** Returns the full record of one run. */
 export function renderRun(run: ShownRun, look: TableLook): string {
   const line = (label: string, text: string): readonly string[] => paragraph(`  ${label.padEnd(9)}`, text, look.columns);
   const head = `${run.group} ${run.kind} ${run.id}`;
@@ -86,7 +87,7 @@ export function renderRun(run: ShownRun, look: TableLook): string {
     ...(run.cause === undefined ? [] : line('cause', run.cause)),
     ...(run.commit === undefined ? [] : line('commit', run.commit)),
     ...run.zones.flatMap((zone) => line('zone', zoneText(zone))),
-    ...(run.people ?? []).flatMap((word) => line('asked', wordText(word))),
+    ...(run.people ?? []).flatMap((request) => line('request', requestText(request))),
     ...run.waits.flatMap((wait) => line('waited', `${spanText(wait.seconds)} for ${wait.rule}: ${wait.fact}`)),
     ...(run.waiting === undefined ? [] : line('waits', `${run.waiting.rule}: ${run.waiting.fact}, since ${run.waiting.since}`)),
     ...(run.steps.length === 0 ? [] : ['', ...stepLines(run, look)]),
@@ -94,10 +95,10 @@ export function renderRun(run: ShownRun, look: TableLook): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** `2026-08-22 12:31 anna: approve wave rest (canary is fine)`. */
-function wordText({ action, by, at, reason, about }: NonNullable<ShownRun['people']>[number]): string {
-  const why = reason === undefined ? '' : ` (${reason})`;
-  return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'somebody'}: ${action}${about === undefined ? '' : ` ${about}`}${why}`;
+/** Returns `2026-08-22 12:31 anna: approve wave rest (canary is fine)`. */
+function requestText({ action, by, at, reason, about }: NonNullable<ShownRun['people']>[number]): string {
+  const subject = about === undefined ? '' : ` ${about}`;
+  return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'unverified requester'}: ${action}${subject}${reasonSuffix(reason)}`;
 }
 
 function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: ShownRun['zones'][number]): string {
@@ -133,6 +134,6 @@ function stepLines({ steps, stepsOmitted }: ShownRun, look: TableLook): readonly
   }));
   const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
   const [header = '', ...lines] = alignRows(stepColumns, [{ cells: stepColumns.map(({ title }) => title) }, ...rows], fit);
-  const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} from the middle not recorded`)];
+  const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} in the middle not recorded`)];
   return [look.paint('bold', header), ...lines, ...omitted];
 }

@@ -1,14 +1,14 @@
-// What a rollout changes, short enough for a headline.
+// The image change of a rollout, short enough for a headline.
 import { type ImageChange, partsOf } from '../live/image-change.ts';
 
-/** `mimir:2.16.0 -> 2.17.1, and 1 more`; undefined when nothing is known to change. */
+/** Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. */
 export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {
   const [first] = changes;
   if (first === undefined) return undefined;
   return `${imageText(first, arrow)}${changes.length > 1 ? `, and ${changes.length - 1} more` : ''}`;
 }
 
-/** The repository once, by its last part, when it stays; the digests where the tag stays too. */
+/** Shows the last part of an unchanged repository once, and the digests if the tag is unchanged too. */
 function imageText({ from, to }: ImageChange, arrow: string): string {
   const [before, after] = [partsOf(from), partsOf(to)];
   if (before.repository !== after.repository) return `${from} ${arrow} ${to}`;

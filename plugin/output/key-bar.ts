@@ -1,14 +1,14 @@
-// The last lines of a live screen: the keys, the question that waits for an answer, and what came of it; and the page that explains them.
+// Renders the last lines of a live screen (keys, question, result) and the help page of the keys.
 import { commandText, type KeyState } from '../live/keys.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, shorten } from './plan/table-layout.ts';
 
-/** What the key `d` changes to. */
+/** The view that the key `d` opens. */
 export type OtherView = 'details' | 'summary';
 
-/** At most three lines, none wider than the terminal. Of several groups nothing can be asked by a key. */
+/** Returns at most three lines, none wider than the terminal. */
 export function keyBar(state: KeyState, other: OtherView, look: TableLook): readonly string[] {
-  const zone = state.zone === undefined ? [] : [`zone ${state.zone} alone; tab for the next, esc for all`];
+  const zone = state.zone === undefined ? [] : [`only zone ${state.zone}; tab: next zone, esc: all zones`];
   const told = state.told === undefined ? [] : paragraph('', state.told, look.columns).slice(0, 2);
   return [...zone, ...told, ...questionLines(state, look), ...(isQuestion(state) ? [] : [look.paint('dim', keysLine(other, look))])];
 }
@@ -20,7 +20,7 @@ function isQuestion({ asked, sent }: KeyState): boolean {
 function questionLines({ asked, sent }: KeyState, { paint, columns }: TableLook): readonly string[] {
   if (sent !== undefined) return paragraph('', `${commandText(sent)} ...`, columns);
   if (asked === undefined) return [];
-  return paragraph('', `${commandText(asked)}   press y to do this, any other key to leave it`, columns).map((line) =>
+  return paragraph('', `${commandText(asked)}   press y to run this, any other key to cancel`, columns).map((line) =>
     paint('yellow', line),
   );
 }
@@ -30,18 +30,18 @@ function keysLine(other: OtherView, { columns, glyphs }: TableLook): string {
   return columns === undefined ? line : shorten(line, columns, glyphs.ellipsis);
 }
 
-/** What each key does. */
+/** Returns the help page of the keys. */
 export function helpLines(other: OtherView): readonly string[] {
   return [
     'keys',
-    '  q       stop watching; the rollout goes on (Ctrl-C does so too)',
-    `  d       ${other}, and back`,
-    '  e       why it moves or waits, rule by rule, and back',
-    '  p       pause, or with a zone chosen only that zone',
-    '  r       resume',
-    '  a       approve what waits for an approval',
-    '  tab     the next zone alone; after the last one all of them',
-    '  esc     back to what was shown first',
-    'p, r and a show the command first, and do nothing without a y.',
+    '  q       quit; the rollout continues (also Ctrl-C)',
+    `  d       show or hide ${other}`,
+    '  e       show or hide the explanation, rule by rule',
+    '  p       pause the group or the selected zone',
+    '  r       resume the group or the selected zone',
+    '  a       approve the wave that waits for approval',
+    '  tab     select the next zone; after the last one, all zones',
+    '  esc     return to the first view',
+    'p, r and a show the command first and run it only after y.',
   ];
 }

@@ -1,22 +1,22 @@
-// A rollout as it goes on: one frame for a terminal that can redraw, one line per transition for everything else.
+// Renders a rollout in progress: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
 import { factText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, shorten } from './plan/table-layout.ts';
 import { plural } from './plural.ts';
 
-/** The pods of one zone. */
+/** Counts of the pods of one zone. */
 export interface ZoneProgress {
   readonly zone: string;
-  /** Updated and available. */
+  /** Updated and available pods. */
   readonly done: number;
-  /** Going, coming, or not ready. */
+  /** Terminating, starting or unavailable pods. */
   readonly inFlight: number;
-  /** Available on an old revision. */
+  /** Outdated pods that are available. */
   readonly toDo: number;
 }
 
-/** What is shown of a decision: of one just made, or of one that was published. */
+/** The part of a decision that is shown. The decision comes from this command or from the published status. */
 type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
   readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
 };
@@ -25,21 +25,21 @@ type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'out
 export interface Moment {
   readonly decision: MomentDecision;
   readonly zones: readonly ZoneProgress[];
-  /** The instant of the decision. */
+  /** Time of the decision. */
   readonly nowMs: number;
-  /** Since the start. */
+  /** Seconds since the start. */
   readonly elapsedSeconds: number;
-  /** What the rollout brings: `mimir:2.16.0 -> 2.17.1`. */
+  /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;
-  /** When it is likely to end; undefined when nobody can know. */
+  /** Estimated total duration; undefined if unknown. */
   readonly totalSeconds: number | undefined;
-  /** Of zones that are not done, when they likely are: `about 16m`. */
+  /** Estimated end of each unfinished zone: `about 16m`. */
   readonly zoneEnds?: Readonly<Record<string, string>>;
-  /** More lines below the zones, each a label and a text. */
+  /** Further lines below the zones, each a label and a text. */
   readonly more?: readonly (readonly [string, string])[];
 }
 
-/** The lines of one frame: a headline, a bar per zone, and what is waited for. */
+/** Returns the lines of one frame: a headline, a bar per zone, and the current wait. */
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
   const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
@@ -70,7 +70,7 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: 
   return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
 }
 
-/** Three fills, which differ without colour: done, in flight, to do. What there is at least one of is always seen. */
+/** Returns a bar with three fills that differ without colour: done, in flight, outdated. A count of at least one is always visible. */
 function bar({ done, inFlight, toDo }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
   const total = Math.max(1, done + inFlight + toDo);
   const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
@@ -89,15 +89,15 @@ function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
 function nowText(moment: Moment, width: number, look: TableLook): string {
   const { decision, zones, nowMs } = moment;
   if (decision.outcome === 'done') return 'done';
-  const flying = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
-  if (flying.length > 0) return shorten(`now: ${flying.join(', ')} on the way`, width, look.glyphs.ellipsis);
+  const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
+  if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
   const at = wait.earliestMs === undefined ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
-  return shorten(`waits: ${wait.rule}, ${factText(wait)}${at}`, width, look.glyphs.ellipsis);
+  return shorten(`blocked by ${wait.rule}: ${factText(wait)}${at}`, width, look.glyphs.ellipsis);
 }
 
-/** One line that a log keeps: when, what, how far. */
+/** Returns one log line: elapsed time, group, phase and progress. */
 export function transitionLine(moment: Moment): string {
   const { decision, zones, elapsedSeconds } = moment;
   const sum = (count: (zone: ZoneProgress) => number) => zones.reduce((total, zone) => total + count(zone), 0);
@@ -111,7 +111,7 @@ export function transitionLine(moment: Moment): string {
   return `${clockText(elapsedSeconds)} ${name} ${decision.phase.toLowerCase()}${wave}${where} updated=${sum((zone) => zone.done)}/${all}${waiting}`;
 }
 
-/** What has to change for a new line: phase, wave, the zone at work, a zone that is finished, what is waited for when nothing moves. */
+/** Returns a key that changes with every transition: wave, finished zones, working zones, and waits while no zone works. */
 export function transitionKey(moment: Moment): string {
   const { decision, zones } = moment;
   const working = workingZones(moment);
@@ -120,13 +120,13 @@ export function transitionKey(moment: Moment): string {
   return [decision.outcome === 'done', decision.wave?.index, finished, ...working, ...waits].join(' ');
 }
 
-/** Zones with pods in flight, or from which pods are about to go. */
+/** Returns the zones with pods in flight or with an action of this decision. */
 function workingZones({ decision, zones }: Moment): readonly string[] {
   const acting = new Set(decision.actions.flatMap(({ zone }) => (zone === undefined ? [] : [zone])));
   return zones.filter((zone) => zone.inFlight > 0 || acting.has(zone.zone)).map((zone) => zone.zone);
 }
 
-/** `+01:31:30`, of equal width, so that lines can be sorted. */
+/** Returns `+01:31:30`. The width is constant, so that lines can be sorted. */
 function clockText(seconds: number): string {
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
   return `+${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;

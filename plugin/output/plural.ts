@@ -1,6 +1,6 @@
-// Small forms of English that many messages need.
+// The number and form of a noun.
 
-/** `1 file`, `2 files`, `0 files`. */
+/** Returns `1 file`, `2 files` or `0 files`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,32 +1,32 @@
-// The pods of one zone in the tree of a group: those that move and ranges of the others, or every one of them in a row of its own.
+// The rows for the pods of one zone: pods in flight and ranges of the others, or one row per pod.
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { ageText } from '../live/when.ts';
 import { shortRevision } from './group-text.ts';
 import type { Row } from './plan/table-layout.ts';
 
-/** How pods that do not move are shown. */
+/** The display of pods that are not in flight. */
 export type PodDetail = 'ranges' | 'all';
 
-/** A zone with more pods than anybody reads stays ranges. */
+/** A zone with more pods is shown as ranges. */
 const rowLimit = 10_000;
 
-/** What moves is named by what is published; of all the others only the revision is known. */
+/** Returns the rows. The published status names the pods in flight; for all others only the revision is known. */
 export function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
   const moving = pods.filter((pod) => pod.zone === zone.zone);
-  const every = detail === 'all' ? everyRow(zone, moving, nowMs) : undefined;
+  const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;
   if (every !== undefined) return every;
   return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone) : [])];
 }
 
-/** By ordinal; undefined when the ordinals cannot be told apart. */
-function everyRow(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
+/** Returns one row per pod, sorted by ordinal, or undefined if the ordinals cannot be parsed. */
+function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
   const { revisions, statefulSet, updated } = zone;
   const rows = new Map<number, Row>();
   for (const [index, { revision, ordinals: ranges }] of revisions.entries()) {
     const ordinals = ordinalsIn(ranges, rowLimit - rows.size);
     if (ordinals === undefined) return undefined;
-    const state = updated > 0 && index === revisions.length - 1 ? 'newest' : 'older';
+    const state = updated > 0 && index === revisions.length - 1 ? 'updated' : 'outdated';
     const short = shortRevision(revision, statefulSet);
     for (const ordinal of ordinals) rows.set(ordinal, { cells: [`  ${statefulSet}-${ordinal}`, state, short, '', '', ''] });
   }
@@ -42,9 +42,9 @@ function movingRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: n
   return { cells: [`  ${pod}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
 }
 
-/** So that two hundred fit on a screen. */
+/** Returns one row per revision, so that 200 pods fit on a screen. */
 function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
   return revisions.map(({ revision, ordinals }, index) => ({
-    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'newest' : 'older', shortRevision(revision, statefulSet), '', '', ''],
+    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'updated' : 'outdated', shortRevision(revision, statefulSet), '', '', ''],
   }));
 }

@@ -1,4 +1,4 @@
-// The result of simulated runs: what held, how long it took, and the run that tells most, as lanes.
+// Renders the result of simulated runs: invariants, durations, and a timeline of the most informative run.
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -6,22 +6,22 @@ import { paragraph } from './plan/table-layout.ts';
 import { plural } from './plural.ts';
 import { renderLanes } from './timeline.ts';
 
-/** The simulation of one group, with the run that is shown. */
+/** The simulation of one group and its shown run. */
 export interface GroupSimulation {
   readonly namespace: string;
   readonly group: string;
   readonly zones: readonly string[];
-  /** What goes wrong in the runs, in words. */
+  /** Description of the faults. */
   readonly faults: string;
   readonly simulation: Simulation;
-  /** The command that plays the run that is shown. */
+  /** Command that repeats the shown run. */
   readonly repeat: string;
 }
 
-/** The text, ending in a line break. */
+/** Returns the text with a final line break. */
 export function renderSimulation(groups: readonly GroupSimulation[], look: TableLook): string {
   const blocks = groups.map((group) => groupLines(group, look).join('\n'));
-  return `${blocks.length === 0 ? 'nothing to simulate: no group has anything to do' : blocks.join('\n\n')}\n`;
+  return `${blocks.length === 0 ? 'nothing to simulate: no group has changes' : blocks.join('\n\n')}\n`;
 }
 
 function groupLines(group: GroupSimulation, look: TableLook): readonly string[] {
@@ -51,10 +51,10 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
     ...(shown.unfinished === undefined
       ? []
       : paragraph('  because ', shown.unfinished.replace(/^it did not converge within \d+ s: /, ''), look.columns)),
-    ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  held by ', reason, look.columns)),
+    ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  blocked by ', reason, look.columns)),
     ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
     ...eventLines(shown, look),
-    ...(isTelling ? ['', '  repeat it with', `  ${group.repeat}`] : []),
+    ...(isTelling ? ['', '  Run this seed again:', `  ${group.repeat}`] : []),
   ];
 }
 
@@ -62,12 +62,12 @@ function endText({ end, durationMs, smallest, violations }: ShownRun): string {
   const after = secondsText(durationMs);
   if (smallest === undefined) return end === 'done' ? `done after ${after}` : `not done after ${after}`;
   const { events, faults, agents } = smallest.scenario;
-  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'placed fault')} and ${plural(agents, 'agent')} are enough`;
-  const cut = smallest.isCutShort ? ', and perhaps less' : '';
-  return `${plural(violations.length, 'violation')}; made small in ${smallest.triedRuns} tries: ${left}${cut}`;
+  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'placed fault')} and ${plural(agents, 'agent')}`;
+  const cut = smallest.isCutShort ? ' (search stopped early)' : '';
+  return `${plural(violations.length, 'violation')}; reduced in ${smallest.triedRuns} tries to ${left}${cut}`;
 }
 
-/** What led to a violation: the last of it before that. */
+/** Returns the last events before the first violation. */
 function eventLines({ violations, timeline }: ShownRun, look: TableLook): readonly string[] {
   const [first] = violations;
   if (first === undefined) return [];

@@ -1,4 +1,4 @@
-// How far a group is, for a terminal that redraws and for a log: the same facts in both.
+// Renders the progress of a group, for a terminal and for a log.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { Estimation } from '../live/estimate.ts';
@@ -11,7 +11,7 @@ import { changeText } from './image-change-text.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan/table.ts';
 
-/** The lines of one frame, with when it is likely to end as far as that has been reckoned. */
+/** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
   return renderFrame({ ...momentOf(live.decision, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
 }
@@ -40,12 +40,12 @@ function momentOf(decision: PublishedDecision, nowMs: number, { estimation }: Fa
   };
 }
 
-/** One line that a log keeps: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
+/** Returns one log line: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
 export function statusLine({ decision }: LiveGroup, nowMs: number): string {
   return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
 }
 
-/** The same while nothing changes, with how long it has been so and between which instants it is likely to end. */
+/** Returns the log line printed while nothing changes, with the duration of the phase and the range of the estimated end. */
 export function heartbeatLine({ decision }: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
   return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}${endField(estimation)}`;
@@ -75,7 +75,7 @@ function factsOf(decision: PublishedDecision): readonly string[] {
   ];
 }
 
-/** What has to change for a new line: phase, wave, zones at work or finished, pods in trouble, and what is waited for. A single pod is no transition. */
+/** Returns a key that changes with every transition: phase, wave, working or finished zones, failing pods, and waits. A single pod is no transition. */
 export function statusKey({ decision }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);

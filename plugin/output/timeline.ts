@@ -1,4 +1,4 @@
-// Lanes of text: one per zone, time to the right, each column marked with the most telling thing that happens in it.
+// Draws a text timeline with one lane per zone. Each column shows its most important event.
 
 import { spanText } from './plan/plan-text.ts';
 import { shorten } from './plan/table-layout.ts';
@@ -11,19 +11,19 @@ export interface LaneSpan {
 }
 
 interface TimelineOptions {
-  /** In the order in which they are drawn; lanes without a span stay empty. */
+  /** Lanes in drawing order. A lane without a span stays empty. */
   readonly lanes: readonly string[];
-  /** undefined draws as wide as a small terminal. */
+  /** Width; undefined means 80 columns. */
   readonly columns: number | undefined;
 }
 
-/** ASCII alone: the marks are letters of a legend, and must look the same everywhere. */
+/** The marks are ASCII, because they must look the same everywhere. */
 const marks: Readonly<Record<LaneSpan['kind'], string>> = { roll: '#', scale: '%', soak: '=', wait: '.', fault: 'x' };
 const words: Readonly<Record<LaneSpan['kind'], string>> = { roll: 'roll', scale: 'replicas', soak: 'soak', wait: 'wait', fault: 'fault' };
-/** Later ones are drawn over earlier ones. */
+/** Drawing order; later kinds cover earlier ones. */
 const order: readonly LaneSpan['kind'][] = ['wait', 'soak', 'scale', 'roll', 'fault'];
 
-/** The lanes, an axis and a legend of the marks that occur; nothing without spans. */
+/** Returns the lanes, an axis and a legend of the used marks, or no line without spans. */
 export function renderLanes(spans: readonly LaneSpan[], { lanes, columns = 80 }: TimelineOptions): readonly string[] {
   if (spans.length === 0) return [];
   const labelWidth = Math.min(24, Math.max(...lanes.map((lane) => lane.length)));

@@ -197,7 +197,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     await client.patch(`${group.setsPath}/ingester-zone-a`, 'merge', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const cwd = filesOf({ 'a.json': asked('a', { replicas: 0 }) });
     const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
-    expect({ status, isShown: stdout.includes('REFUSED'), isSaid: stderr.includes('policy refuses a part of the plan') }).toEqual({
+    expect({ status, isShown: stdout.includes('DENIED'), isSaid: stderr.includes('policy refuses a part of the plan') }).toEqual({
       status: 5,
       isShown: true,
       isSaid: true,

@@ -35,13 +35,13 @@ describe('the live display', () => {
         zone-a   20/20 [##############################]  done
         zone-b    7/20 [###########========...........]  5 in flight, 8 to go
         zone-c    0/20 [..............................]  waits for its turn
-        now: 5 pods of zone-b on the way"
+        now: 5 pods of zone-b in flight"
     `);
   });
 
   it('says what is waited for and when it can end', () => {
     expect(renderFrame(soaking, look({ columns: 100 })).at(-1)).toBe(
-      '  waits: soak, wave rest has soaked 1m (limit: 5m), at the earliest in 4m',
+      '  blocked by soak: wave rest has soaked 1m (limit: 5m), at the earliest in 4m',
     );
   });
 

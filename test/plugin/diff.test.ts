@@ -81,7 +81,7 @@ describe('the differences of a group', () => {
         c only
           spec.replicas
             - 3
-            + 2                                       REFUSED by no-downscale
+            + 2                                       DENIED by no-downscale
       "
     `);
   });
@@ -97,7 +97,7 @@ describe('the differences of a group', () => {
             + -z                                      restarts 3 pods
         b only
           spec.template.spec.containers[mimir].args
-            the same entries in another order         restarts 3 pods
+            same entries, different order             restarts 3 pods
       "
     `);
   });
@@ -108,7 +108,7 @@ describe('the differences of a group', () => {
     expect(renderDifference(difference(current, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
       "mimir/ingester
         b only
-          - the StatefulSet                           removes its pods
+          - the StatefulSet                           deletes its pods
         c only
           + the StatefulSet                           adds 3 pods
       ConfigMap mimir/config
@@ -171,14 +171,14 @@ describe('siblings', () => {
   it('may each have a value of their own, which is a setting and no drift', () => {
     const racks = ['1', '2', '3'].map((rack, index) => member(['a', 'b', 'c'][index] ?? '', { annotations: { rack } }));
     expect(renderSiblings(siblingDifferences(racks, [group()]), look())).toBe(
-      'mimir/ingester   the zones are alike\n  every zone has its own metadata.annotations.rack\n',
+      'mimir/ingester   no differences between zones\n  metadata.annotations.rack is different in every zone\n',
     );
     const drift = [...racks.slice(0, 2), member('c', { annotations: { rack: '1' } })];
     expect(siblingDifferences(drift, [group()])[0]).toMatchObject({ perZone: [], siblings: [{ zone: 'b' }] });
   });
 
   it('are told to be missing', () => {
-    expect(renderSiblings(siblingDifferences(running.slice(0, 2), [group()]), look())).toContain('  c has no StatefulSet here');
+    expect(renderSiblings(siblingDifferences(running.slice(0, 2), [group()]), look())).toContain('  c: no StatefulSet found');
   });
 });
 
@@ -188,6 +188,9 @@ it('of texts of several lines the lines that differ are shown, each with its sig
       -   limit: 1
       +   limit: 2
 `);
-  const added = renderDifference(difference([configMap('one')], [configMap('one\n  mimir/ingester   the zones are alike')]), look());
-  expect(added).toContain('\n      +   mimir/ingester   the zones are alike\n');
+  const added = renderDifference(
+    difference([configMap('one')], [configMap('one\n  mimir/ingester   no differences between zones')]),
+    look(),
+  );
+  expect(added).toContain('\n      +   mimir/ingester   no differences between zones\n');
 });

@@ -34,9 +34,9 @@ it('says what was refused, by which rule and when', async () => {
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout.replace(/when .*Z, 2m(?:\d+s)? ago/, 'when     INSTANT, AGE ago')).toBe(
     `decision/${id}
-  refused  statefulset/ingester-zone-b in mimir
+  denied   statefulset/ingester-zone-b in mimir
   reason   ZoneGapNotOver
-  when     INSTANT, AGE ago; 2 times told of
+  when     INSTANT, AGE ago; reported 2 times
   why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap: zone a shrank 2h ago (limit: 13h)
 `,
   );
@@ -80,14 +80,16 @@ describe('what the answer is now', () => {
     const { stdout } = await ask([told, ...guarded], `explain decision/${id} -n mimir`);
     expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap');
     expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is denied by no-downscale: ');
-    expect(stdout).toContain('  written  no-downscale: StatefulSet mimir/ingester-zone-b');
+    expect(stdout).toContain('  source   no-downscale: StatefulSet mimir/ingester-zone-b');
   });
 
   it('is said when it would pass, and when it cannot be told', async () => {
-    expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain('  now      it would pass\n');
+    expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain(
+      '  now      it would be allowed\n',
+    );
     const blind = await ask([told, ...guarded], `explain decision/${id} -n mimir`, { forbidden: ['statefulsets', 'rolloutgroups'] });
     expect(blind.status).toBe(0);
-    expect(blind.stdout).toMatch(/ {2}now {6}it cannot be told: |denied by view-complete/);
+    expect(blind.stdout).toMatch(/ {2}now {6}unknown: |denied by view-complete/);
   });
 
   it('is left out where the Event does not say what was asked', async () => {
@@ -104,7 +106,7 @@ describe('what the answer is now', () => {
     const again = await ask(guarded, `explain decision/${now.decision} -n mimir`);
     expect(again.status).toBe(0);
     expect(again.stdout).toContain(
-      `decision/${now.decision}\n  refused  no Event tells of it any more; what follows was worked out again\n  now      scale of`,
+      `decision/${now.decision}\n  denied   its Event has expired; the request is evaluated again\n  now      scale of`,
     );
     const json = await ask(guarded, `explain decision/${now.decision} -n mimir -o json`);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Denial', events: [], now: { decision: now.decision, outcome: 'deny' } });

@@ -38,7 +38,7 @@ function explained(results: readonly RuleResult[], rest: Partial<Explanation> = 
 describe('the explanation of a group', () => {
   it('lists every rule, the held one with its place, and says what a person can do', () => {
     expect(renderExplanation(explained([...passed, approval]), look({ columns: 100 }))).toMatchInlineSnapshot(`
-      "mimir/ingester is WAITING. Nothing is wrong; it needs a person.
+      "mimir/ingester is WAITING. Nothing is wrong; a person must act.
 
         goal     60 pods on the new revision, 20 left
         zones    zone-a 20/20 updated, 20 available; zone-b 7/20 updated, 15 available; zone-c 0/20
@@ -48,28 +48,28 @@ describe('the explanation of a group', () => {
          [ok]   other-zones-ready  other zones are whole: zone-a 20/20, zone-b 20/20
          [SKIP] min-interval       no interval is set
          [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
-                                   written at policy/ingester.yaml:58:9
+                                   defined at policy/ingester.yaml:58:9
                                    passes when the wave has the required approvals
 
-        do       give the approval: 0 of 1 approvals are given (limit: 1 of oncall)
-                 kubectl rollout-group approve mimir/ingester
+        do       to approve (0 of 1 approvals are given (limit: 1 of oncall)): kubectl rollout-group
+                 approve mimir/ingester
       "
     `);
   });
 
   it('says when time alone lets a step pass, and that nobody needs to do anything', () => {
     const text = renderExplanation(explained([soak]), look());
-    expect(text).toContain('Nothing is wrong; it goes on by itself.');
+    expect(text).toContain('Nothing is wrong; the group continues by itself.');
     expect(text).toContain('passes at 2026-08-22 12:10 UTC (in 3m) if nothing else changes');
     expect(text).not.toContain('  do  ');
   });
 
   it.each([
-    [passed, 'Nothing holds the next step.'],
-    [[{ rule: 'paused', outcome: 'no', fact: 'anna paused it' }], 'Policy refuses the next step; somebody must change something.'],
+    [passed, 'No rule blocks the next step.'],
+    [[{ rule: 'paused', outcome: 'no', fact: 'anna paused it' }], 'A rule blocks the next step until the request or the rule changes.'],
     [
       [{ rule: 'view-complete', outcome: 'unknown', fact: 'pods of zone-b could not be listed' }],
-      'Something could not be read, and what is unknown holds.',
+      'Some evidence could not be read, and unknown evidence blocks.',
     ],
   ] satisfies [readonly RuleResult[], string][])('sums up %#', (results, verdict) => {
     expect(renderExplanation(explained(results), look()).split('\n')[0]).toContain(verdict);
@@ -87,7 +87,7 @@ describe('the explanation of a group', () => {
       method: 'POST',
     } as const;
     const acting = { ...rest, decision: { ...decision, outcome: 'act' as const, actions: [action as never] } };
-    expect(renderExplanation(acting, look()).split('\n')[0]).toContain('The next step is prepared: prepare ingester-zone-c 19.');
+    expect(renderExplanation(acting, look()).split('\n')[0]).toContain('The agent prepares the next step: prepare ingester-zone-c 19.');
   });
 
   it('leaves out the rules that passed when only what holds is asked for', () => {
@@ -98,10 +98,10 @@ describe('the explanation of a group', () => {
 
   it('shows what was refused with the rule that refused it', () => {
     const text = renderExplanation(explained(passed, { refused: refusedDownscale().refused }), look());
-    expect(text).toContain('1 request refused; somebody must change what is asked for, or the rule.');
-    expect(text).toContain('  REFUSED  scale down zone-b from 3 to 2');
+    expect(text).toContain('1 request denied; change the request or the rule.');
+    expect(text).toContain('  DENIED   scale down zone-b from 3 to 2');
     expect(text).toContain('   [NO]   no-downscale  zone-b is protected from replica decreases (limit: protect.noDownscale is true)');
-    expect(text).toContain('  do       change what is asked for, or no-downscale at policy/store-gateway.yaml:41:7');
+    expect(text).toContain('  do       change the request, or no-downscale at policy/store-gateway.yaml:41:7');
   });
 
   it('keeps every word when colour is taken away', () => {

@@ -113,12 +113,12 @@ describe('the tree of a group', () => {
     const rows = async (line: string) => (await ask(rollingObjects(), line)).stdout.match(/^ {2}ingester-zone-[abc]-\d.*$/gm) ?? [];
     expect(await rows('get ingester')).toEqual([]);
     expect((await rows('get ingester --pods=all')).map((row) => row.trim().split(/ +/))).toEqual([
-      ['ingester-zone-a-0', 'older', 'rev-1'],
-      ['ingester-zone-a-1', 'older', 'rev-1'],
-      ['ingester-zone-b-0', 'older', 'rev-1'],
-      ['ingester-zone-b-1', 'newest', 'rev-2'],
-      ['ingester-zone-c-0', 'older', 'rev-1'],
-      ['ingester-zone-c-1', 'older', 'rev-1'],
+      ['ingester-zone-a-0', 'outdated', 'rev-1'],
+      ['ingester-zone-a-1', 'outdated', 'rev-1'],
+      ['ingester-zone-b-0', 'outdated', 'rev-1'],
+      ['ingester-zone-b-1', 'updated', 'rev-2'],
+      ['ingester-zone-c-0', 'outdated', 'rev-1'],
+      ['ingester-zone-c-1', 'outdated', 'rev-1'],
     ]);
   });
 

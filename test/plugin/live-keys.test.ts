@@ -42,7 +42,7 @@ describe('a key', () => {
       undefined,
       'kubectl rollout-group pause mimir/ingester --zone b',
     ]);
-    expect(keyBar(state, 'details', look({ columns: 80 })).join(' ')).toContain('press y to do this');
+    expect(keyBar(state, 'details', look({ columns: 80 })).join(' ')).toContain('press y to run this');
     expect(press(state, 'y', rolling).effect).toEqual({ verb: 'pause', group: 'mimir/ingester', zone: 'b' });
     for (const other of ['n', 'enter', 'q', 'p', 'tab', 'escape'])
       expect(press(state, other, rolling)).toEqual({ state: { view: 'first', zone: 'b', told: 'nothing was changed' } });
@@ -164,7 +164,7 @@ describe('the live screen', () => {
     screen.press('e');
     await screen.shows('blocked by 1 of 13 rules');
     screen.press('p');
-    await screen.shows('kubectl rollout-group pause mimir/ingester   press y to do this');
+    await screen.shows('kubectl rollout-group pause mimir/ingester   press y to run this');
     expect(server.writes).toEqual([]);
     screen.press('y');
     await screen.shows('mimir/ingester paused');

@@ -89,7 +89,7 @@ describe('get', () => {
     const { status, stdout, stderr } = await ask(adoptedObjects(), 'get ingester');
     expect(status).toBe(0);
     expect(stdout).toContain('mimir/ingester   DONE');
-    expect(stdout).toContain('decided here');
+    expect(stdout).toContain('decided by this command');
     expect(stderr).toBe('note: no agent has published mimir/ingester; evaluated here\n');
   });
 
@@ -108,7 +108,7 @@ describe('get', () => {
     const explained = (await ask(adoptedObjects(), 'explain ingester', options)).stdout;
     const zone = (await ask(adoptedObjects(), 'explain ingester-zone-b', options)).stdout;
     for (const text of [stdout, tree, explained, zone]) expect(text).not.toMatch(/nothing to do|\b0\/|on the way|in flight/);
-    expect(explained).toMatch(/goal +not known of zones a, b, c, which could not be read/);
+    expect(explained).toMatch(/goal +unknown for zones a, b, c, which could not be read/);
     expect(tree).toMatch(/a +leader +unknown +- +\?/);
   });
 
@@ -293,7 +293,7 @@ describe('explain', () => {
     const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester');
     expect(status).toBe(0);
     expect(stdout).toContain('   [WAIT] approval                 0 of 1 approvals from oncall');
-    expect(stdout).toContain('written at policy/ingester.yaml:31:15');
+    expect(stdout).toContain('defined at policy/ingester.yaml:31:15');
     expect(stdout).toContain('   [ok]   other-zones-ready');
   });
 
@@ -341,7 +341,7 @@ describe('history', () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
       "RUN       KIND     TO  START              TOOK  WAITED  RESULT     NOTE
       4f1c9a02  rollout  d2  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
-      1 run, 1 of 1 that ended completed; half took 1h31m or less
+      1 run; 1 of 1 ended runs completed; median duration 1h31m
       "
     `);
     expect((await ask([record], 'history ingester 4f1c', {})).stdout).toMatchInlineSnapshot(`

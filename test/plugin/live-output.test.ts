@@ -86,7 +86,7 @@ describe('the likely end', () => {
       'in about 1m, plus 2 approvals; pods took 3m10s to start (measured on 27) and 30s to stop',
     ],
     [at(600), 'in about 10m or much later, plus 1 approval; pods took 3m10s to start (measured on 27) and are assumed to stop in 30s'],
-    [{ unknown: 'paused: INC-1' }, 'cannot be told: paused: INC-1'],
+    [{ unknown: 'paused: INC-1' }, 'unknown: paused: INC-1'],
   ])('is about, and says what it is made of: %#', (one, text) => {
     expect(endText(one, nowMs)).toBe(text);
   });
@@ -95,7 +95,7 @@ describe('the likely end', () => {
     expect(startingText(rolling, estimate, nowMs)).toBe('ingester-zone-b-12 has been starting for 2m44s (usually 3m10s)');
     const later = nowMs + 180_000;
     expect(startingText(rolling, estimate, later)).toBe(
-      'ingester-zone-b-12 has been starting for 5m44s (slower than usual, 9 of 10 within 4m)',
+      'ingester-zone-b-12 has been starting for 5m44s (slower than usual; 90% start within 4m)',
     );
     expect(startingText(waiting, estimate, nowMs)).toBeUndefined();
   });
@@ -121,7 +121,7 @@ describe('lines of a log', () => {
   it('have an instant, the name and fields that can be searched', () => {
     expect([rolling, waiting, paused, done].map((decision) => statusLine(fromAgent(decision), nowMs))).toMatchInlineSnapshot(`
       [
-        "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b on the way"",
+        "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b in flight"",
         "2026-03-02T12:00:42Z mimir/ingester waiting wave=3/3 name=rest updated=20/60 available=60/60 waits=approval "approval: 0 of 1 approvals from oncall (limit: 1 from oncall)"",
         "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused "paused: the group is paused (read latency)"",
         "2026-03-02T12:00:42Z mimir/ingester done updated=9/9 available=9/9",
@@ -135,7 +135,7 @@ describe('lines of a log', () => {
   it('name a pod that crashes, and it makes a line', () => {
     const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
-    expect(statusLine(fromAgent(crashing), nowMs)).toContain('"ingester-zone-b-12 crashes (CrashLoopBackOff); 1 pod of b on the way"');
+    expect(statusLine(fromAgent(crashing), nowMs)).toContain('"ingester-zone-b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
     expect(statusKey(fromAgent(crashing))).not.toBe(statusKey(fromAgent(rolling)));
   });
 
@@ -156,8 +156,8 @@ describe('the explanation of a group', () => {
 
   it('does not say that it goes on by itself while a person paused it', () => {
     const text = explained(paused);
-    expect(text).toContain('Nothing is wrong; it goes on when somebody resumes it.');
-    expect(text).toContain('do       when it may go on: kubectl rollout-group resume mimir/ingester');
+    expect(text).toContain('Nothing is wrong; the group continues when it is resumed.');
+    expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });
 
   it('names who was allowed what, and when', () => {
@@ -168,9 +168,9 @@ describe('the explanation of a group', () => {
 
   it('names pods that waiting does not bring back, and where to look', () => {
     const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
-    expect(text).toContain('Pods do not come back by themselves; somebody must look at them.');
+    expect(text).toContain('Some pods do not recover by themselves and need a repair.');
     expect(text).toContain('  trouble  ingester-zone-b-12 crashes (CrashLoopBackOff)\n');
     expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
-    expect(explained(rolling)).toContain('Nothing is wrong; it goes on by itself.');
+    expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
   });
 });

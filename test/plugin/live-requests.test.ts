@@ -230,15 +230,15 @@ describe('explain says what a person can do', () => {
     [
       'a run that ended',
       held('run-failed', 'no'),
-      ['The run has ended', 'rollout-group retry mimir/ingester', 'rollout-group undo mimir/ingester'],
+      ['The run failed', 'rollout-group retry mimir/ingester', 'rollout-group undo mimir/ingester'],
     ],
     [
       'what was undone',
       held('undone', 'wait', 'undo.ingester.1'),
-      ['it needs a person', 'rollout-group cancel mimir/ingester undo.ingester.1'],
+      ['a person must act', 'rollout-group cancel mimir/ingester undo.ingester.1'],
     ],
     ['what is protected', held('protected', 'wait', 'protect.ingester'), ['rollout-group cancel mimir/ingester protect.ingester']],
-    ['an approval', held('approval', 'wait'), ['it needs a person', 'rollout-group approve mimir/ingester']],
+    ['an approval', held('approval', 'wait'), ['a person must act', 'rollout-group approve mimir/ingester']],
   ])('about %s', async (_name, decision, texts) => {
     const { stdout } = await act('explain ingester', { decision });
     for (const text of texts) expect(stdout).toContain(text);

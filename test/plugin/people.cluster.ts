@@ -236,9 +236,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   it('the record of the run says who asked what', async () => {
     const list = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json'));
     const shown = await ok(anna, 'history', 'ingester', list.runs[0].id);
-    expect(shown).toMatch(/asked +.* eve: promote wave canary \(hotfix\)/);
-    expect(shown).toMatch(/asked +.* anna: reject wave rest \(errors\)/);
-    expect(shown).toMatch(/asked +.* anna: approve wave rest/);
+    expect(shown).toMatch(/request +.* eve: promote wave canary \(hotfix\)/);
+    expect(shown).toMatch(/request +.* anna: reject wave rest \(errors\)/);
+    expect(shown).toMatch(/request +.* anna: approve wave rest/);
   });
 
   it('an abort ends a run, a retry lets it go on, and both are told', async () => {

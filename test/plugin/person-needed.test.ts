@@ -35,17 +35,17 @@ describe('pods that came back without their revision', () => {
   it('need a person after the last attempt, who is told what to do', async () => {
     const { stdout } = await ask([now(misplacedAfter(2))], 'explain ingester');
     expect(stdout).toMatch(
-      /^mimir\/ingester is WAITING.*\. Pods came back without their revision, and none goes any more; it needs a person\./,
+      /^mimir\/ingester is WAITING.*\. Pods restarted with the wrong revision; no further pod is replaced until a person acts\./,
     );
-    expect(stdout).toContain('passes when a person says retry');
+    expect(stdout).toContain('passes after a retry');
     expect(stdout).toMatch(
-      /do +see why the webhook is not asked: kubectl rollout-group doctor\n +once it is put right: kubectl rollout-group retry mimir\/ingester\n/,
+      /do +find out why the webhook is not called: kubectl rollout-group doctor\n +then continue: kubectl rollout-group retry mimir\/ingester\n/,
     );
   });
 
   it('need none before', async () => {
     const { stdout } = await ask([now(misplacedAfter(1))], 'explain ingester');
-    expect(stdout).toMatch(/Nothing is wrong; it goes on by itself\./);
+    expect(stdout).toMatch(/Nothing is wrong; the group continues by itself\./);
     expect(stdout).not.toContain('retry');
   });
 
@@ -85,14 +85,14 @@ describe('an agent that is not running', () => {
 
   it('is the headline of explain', async () => {
     expect((await ask(objects, 'explain ingester')).stdout).toMatch(
-      /^mimir\/ingester is WAITING[^.]*\. Nobody acts: the agent is not running\.\n/,
+      /^mimir\/ingester is WAITING[^.]*\. The agent is not running, so nothing is carried out\.\n/,
     );
   });
 
   it('stands in what get shows of the group, and its end is not reckoned', async () => {
     const { stdout } = await ask(objects, 'get ingester');
-    expect(stdout).toContain('\nnobody acts: the agent is not running\nend cannot be told: the agent is not running\n');
-    expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('cannot be told: the agent is not running');
+    expect(stdout).toContain('\nthe agent is not running, so nothing is carried out\nend unknown: the agent is not running\n');
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: the agent is not running');
   });
 
   it('is not said of one that runs', async () => {
@@ -109,7 +109,7 @@ describe('a group that is done and has pods that are not available', () => {
   it.each(['done', 'act'] as const)('says so in the headline, and where to look: %s', async (outcome) => {
     const { stdout } = await ask([now({ ...pending, outcome })], 'explain ingester');
     expect(stdout).toMatch(/^mimir\/ingester is DONE[^.]*\. Nothing is left to do for the group, but 9 pods are not\s+available\./);
-    expect(stdout).toMatch(/do +see why: kubectl get pods -n mimir\n/);
+    expect(stdout).toMatch(/do +kubectl get pods -n mimir\n/);
     expect(stdout).not.toContain('Nothing holds');
   });
 
@@ -130,14 +130,14 @@ describe('what to do about a template that comes together with its group', () =>
 
   it('is to apply the group first', () => {
     expect(todoOf(held, 'mimir/kafka')).toEqual([
-      'apply the group first, wait a few seconds until the agent has set the partitions (kubectl rollout-group status mimir/kafka), then apply the new template',
+      'apply the group first, wait until the agent has set the partitions (kubectl rollout-group status mimir/kafka), then apply the new template',
     ]);
-    expect(passesText(held, undefined)).toContain('a few seconds after the group is there without the new template');
+    expect(passesText(held, undefined)).toContain('a few seconds after the group is applied without the new template');
   });
 
   it('is not said of what else the strategy waits for', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
-    expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('the update strategy that the group reeds');
+    expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');
   });
 });
 
@@ -153,7 +153,7 @@ describe('an apply that policy refuses', () => {
     const { url } = await fakeApiServer(objects, {});
     const ended = await runInProcess(['apply', '-f', 'a.json', '--auto-approve', '--server', url, '-n', 'mimir'], { cwd });
     expect(ended.stderr).toContain('policy refuses a part of the plan of mimir/ingester');
-    expect(ended.stderr).toMatch(/do: {2}change what is asked for, or no-downscale/);
+    expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
     expect(ended.stderr).not.toContain('explain');
     expect(ended.status).toBe(5);
   });

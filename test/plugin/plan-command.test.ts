@@ -117,9 +117,9 @@ describe('what plan prints', () => {
 
   it('names the rule and the place of what is refused', () => {
     const { stdout } = run('plan', '--current', 'store', '--set', 'replicas=1');
-    expect(stdout).toContain('REFUSED');
+    expect(stdout).toContain('DENIED');
     expect(stdout).toContain('no-downscale');
-    expect(stdout).toContain('written at store/store.yaml:3:109');
+    expect(stdout).toContain('defined at store/store.yaml:3:109');
   });
 });
 

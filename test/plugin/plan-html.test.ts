@@ -74,8 +74,8 @@ describe('the page of a plan', () => {
       'waits',
       'completes',
       'Without changes',
-      'Refused: scale down zone-b from 3 to 2',
-      'held by stateful-safety/business-hours',
+      'Denied: scale down zone-b from 3 to 2',
+      'blocked by stateful-safety/business-hours',
     ]) {
       expect(pages.mixed).toContain(word);
     }
@@ -107,7 +107,7 @@ describe('the timeline of a group', () => {
       'roll zone-a 19, 1 pod, at most 5 at once, from +0s, p50 1m30s, p90 3m',
       'check ingest-errors, from +1m30s, p50 7m, p90 7m',
       'roll zone-a 18..0, 19 pods, at most 5 at once, from +32m, p50 6m, p90 12m',
-      'approve 1 of oncall, from +1h38m, for as long as people take',
+      'approve 1 of oncall, from +1h38m, until approved',
       'roll zone-b 19..0, 20 pods, at most 5 at once, from +1h38m, p50 6m, p90 12m',
       'roll zone-c 19..0, 20 pods, at most 5 at once, from +1h44m, p50 6m, p90 12m',
     ]);

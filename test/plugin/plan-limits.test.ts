@@ -38,8 +38,8 @@ describe('a plan that a limit of zero holds', () => {
     const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);
     expect(stdout).toContain('Plan  prod/store   blocked');
-    expect(stdout).toContain('no pod of zone a may go (limit: 0), written at p/group.yaml:6:50');
-    expect(stdout).toContain('passes when a person changes that number; to let the group stand still on purpose, pause it');
+    expect(stdout).toContain('no pod of zone a may go (limit: 0), defined at p/group.yaml:6:50');
+    expect(stdout).toContain('passes when the limit is raised; to stop the group on purpose, pause it');
     expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, and the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
   });
 
@@ -53,8 +53,8 @@ describe('a plan that a limit of zero holds', () => {
     expect(risks).toEqual([expect.objectContaining({ code: 'RG5008', source })]);
     expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:19`)');
     const explained = runPlugin(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], { cwd: folderWith(files) });
-    expect(explained.stdout).toContain('let a pod go: change m/pdb.yaml:6:19');
-    expect(explained.stdout).toContain('if it is to stand still: paused: true of its zones, or kubectl rollout-group pause prod/store');
+    expect(explained.stdout).toContain('to continue: raise the limit at m/pdb.yaml:6:19');
+    expect(explained.stdout).toContain('to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause prod/store');
   });
 
   it('shows the number of the budget that it depends on as a change, with the zones that it covers', () => {
@@ -127,13 +127,13 @@ describe('StatefulSets beside the plan', () => {
     expect([status, stderr]).toEqual([5, '']);
     expect(stdout).toContain('Plan  prod/store   blocked');
     expect(stdout).toContain(`${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`);
-    expect(stdout).toContain('written at p/group.yaml:3:37');
+    expect(stdout).toContain('defined at p/group.yaml:3:37');
     expect(stdout).not.toContain('when it can be read');
     const said = `prod/store can never be done: ${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119) (p/group.yaml:3:37)\n`;
     expect(compare('diff', next).stderr).toBe(`note: ${said}`);
     const simulated = compare('simulate', next);
     expect([simulated.status, simulated.stderr]).toEqual([5, `left out: ${said}`]);
-    expect(simulated.stdout).toBe('nothing to simulate: no group has anything to do\n');
+    expect(simulated.stdout).toBe('nothing to simulate: no group has changes\n');
   });
 
   it('block no group of another environment, nor one whose manifests are not given', () => {

@@ -48,7 +48,7 @@ describe('the plan as a comment', () => {
 
   it('puts what is refused before what is held, and both before the groups', () => {
     const text = renderPlanMarkdown(planOf([ingester(), blocked(), refusedDownscale()]));
-    const places = ['**Refused**', '**Held**', '####'].map((part) => text.indexOf(part));
+    const places = ['**Denied**', '**Waits**', '####'].map((part) => text.indexOf(part));
     expect(places.every((place) => place > 0)).toBe(true);
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
   });
@@ -59,10 +59,10 @@ describe('the plan as a comment', () => {
     expect(text.length).toBeLessThanOrEqual(commentBudget);
     expect(text.length).toBeGreaterThan(commentBudget * 0.9);
     const sections = text.match(/^#### /gm)?.length ?? 0;
-    expect(text).toContain(`${202 - sections} more groups without room here`);
+    expect(text).toContain(`${202 - sections} more groups omitted for length`);
     expect(text.match(/<details>/g)?.length).toBe(text.match(/<\/details>/g)?.length);
     expect(text.match(/^\| `mimir\/ingester-/gm)).toHaveLength(200);
-    expect(text).toContain('**Refused**');
+    expect(text).toContain('**Denied**');
   });
 
   it('keeps to the budget whatever its size', () => {

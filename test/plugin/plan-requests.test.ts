@@ -54,10 +54,10 @@ function head(...words: readonly string[]): string {
 describe('a plan of what is asked for', () => {
   it('shows replicas that are written at once as steps, with their time', () => {
     expect(head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy 3c338a7
+      "Plan  prod/store   completes   policy d407bff
 
       CHANGE   replicas  4 -> 2  (a)  2 pods removed
-      SAFETY   in this plan no two zones are disturbed at the same time
+      SAFETY   this plan disturbs at most one zone at a time
 
        WAVE      STEP                  PODS  AT ONCE  GATE   p50  p90
        replicas  scale down  a 4 -> 2     2        -  -      30s   2m
@@ -68,7 +68,7 @@ describe('a plan of what is asked for', () => {
 
   it('does not call it safe when what is asked for disturbs two zones together', () => {
     expect(head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy 3c338a7
+      "Plan  prod/store   completes   policy d407bff
 
       CHANGE   replicas  4 -> 3              2 pods removed
                image     store:1 -> store:2  6 pods restart
@@ -85,7 +85,7 @@ describe('a plan of what is asked for', () => {
 
   it('shows the StatefulSet that is no longer there, also when its group is adopted', () => {
     expect(head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy 17281bb
+      "Plan  prod/store   completes   policy 74eec8c
 
       CHANGE   StatefulSet  deleted  (b)  4 pods removed, all at once
       "
@@ -94,7 +94,7 @@ describe('a plan of what is asked for', () => {
 
   it('shows the one that is new', () => {
     expect(head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy 3c338a7
+      "Plan  prod/store   completes   policy d407bff
 
       CHANGE   StatefulSet  new  (b)  4 pods added
 
@@ -107,7 +107,7 @@ describe('a plan of what is asked for', () => {
 
   it('names the object that asks for other replicas', () => {
     expect(head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy a9f2e9e
+      "Plan  prod/store   completes   policy 76577ce
 
       CHANGE   ReplicaTemplate store  6 -> 5  1 pod removed
 
@@ -139,7 +139,7 @@ describe('a plan of what is asked for', () => {
     const cwd = folderWith({ 'a.yaml': member('a').replace('store }', 'store, grafana.com/no-downscale: "true" }') });
     expect(runPlugin(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
       status: 5,
-      stdout: 'nothing to simulate: no group has anything to do\n',
+      stdout: 'nothing to simulate: no group has changes\n',
       stderr: 'refused and left out: scale StatefulSet store-a from 4 to 3; plan says why\n',
     });
   });

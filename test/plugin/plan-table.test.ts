@@ -105,7 +105,7 @@ describe('the words of a plan', () => {
     [{ after: { cpu: 1 } }, 'added {"cpu":1}'],
     [{ before: true }, 'removed true'],
     [{ before: ['-a'], after: ['-b', '-c'] }, 'added -b -c, removed -a'],
-    [{}, 'the order of the entries'],
+    [{}, 'entries reordered'],
   ] satisfies [Partial<PlannedChange>, string][])('writes the change %j as %s', (change, text) => {
     expect(changeText({ kind: 'template', zones: [], field: 'x', consequence: 'none', ...change })).toBe(text);
   });

@@ -104,7 +104,7 @@ describe('test', () => {
     expect([wrongGroup.status, wrongGroup.stdout.includes('group.yaml:11:')]).toEqual([4, true]);
   });
 
-  it('tells which rules were seen to hold and to pass', () => {
+  it('tells which rules both blocked and passed', () => {
     const { stdout } = runPlugin(['test', '--coverage', '-o', 'json'], { cwd: folderWith(files()) });
     const { coverage, summary, kind } = JSON.parse(stdout);
     expect([kind, summary]).toEqual(['TestResult', { tests: 1, cases: 2, passed: 2, failed: 0 }]);
@@ -130,7 +130,7 @@ describe('test', () => {
     const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3).join(' '));
     expect(lines).toContain('ingester waves.half.after.soak - -');
     expect(lines).toContain('ingester waves.first.after.soak 0 0');
-    expect(stdout).toMatch(/\d of \d rules were seen to hold and to pass; 1 more cannot be reached\ncannot be reached \(marked -\): /);
+    expect(stdout).toMatch(/\d of \d rules both blocked and passed; 1 more unreachable\nunreachable \(marked -\): /);
     const markdown = runPlugin(['test', '--coverage', '-o', 'markdown'], { cwd: folderWith(small) }).stdout;
     expect([markdown.includes('waves.first.after.soak'), markdown.includes('waves.half.after.soak')]).toEqual([true, false]);
   });

@@ -60,7 +60,7 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
     what: boundedText(describe(request), longestWhat),
     namespace: ` in namespace ${namespace}`,
     hint: outcome === 'prepare' ? '; give the group replicas.count or replicas.mirror, and the agent prepares its pods' : '',
-    written: leading.source === undefined ? '' : `; written at ${sourceText(leading.source, namespace)}`,
+    written: leading.source === undefined ? '' : `; defined at ${sourceText(leading.source, namespace)}`,
   };
   room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.rule);
   const kept = { ...parts, fact: boundedText(parts.fact, room) };

@@ -1,4 +1,4 @@
-// How the changes of a plan read: a short name for the field, what was and what will be, and what follows.
+// The texts about the changes of a plan: a short field name, the old and the new value, and the effect.
 import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
 import { plural } from '../plural.ts';
 
@@ -8,7 +8,7 @@ interface ChangeLine {
   readonly consequence: string;
 }
 
-/** One line per change of the group, with the number of pods that each disturbs. `fullPaths` keeps the whole path of each field. */
+/** Returns one line per change of the group, with the number of affected pods. `fullPaths` keeps the full path of each field. */
 export function changeLines(group: GroupPlan, { fullPaths = false } = {}): readonly ChangeLine[] {
   const containers = new Set(group.changes.map((change) => containerOf(change.field)).filter((name) => name !== undefined));
   const restarted = new Set<string>();
@@ -35,7 +35,7 @@ function containerOf(field: string): string | undefined {
   return containerPath.exec(field)?.[1];
 }
 
-/** The part of a path that tells it from the others: `image`, `resources.limits.memory`. */
+/** Returns the significant part of a path: `image`, `resources.limits.memory`. */
 function shortField(field: string, nameContainer: boolean): string {
   const container = containerOf(field);
   if (container !== undefined) {
@@ -46,13 +46,13 @@ function shortField(field: string, nameContainer: boolean): string {
   return annotation?.[1] ?? annotation?.[2] ?? field.replace(/^spec\.(?:template\.(?:spec\.)?)?/, '');
 }
 
-/** `a -> b`; entries of lists, and what is new or gone, as `added …` and `removed …`. */
+/** Returns `a -> b`. List entries and new or removed values are shown as `added …` and `removed …`. */
 export function changeText(change: PlannedChange): string {
   const { before, after } = change;
   if (change.kind === 'created') return 'new';
   if (change.kind === 'deleted') return 'deleted';
   if (Array.isArray(before) || Array.isArray(after)) return listText(asList(before), asList(after));
-  if (before === undefined && after === undefined) return 'the order of the entries';
+  if (before === undefined && after === undefined) return 'entries reordered';
   if (before === undefined) return `added ${valueText(after)}`;
   if (after === undefined) return `removed ${valueText(before)}`;
   return `${valueText(before)} -> ${sameImage(before, after) ?? valueText(after)}`;
@@ -62,12 +62,12 @@ function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : value === undefined ? [] : [value];
 }
 
-function listText(gone: readonly unknown[], come: readonly unknown[]): string {
+function listText(removed: readonly unknown[], added: readonly unknown[]): string {
   const part = (word: string, entries: readonly unknown[]) => (entries.length === 0 ? [] : [`${word} ${entries.map(valueText).join(' ')}`]);
-  return [...part('added', come), ...part('removed', gone)].join(', ');
+  return [...part('added', added), ...part('removed', removed)].join(', ');
 }
 
-/** The tag alone when only the tag of an image changes. */
+/** Returns the new tag if only the tag of an image changes. */
 function sameImage(before: unknown, after: unknown): string | undefined {
   if (typeof before !== 'string' || typeof after !== 'string') return undefined;
   const image = /^([\w.-]+(?::\d+)?(?:\/[\w.-]+)+):([\w.-]+)$/;
@@ -75,12 +75,12 @@ function sameImage(before: unknown, after: unknown): string | undefined {
   return repository !== undefined && image.exec(before)?.[1] === repository ? tag : undefined;
 }
 
-/** A value as one line. */
+/** Returns a value as one line. */
 export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-/** The zones of a change, when they are not all. */
+/** Returns the zones of a change, or an empty text if the change affects all zones. */
 function zonesText(group: GroupPlan, change: PlannedChange): string {
   return change.zones.length === 0 || change.zones.length === group.zones.length ? '' : `(${change.zones.join(', ')})`;
 }
@@ -90,9 +90,9 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + Math.max(0, number), 0);
   if (change.kind === 'deleted' && change.consequence === 'none')
     return joinText(sum(zones.map(({ replicasBefore }) => replicasBefore)), 'removed, all at once');
-  const asked = askedDifference(change);
-  if (asked !== undefined && change.consequence === 'scaleUp') return joinText(asked * zones.length, 'added');
-  if (asked !== undefined && change.consequence === 'scaleDown') return joinText(-asked * zones.length, 'removed');
+  const difference = requestedDifference(change);
+  if (difference !== undefined && change.consequence === 'scaleUp') return joinText(difference * zones.length, 'added');
+  if (difference !== undefined && change.consequence === 'scaleDown') return joinText(-difference * zones.length, 'removed');
   switch (change.consequence) {
     case 'restart':
       return restartText(sum(zones.map(({ restarts }) => restarts)));
@@ -101,14 +101,14 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
     case 'scaleDown':
       return joinText(sum(zones.map((zone) => zone.replicasBefore - zone.replicasAfter)), 'removed');
     case 'refused':
-      return 'refused';
+      return 'denied';
     case 'none':
       return 'no restart';
   }
 }
 
-/** How many pods more a zone is asked to have; undefined where the change names no two numbers. */
-function askedDifference({ kind, before, after }: PlannedChange): number | undefined {
+/** Returns the requested difference in replicas, or undefined if the change is not about two numbers. */
+function requestedDifference({ kind, before, after }: PlannedChange): number | undefined {
   if (kind === 'source') return undefined;
   return typeof before === 'number' && typeof after === 'number' ? after - before : undefined;
 }
@@ -118,5 +118,5 @@ function restartText(count: number): string {
 }
 
 function joinText(count: number, word: string): string {
-  return count === 0 ? 'no pod yet' : `${plural(count, 'pod')} ${word}`;
+  return count === 0 ? 'no pods yet' : `${plural(count, 'pod')} ${word}`;
 }

@@ -1,4 +1,4 @@
-// One group of a plan as a part of the page: changes, what is refused or held, timeline, steps, risks, and the rest folded away.
+// Renders one group of a plan in HTML: changes, denials, waits, timeline, steps, risks, and folded zones and rules.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { changeLines } from './changes.ts';
@@ -10,11 +10,11 @@ interface GroupPlace {
   /** Anchor of the group, unique in the page. */
   readonly id: string;
   readonly isOpen: boolean;
-  /** The instant at which the plan begins, when it matters. */
+  /** Start time of the plan, if the plan depends on the calendar. */
   readonly startMs: number | undefined;
 }
 
-/** The group, foldable as a whole. */
+/** Returns the group as one foldable part. */
 export function groupHtml(group: GroupPlan, place: GroupPlace): Html {
   return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span><span class="soft">${timesText(group)}</span></summary>
 <div class="body">
@@ -27,29 +27,29 @@ ${steps(group)}${risks(group)}${zones(group)}${rules(group)}
 }
 
 function timesText({ totals, waves }: GroupPlan): string {
-  if (waves.length === 0) return 'nothing moves';
+  if (waves.length === 0) return 'no steps';
   return totals.p50Seconds === undefined
-    ? 'no end known'
+    ? 'end unknown'
     : `p50 ${words.spanText(totals.p50Seconds)}, p90 ${words.spanText(totals.p90Seconds)}`;
 }
 
 function changes(group: GroupPlan): Html {
   const lines = changeLines(group, { fullPaths: true });
   if (lines.length === 0) return nothing;
-  const safety = words.isOneZoneAtATime(group) ? html`<p>In this plan no two zones are disturbed at the same time.</p>` : nothing;
+  const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disturbs at most one zone at a time.</p>` : nothing;
   const rows = lines.map((line) => [html`<code>${line.field}</code>`, html`<code>${line.value}</code>`, line.consequence]);
-  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'what follows'], rows)}${safety}`;
+  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${safety}`;
 }
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
   return group.refused.map((refusal) => {
-    return html`<div class="notice refused"><b>Refused: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.holdingResults(refusal).map(({ result, fact }) => holding(result, fact, startMs))}</ul></div>\n`;
+    return html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => holding(result, fact, startMs))}</ul></div>\n`;
   });
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
-  return html`<div class="notice"><b>Held</b><ul>${group.waits.map((result) => holding(result, words.factText(result), startMs))}</ul></div>\n`;
+  return html`<div class="notice"><b>Waits</b><ul>${group.waits.map((result) => holding(result, words.factText(result), startMs))}</ul></div>\n`;
 }
 
 function holding(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
@@ -74,7 +74,7 @@ function steps(group: GroupPlan): Html {
     ]),
   );
   if (rows.length === 0) return nothing;
-  const titles = ['wave', 'step', 'of', 'pods', 'at once', 'gate', 'starts', 'p50', 'p90', 'written at'];
+  const titles = ['wave', 'step', 'object', 'pods', 'at once', 'gate', 'starts', 'p50', 'p90', 'defined at'];
   return html`<h3>Steps</h3>${htmlTable(titles, rows, [3, 4, 6, 7, 8])}`;
 }
 
@@ -86,7 +86,7 @@ function risks(group: GroupPlan): Html {
     risk.message,
     html`<code class="soft">${words.sourceText(risk.source) ?? ''}</code>`,
   ]);
-  return html`<h3>Risks</h3>${htmlTable(['code', 'severity', 'what', 'written at'], rows)}`;
+  return html`<h3>Risks</h3>${htmlTable(['code', 'severity', 'risk', 'defined at'], rows)}`;
 }
 
 function zones(group: GroupPlan): Html {
@@ -109,5 +109,5 @@ function rules(group: GroupPlan): Html {
     words.factText(result),
     html`<code class="soft">${words.sourceText(result.source) ?? ''}</code>`,
   ]);
-  return html`<details class="fold"><summary>Rules asked (${rows.length})</summary>${htmlTable(['before', 'rule', 'answer', 'fact', 'written at'], rows)}</details>`;
+  return html`<details class="fold"><summary>Evaluated rules (${rows.length})</summary>${htmlTable(['step', 'rule', 'result', 'fact', 'defined at'], rows)}</details>`;
 }

@@ -1,4 +1,4 @@
-// The timeline of a group as SVG: zones as rows, time to the right, waves as bands, p50 as bars and p90 as their shade.
+// Draws the timeline of a group as SVG: zones as rows, waves as bands, p50 as bars and p90 as shades.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
 import { plural } from '../plural.ts';
 import { type Html, html, nothing } from './html-text.ts';
@@ -12,7 +12,7 @@ const barHeight = 18;
 const top = 30;
 const gateRow = 'gates';
 const leastBar = 3;
-/** Of the fonts in use, rounded up, so that a label that is thought to fit does. */
+/** Character width of the fonts in use, rounded up, so that labels always fit. */
 const characterWidth = 6.6;
 
 interface Scale {
@@ -22,7 +22,7 @@ interface Scale {
   readonly bottom: number;
 }
 
-/** An SVG element, or nothing when the plan of the group has no steps. `id` tells several charts of a page apart. */
+/** Returns an SVG element, or nothing if the group has no steps. `id` distinguishes the charts of a page. */
 export function timelineSvg(group: GroupPlan, id: string): Html {
   const steps = group.waves.flatMap((wave) => wave.steps);
   if (steps.length === 0) return nothing;
@@ -58,7 +58,7 @@ function isZoneStep(step: PlannedStep): boolean {
   return step.zone !== undefined && step.kind !== 'soak' && step.kind !== 'check' && step.kind !== 'approval';
 }
 
-/** Long and empty shapes, which must not cover the others. */
+/** Reports whether the step is drawn as a long shape, which must not cover other shapes. */
 function isSpan(step: PlannedStep): boolean {
   return step.kind === 'soak' || step.kind === 'wait';
 }
@@ -97,7 +97,7 @@ function rowLines({ rows }: Scale): readonly Html[] {
   });
 }
 
-/** The time between p50 and p90 of a step. Later steps are drawn as if it had not been needed. */
+/** Returns the shape between p50 and p90 of a step. Later steps start at p50. */
 function lateShade(step: PlannedStep, scale: Scale): Html {
   const y = rowOf(step, scale);
   const { p50Seconds = 0, p90Seconds = 0, startSeconds } = step;
@@ -155,21 +155,19 @@ function stepTitle(step: PlannedStep): string {
     ...(count === undefined ? [] : [plural(count, 'pod')]),
     ...(step.atOnce === undefined ? [] : [`at most ${step.atOnce} at once`]),
     `from +${words.spanText(step.startSeconds)}`,
-    step.p50Seconds === undefined
-      ? 'for as long as people take'
-      : `p50 ${words.spanText(step.p50Seconds)}, p90 ${words.spanText(step.p90Seconds)}`,
+    step.p50Seconds === undefined ? 'until approved' : `p50 ${words.spanText(step.p50Seconds)}, p90 ${words.spanText(step.p90Seconds)}`,
   ].join(', ');
 }
 
-/** Where the plan stops although not all is done, with the rule that holds it. */
+/** Marks the point where the plan stops early, with the rule that blocks it. */
 function heldLine(group: GroupPlan, scale: Scale): Html {
   const [first] = group.waits;
   if (first === undefined) return nothing;
   const x = right + 6;
-  return html`<g><title>held by ${first.rule}: ${words.factText(first)}</title><line class="held" x1="${x}" y1="6" x2="${x}" y2="${scale.bottom}"/><text class="small" text-anchor="end" x="${x - 5}" y="16">held by ${shorten(first.rule, 40, '…')}</text></g>`;
+  return html`<g><title>blocked by ${first.rule}: ${words.factText(first)}</title><line class="held" x1="${x}" y1="6" x2="${x}" y2="${scale.bottom}"/><text class="small" text-anchor="end" x="${x - 5}" y="16">blocked by ${shorten(first.rule, 40, '…')}</text></g>`;
 }
 
-/** The patterns that the charts of a page share, drawn once. */
+/** The patterns that all charts of a page share. */
 export const timelinePatterns: Html = html`<svg width="0" height="0" aria-hidden="true" class="chart shared" focusable="false"><defs>
 <pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern>
 <pattern id="dots" width="6" height="6" patternUnits="userSpaceOnUse"><circle class="dots" cx="3" cy="3" r="1.7"/></pattern>
@@ -183,8 +181,8 @@ const legendShapes: readonly (readonly [string, Html])[] = [
   ['gate', html`<rect class="check" fill="url(#dots)" x="1" y="1" width="24" height="10" rx="2"/>`],
   ['wait', html`<rect class="wait" x="1" y="1" width="24" height="10" rx="2"/>`],
   ['prepare pods', html`<circle class="person" cx="13" cy="6" r="5"/>`],
-  ['approval, no time known', html`<path class="person" d="M13 0l6 6l-6 6l-6 -6z"/>`],
+  ['approval, duration unknown', html`<path class="person" d="M13 0l6 6l-6 6l-6 -6z"/>`],
 ];
 
-/** What the shapes of the charts mean. */
+/** The legend of the shapes. */
 export const timelineLegend: Html = html`<ul class="legend" aria-label="Legend">${legendShapes.map(([word, shape]) => html`<li><svg class="chart" viewBox="0 0 26 12" aria-hidden="true">${shape}</svg>${word}</li>`)}</ul>`;

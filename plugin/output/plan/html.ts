@@ -1,4 +1,4 @@
-// The plan as one page that needs nothing else: no script, no font, no request. Made to be kept beside a change or an incident.
+// Renders a plan as one self-contained HTML page without scripts, fonts or requests.
 import { createHash } from 'node:crypto';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
 import { groupHtml } from './html-group.ts';
@@ -7,10 +7,10 @@ import { type Html, html, htmlTable, nothing } from './html-text.ts';
 import { timelineLegend, timelinePatterns } from './html-timeline.ts';
 import * as words from './plan-text.ts';
 
-/** With more groups than this, only those that need attention are unfolded. */
+/** If the plan has more groups, only the groups that need attention are unfolded. */
 const mostUnfolded = 6;
 
-/** The page. Its policy forbids everything but its own style, so that nothing in a plan can load or run anything. */
+/** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
 export function renderPlanHtml(plan: Plan): string {
   const groups = words.byAttention(plan.groups);
   const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
@@ -67,8 +67,8 @@ function figures(plan: Plan): Html {
   const entries: readonly (readonly [string, string])[] = [
     ['restarts', sum((group) => group.totals.restarts)],
     ['scale changes', sum((group) => group.totals.scaleChanges)],
-    ['refused', sum((group) => group.refused.length)],
-    ['held', sum((group) => (group.waits.length > 0 ? 1 : 0))],
+    ['denied', sum((group) => group.refused.length)],
+    ['waiting', sum((group) => (group.waits.length > 0 ? 1 : 0))],
     ['risks', sum((group) => group.risks.length)],
     ...(only === undefined
       ? []
@@ -95,7 +95,7 @@ function overview(changed: readonly GroupPlan[]): Html {
   return html`<h3>Groups</h3>${htmlTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90', 'time'], rows, [2, 3, 4, 5])}`;
 }
 
-/** How long a group takes beside the longest one. */
+/** Returns a bar that compares the duration of a group with the longest one. */
 function share({ totals }: GroupPlan, longest: number): Html {
   const width = (seconds: number | undefined) => (144 * (seconds ?? 0)) / longest;
   return html`<svg class="share" viewBox="0 0 144 10" aria-hidden="true"><rect class="track" y="4" width="144" height="2"/><rect class="roll late" y="1" width="${width(totals.p90Seconds)}" height="8"/><rect class="roll" y="1" width="${width(totals.p50Seconds)}" height="8"/></svg>`;

@@ -1,21 +1,21 @@
-// Fits a document into a number of characters: sections in order of importance, cut at whole items, and it says what was left out.
+// Fits a document into a number of characters. Sections are cut at whole items and count the omitted items.
 
 export interface Section {
   /** Printed before the first item; a section without items is left out. */
   readonly title: string;
-  /** Each item from its longest form to its shortest; the first that fits is taken. */
+  /** Each item from its longest form to its shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
-  /** Between items. */
+  /** Separator between items. */
   readonly separator: string;
-  /** What stands for items that did not fit. */
+  /** Text for the number of omitted items. */
   readonly more: (count: number) => string;
 }
 
 const between = '\n\n';
 
 /**
- * The head, as many items of the sections as fit, and the foot. The result has at most `budget` UTF-16 units as long as the head, the foot
- * and one "more" line per section do; those are never cut.
+ * Returns the head, as many items of the sections as fit, and the foot. The result has at most `budget` UTF-16 units, unless the head, the
+ * foot and one "more" line per section alone exceed it; those are never cut.
  */
 export function fitSections(head: string, sections: readonly Section[], foot: string, budget: number): string {
   const shown = sections.filter((section) => section.items.length > 0);

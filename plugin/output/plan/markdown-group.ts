@@ -1,4 +1,4 @@
-// One group of a plan in Markdown: its steps as a table, and folded away its changes, zones, risks and the rules that were asked.
+// Renders one group of a plan in Markdown: changes and steps, and folded parts for risks, rules and zones.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { plural } from '../plural.ts';
@@ -8,7 +8,7 @@ import * as words from './plan-text.ts';
 
 const longestText = 300;
 
-/** The group from its longest form to its shortest: with everything, with its steps alone, as one line. */
+/** Returns the group from its longest form to its shortest: complete, without the folded parts, and as one line. */
 export function groupForms(group: GroupPlan): readonly string[] {
   const title = `#### ${markdownText(`${group.namespace}/${group.group}`)}: ${words.outcomeWords[group.outcome]}`;
   const line = `${title}\n\n${words.totalsText(group.totals)}`;
@@ -49,19 +49,19 @@ function folded(group: GroupPlan): readonly string[] {
     String(restarts),
   ]);
   const risks = group.risks.map(
-    (risk) => `- ${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${written(risk.source)}`,
+    (risk) => `- ${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${sourceSuffix(risk.source)}`,
   );
   const rules = ruleRows(group);
   return [
     ...(risks.length === 0 ? [] : [markdownDetails(plural(risks.length, 'risk'), risks.join('\n'))]),
     ...(rules.length === 0
       ? []
-      : [markdownDetails(`Rules asked (${rules.length})`, markdownTable(['rule', 'answer', 'fact', 'limit', 'written at'], rules))]),
+      : [markdownDetails(`Evaluated rules (${rules.length})`, markdownTable(['rule', 'result', 'fact', 'limit', 'defined at'], rules))]),
     markdownDetails(`Zones (${zones.length})`, markdownTable(['zone', 'StatefulSet', 'replicas', 'restarts'], zones)),
   ];
 }
 
-/** Each rule once, with its most holding answer. */
+/** Returns each rule once, with its most severe result. */
 function ruleRows(group: GroupPlan): readonly (readonly string[])[] {
   const weight: Readonly<Record<RuleResult['outcome'], number>> = { no: 4, unknown: 3, wait: 2, ok: 1, skip: 0 };
   const worst = new Map<string, RuleResult>();
@@ -83,7 +83,7 @@ function ruleRows(group: GroupPlan): readonly (readonly string[])[] {
   ]);
 }
 
-function written(source: RuleResult['source']): string {
+function sourceSuffix(source: RuleResult['source']): string {
   const text = words.sourceText(source);
   return text === undefined ? '' : ` (${markdownCode(text)})`;
 }

@@ -1,4 +1,4 @@
-// The plan as a comment on a pull request: verdict first, then what is refused and held, then each group, within the size that forges take.
+// Renders a plan as a comment on a pull request, within the size limit of the forges.
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
@@ -9,17 +9,17 @@ import { groupForms } from './markdown-group.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './markdown-text.ts';
 import * as words from './plan-text.ts';
 
-/** GitHub takes 65,536 characters, the least of the large forges; 1,000 are spared for what a bot adds. Counted in UTF-16 units. */
+/** GitHub accepts 65,536 characters, the smallest limit of the large forges. 1,000 are reserved for additions of a bot. Counted in UTF-16 units. */
 export const commentBudget = 65_536 - 1_000;
 
 /**
- * The comment. Its first line is a marker by which a bot finds the comment again; the digest in it covers the whole plan, also what the
- * comment leaves out.
+ * Returns the comment. Its first line is a marker by which a bot finds the comment again. The digest in the marker covers the whole plan,
+ * including the omitted parts.
  */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const groups = words.byAttention(plan.groups);
   const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
-  const sections = [overview(changed), refused(changed, plan), held(changed, plan), details(changed), same(groups, changed)];
+  const sections = [overview(changed), denials(changed, plan), waits(changed, plan), details(changed), same(groups, changed)];
   return `${fitSections(head(plan), sections, foot(plan), budget - 1)}\n`;
 }
 
@@ -31,12 +31,13 @@ function head(plan: Plan): string {
 
 function headline(groups: readonly GroupPlan[]): string {
   const sum = (count: (group: GroupPlan) => number) => groups.reduce((total, group) => total + count(group), 0);
-  const refusedCount = sum((group) => group.refused.length);
-  const heldCount = groups.filter((group) => group.waits.length > 0).length;
+  const deniedCount = sum((group) => group.refused.length);
+  const waitingCount = groups.filter((group) => group.waits.length > 0).length;
   const restarts = sum((group) => group.totals.restarts);
   const scaleChanges = sum((group) => group.totals.scaleChanges);
-  if (refusedCount + heldCount + restarts + scaleChanges === 0 && groups.every((group) => group.changes.length === 0)) return 'no changes';
-  return [plural(restarts, 'restart'), plural(scaleChanges, 'scale change'), `${refusedCount} refused`, `${heldCount} held`].join(', ');
+  if (deniedCount + waitingCount + restarts + scaleChanges === 0 && groups.every((group) => group.changes.length === 0))
+    return 'no changes';
+  return [plural(restarts, 'restart'), plural(scaleChanges, 'scale change'), `${deniedCount} denied`, `${waitingCount} waiting`].join(', ');
 }
 
 const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
@@ -67,24 +68,27 @@ function overview(changed: readonly GroupPlan[]): Section {
   };
 }
 
-function refused(changed: readonly GroupPlan[], plan: Plan): Section {
+function denials(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) =>
     group.refused.map((refusal) => {
       const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(refusal.message, 500))}`;
       const lines = words
-        .holdingResults(refusal)
+        .denyingResults(refusal)
         .map(({ result, fact }) => `  - ${ruleText(result, fact)}; ${words.passesText(result, words.startMs(plan))}`);
       return [[first, ...lines].join('\n'), first];
     }),
   );
-  return { title: '**Refused**', items, separator: '\n', more: (count) => `${plural(count, 'more refusal')}.` };
+  return { title: '**Denied**', items, separator: '\n', more: (count) => `${plural(count, 'more denial')}.` };
 }
 
-function held(changed: readonly GroupPlan[], plan: Plan): Section {
+function waits(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) =>
-    group.waits.map((result) => [`- ${groupName(group)} is held by ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`]),
+    group.waits.map((result) => {
+      const verb = result.outcome === 'no' ? 'is blocked by' : 'waits for';
+      return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
+    }),
   );
-  return { title: '**Held**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
+  return { title: '**Waits**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
 }
 
 function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
@@ -98,7 +102,7 @@ function details(changed: readonly GroupPlan[]): Section {
     title: '',
     items: changed.map(groupForms),
     separator: '\n\n',
-    more: (count) => `${plural(count, 'more group')} without room here; \`plan -o html\` shows all.`,
+    more: (count) => `${plural(count, 'more group')} omitted for length; \`plan -o html\` shows all groups.`,
   };
 }
 
@@ -114,7 +118,7 @@ function same(groups: readonly GroupPlan[], changed: readonly GroupPlan[]): Sect
 
 function foot(plan: Plan): string {
   const start = words.startMs(plan);
-  const assumptions = markdownDetails('What the times stand on', `Assumed: ${words.assumptionsText(plan.assumptions)}.`);
+  const assumptions = markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan.assumptions)}.`);
   const policy = plan.metadata.policyDigest === '' ? '' : `policy ${markdownText(words.shortDigest(plan.metadata.policyDigest))}`;
   const starts = start === undefined ? '' : `starts ${words.instantText(start)}`;
   const line = [policy, starts].filter((part) => part !== '').join(', ');

@@ -1,5 +1,4 @@
-// How the parts of a plan are put into words: durations, pods, steps, changes and sources, the same in every format.
-
+// The texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { Assumptions, Quantiles } from '../../../engine/plan/assumptions.ts';
 import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../../engine/plan/document.ts';
@@ -10,7 +9,7 @@ import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { plural } from '../plural.ts';
 
-/** A length of time in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` when nobody can know it. */
+/** Returns a duration in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` if it is unknown. */
 export function spanText(seconds: number | undefined): string {
   if (seconds === undefined) return '?';
   const whole = Math.max(0, Math.round(seconds));
@@ -26,7 +25,7 @@ function twoUnits(large: number, largeUnit: string, small: number, smallUnit: st
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
 }
 
-/** Ordinals of pods in their order, as ranges: `19..0`, `19..12, 10`. Names that end in no number stand as they are. */
+/** Returns the ordinals of pods as ranges, in the given order: `19..0`, `19..12, 10`. Names without an ordinal are unchanged. */
 export function podsText(pods: readonly string[]): string {
   const runs: { first: number; last: number }[] = [];
   const others: string[] = [];
@@ -40,7 +39,7 @@ export function podsText(pods: readonly string[]): string {
   return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
 }
 
-/** A run goes on in the direction in which it began. */
+/** Reports whether the ordinal continues the range in its direction. */
 function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
   if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
   return ordinal - run.last === Math.sign(run.last - run.first);
@@ -58,20 +57,20 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
 };
 
 /**
- * How the waves of a plan are headed, in their order: those that replace pods have a number, as the totals count them. Others, such as the changes of
- * replicas or the soak of a wave that has no pods, have their name alone.
+ * Returns the titles of the waves in their order. Waves that replace pods have a number, as counted in the totals. Other waves, such as changes of
+ * replicas or the soak of a wave without pods, have only their name.
  */
 export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
   const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
   return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
 }
 
-/** What a step does, such as `roll`. */
+/** Returns the verb of a step, such as `roll`. */
 export function stepVerb(step: PlannedStep): string {
   return stepVerbs[step.kind];
 }
 
-/** What a step does it to: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or what is waited for. */
+/** Returns the object of a step: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or the wait. */
 export function stepObject(step: PlannedStep): string {
   const replicas = step.from === undefined || step.to === undefined ? undefined : `${step.from} -> ${step.to}`;
   const parts = [step.zone, replicas ?? podsText(step.pods)].filter((part) => part !== undefined && part !== '');
@@ -82,12 +81,12 @@ export function stepObject(step: PlannedStep): string {
   return [subject, step.zone].filter((part) => part !== undefined).join(' ');
 }
 
-/** Who has to approve, as the rule says it that was not yet content. */
+/** Returns the required approvers, from the limit of the rule that still waits. */
 function approversText(step: PlannedStep): string | undefined {
   return step.rules.find((result) => result.outcome === 'wait' && (result.rule === 'approval' || result.rule.includes('/')))?.limit;
 }
 
-/** What lets the next step begin. */
+/** Returns the condition for the start of the next step. */
 export function stepGate(step: PlannedStep): string {
   switch (step.kind) {
     case 'roll':
@@ -110,80 +109,80 @@ export function stepGate(step: PlannedStep): string {
   }
 }
 
-/** How many pods a step touches; undefined when it touches none. */
+/** Returns the number of pods that a step changes, or undefined for a step without pods. */
 export function stepPodCount(step: PlannedStep): number | undefined {
   if (step.pods.length > 0) return step.pods.length;
   return step.from === undefined || step.to === undefined ? undefined : Math.abs(step.to - step.from);
 }
 
-/** Where something is written: `policy/ingester.yaml:41:7`, or the field of an object; undefined when nothing is known. */
+/** Returns a source as `policy/ingester.yaml:41:7` or as the field of an object; undefined if it is unknown. */
 export function sourceText(source: Source | undefined): string | undefined {
   if (source?.file !== undefined) return [source.file, source.line, source.column].filter((part) => part !== undefined).join(':');
   const parts = [source?.object, source?.field].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(' ');
 }
 
-/** The fact of a rule with what it was compared with. */
+/** Returns the fact of a rule with its limit. */
 export function factText(result: RuleResult): string {
   return result.limit === undefined ? result.fact : `${result.fact} (limit: ${result.limit})`;
 }
 
-/** The results of a refusal that hold it, without the fact where its message says it already. */
-export function holdingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
+/** Returns the results that cause a denial. Omits a fact that the message already contains. */
+export function denyingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
   return blockingResults(refusal.results).map((result) => ({
     result,
     fact: refusal.message.includes(result.fact) ? undefined : factText(result),
   }));
 }
 
-/** The instant at which a plan begins, in milliseconds; undefined when nothing in it depends on the calendar. */
+/** Returns the start time of a plan in milliseconds, or undefined if nothing in it depends on the calendar. */
 export function startMs(plan: Plan): number | undefined {
   const parsed = Date.parse(plan.metadata.startsAt ?? '');
   return Number.isNaN(parsed) ? undefined : parsed;
 }
 
-/** An instant to the minute: `2026-08-22 02:10 UTC`. */
+/** Returns a time with minutes: `2026-08-22 02:10 UTC`. */
 export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** When a result that holds something would let it pass. */
+/** Returns when a blocking result would pass. */
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
   if (result.earliestMs !== undefined && nowMs !== undefined) {
     return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
   }
-  // A plan without a place in the calendar counts its instants from its start.
+  // The times of a plan that does not depend on the calendar count from its start.
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
   switch (result.outcome) {
     case 'no':
-      if (result.rule === 'view-complete') return 'passes when its members are among the manifests';
+      if (result.rule === 'view-complete') return 'passes when the manifests include its members';
       return isLimitOfZero(result)
-        ? 'passes when a person changes that number; to let the group stand still on purpose, pause it'
-        : 'passes when a person changes what is asked for, or the rule';
+        ? 'passes when the limit is raised; to stop the group on purpose, pause it'
+        : 'passes when the request or the rule is changed';
     case 'unknown':
-      return 'passes when it can be read';
+      return 'passes when the missing evidence can be read';
     case 'wait':
       if (isPartitionAwaited(result))
-        return 'passes a few seconds after the group is there without the new template, when the agent has set the partitions';
-      if (isMisplacedForGood(result)) return 'passes when a person says retry, or the pods are back at that revision';
+        return 'passes a few seconds after the group is applied without the new template, when the agent has set the partitions';
+      if (isMisplacedForGood(result)) return 'passes after a retry, or when the pods run that revision again';
       return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':
-      return 'holds nothing';
+      return 'blocks nothing';
   }
 }
 
-/** What a rule waits for; a rule of a policy says it in its message. */
+/** Returns the condition that a rule waits for. A policy rule states it in its message. */
 function passesWhen(rule: string): string {
-  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer holds';
+  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer matches';
 }
 
-/** The policy digest as far as people compare it. */
+/** Returns the first 7 digits of a policy digest. */
 export function shortDigest(digest: string): string {
   return digest.replace(/^[a-z0-9]+:/, '').slice(0, 7);
 }
 
-/** `58 restarts, 0 scale changes, 3 waves, 2 gates`, and the approvals when there are any. */
+/** Returns `58 restarts, 0 scale changes, 3 waves, 2 gates`, with the approvals if there are any. */
 export function totalsText(totals: GroupPlan['totals']): string {
   const counts = [
     plural(totals.restarts, 'restart'),
@@ -192,10 +191,10 @@ export function totalsText(totals: GroupPlan['totals']): string {
     plural(totals.gates, 'gate'),
   ];
   if (totals.approvals === 0) return `${counts.join(', ')}.`;
-  return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; the time of people is not counted.`;
+  return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; durations exclude the time for approvals.`;
 }
 
-/** What becomes of a group, in a word or two. */
+/** The outcome of a group in one or two words. */
 export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   complete: 'completes',
   unchanged: 'no changes',
@@ -203,7 +202,7 @@ export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   waits: 'waits',
 };
 
-/** The groups that need attention first: blocked, then waiting, then those that change; otherwise in the order of the plan. */
+/** Sorts the groups by need of attention: blocked, waiting, changed, unchanged. The order is otherwise that of the plan. */
 export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] {
   const order: readonly GroupPlan['outcome'][] = ['blocked', 'waits', 'complete', 'unchanged'];
   const rank = (group: GroupPlan) => (group.refused.length > 0 ? 0 : order.indexOf(group.outcome));
@@ -213,7 +212,7 @@ export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] 
     .map(({ group }) => group);
 }
 
-/** `100 groups: 2 blocked, 1 waits, 40 complete, 57 without changes`. */
+/** Returns `100 groups: 2 blocked, 1 waits, 40 complete, 57 without changes`. */
 export function groupsText(groups: readonly GroupPlan[]): string {
   const count = (outcome: GroupPlan['outcome']) => groups.filter((group) => group.outcome === outcome).length;
   const parts = [
@@ -226,13 +225,13 @@ export function groupsText(groups: readonly GroupPlan[]): string {
   return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
-/** What the times stand on, in one sentence part. */
+/** Returns the assumptions behind the durations. */
 export function assumptionsText(assumptions: Assumptions): string {
   const own = Object.keys(assumptions.groups).length;
   const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);
   return [
     `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
-    ...(own === 0 ? [] : [`${plural(own, 'group')} with other times`]),
+    ...(own === 0 ? [] : [`${plural(own, 'group')} with other durations`]),
     `gates ${assumptions.gates}`,
     `approvals ${assumptions.approvals}`,
     `preparations ${assumptions.preparations}`,
@@ -245,8 +244,8 @@ function quantilesText(quantiles: Quantiles): string {
 }
 
 /**
- * Whether the plan itself shows that no two zones are disturbed together: pods of different zones are never replaced or removed at the same
- * time in its timeline, and no StatefulSet is deleted, which nothing paces. False also when there is nothing to show.
+ * Reports whether the timeline disturbs at most one zone at a time. Returns false if a StatefulSet is deleted, because no rule paces that, and for a
+ * plan without disruptions.
  */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;

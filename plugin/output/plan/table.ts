@@ -1,4 +1,4 @@
-// The plan as people read it on a terminal: what changes, the waves with their steps and times, what is refused, and what it stands on.
+// Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan, Plan, PlannedStep } from '../../../engine/plan/document.ts';
 import type { Paint } from '../colour.ts';
@@ -7,19 +7,19 @@ import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 import { alignRows, type Column, paragraph, type Row } from './table-layout.ts';
 
-/** What the reader's terminal can show. */
+/** The abilities of the terminal. */
 export interface TableLook {
-  /** undefined when nothing may be cut or wrapped. */
+  /** Width; undefined if nothing may be cut or wrapped. */
   readonly columns: number | undefined;
   readonly paint: Paint;
   readonly glyphs: Glyphs;
-  /** Whole field paths, sources, start times and the rules behind each step. */
+  /** Show full field paths, sources and start times. */
   readonly isWide?: boolean;
 }
 
 const labelWidth = 9;
 
-/** The text of a plan, ending in a line break. Groups that change come in the order of the plan, with those that need attention first. */
+/** Returns the text of a plan with a final line break. Changed groups come first, sorted by need of attention. */
 export function renderPlanTable(plan: Plan, look: TableLook): string {
   const isSingle = plan.groups.length === 1;
   const changed = words.byAttention(plan.groups).filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
@@ -57,7 +57,9 @@ function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly
 
 function startLines(plan: Plan, look: TableLook): readonly string[] {
   const start = words.startMs(plan);
-  return start === undefined ? [] : labelled('STARTS', `${words.instantText(start)}, which matters for windows and delays`, look);
+  return start === undefined
+    ? []
+    : labelled('STARTS', `${words.instantText(start)} (windows and delays are evaluated from this time)`, look);
 }
 
 function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly string[] {
@@ -65,7 +67,7 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
   const blocks = [
     changeBlock(group, look),
     stepBlock(group, look),
-    refusedBlock(group, nowMs, look),
+    deniedBlock(group, nowMs, look),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
     paragraph('', words.totalsText(group.totals), look.columns),
@@ -85,7 +87,7 @@ function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
   }));
   const width = look.columns === undefined ? undefined : look.columns - labelWidth;
   const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
-  const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'in this plan no two zones are disturbed at the same time', look) : [];
+  const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disturbs at most one zone at a time', look) : [];
   return [...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line), ...safety];
 }
 
@@ -103,7 +105,7 @@ const stepColumns: readonly Column[] = [
 const wideColumns: readonly Column[] = [
   ...stepColumns,
   { title: 'START', align: 'right' },
-  { title: 'WRITTEN AT', align: 'left', isFlexible: true },
+  { title: 'DEFINED AT', align: 'left', isFlexible: true },
 ];
 
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
@@ -146,22 +148,23 @@ function paintRow(line: string, row: Row | undefined, { paint }: TableLook): str
   return row?.style === undefined ? line : paint(row.style, line);
 }
 
-function refusedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
+function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
   return group.refused.flatMap((refusal) => {
     const zone = refusal.zone === undefined || refusal.what.includes(refusal.zone) ? '' : `  (${refusal.zone})`;
     return [
-      look.paint('red', `${'REFUSED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
+      look.paint('red', `${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
       ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
-      ...words.holdingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
+      ...words.denyingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
     ];
   });
 }
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
-  return group.waits.flatMap((result, index) => {
-    const mark = result.outcome === 'no' ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
-    const start = `${label(index === 0 ? 'HELD' : '', look, 'yellow')}${mark} `;
-    return [`${start}by ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
+  return group.waits.flatMap((result) => {
+    const isBlocked = result.outcome === 'no';
+    const mark = isBlocked ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
+    const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
+    return [`${start} ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
 }
 
@@ -169,11 +172,11 @@ function joined(rule: string, fact: string | undefined): string {
   return fact === undefined ? rule : `${rule}: ${fact}`;
 }
 
-/** What holds with its source, and on a line of its own when it would pass. */
+/** Returns the fact of a blocking rule with its source, then when it would pass. */
 function resultLines(result: RuleResult, text: string, nowMs: number | undefined, look: TableLook): readonly string[] {
   const indent = ' '.repeat(labelWidth + 2);
   const source = words.sourceText(result.source);
-  const written = source === undefined ? '' : `, written at ${source}`;
+  const written = source === undefined ? '' : `, defined at ${source}`;
   return [...paragraph(indent, `${text}${written}`, look.columns), ...paragraph(indent, words.passesText(result, nowMs), look.columns)];
 }
 

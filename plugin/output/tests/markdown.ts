@@ -14,7 +14,7 @@ export function testMarkdown(report: TestReport): string {
   if (report.coverage !== undefined) {
     const open = report.coverage.filter(isOpen);
     const openRows = open.map(({ rule, held, passed }) => `| ${codeSpan(rule)} | ${held.length} | ${passed.length} |`);
-    lines.push('', `${coverageSummary(report.coverage)}.`, ...table(['Not seen both ways', 'Held', 'Passed'], openRows));
+    lines.push('', `${coverageSummary(report.coverage)}.`, ...table(['Not covered', 'Blocked', 'Passed'], openRows));
   }
   return `${lines.join('\n')}\n`;
 }

@@ -71,9 +71,9 @@ export function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
 
-/** `14 of 16 rules were seen to hold and to pass; 2 more cannot be reached`. */
+/** `14 of 16 rules both blocked and passed; 2 more unreachable`. */
 export function coverageSummary(coverage: readonly RuleCoverage[]): string {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
-  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} were seen to hold and to pass`;
-  return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more cannot be reached`;
+  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;
+  return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more unreachable`;
 }

@@ -26,9 +26,9 @@ function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Style):
 
 const columns: readonly Column[] = [
   { title: 'RULE', align: 'left', isFlexible: true },
-  { title: 'HELD', align: 'right' },
+  { title: 'BLOCKED', align: 'right' },
   { title: 'PASSED', align: 'right' },
-  { title: 'WRITTEN AT', align: 'left', isFlexible: true },
+  { title: 'DEFINED AT', align: 'left', isFlexible: true },
 ];
 
 /** Rules that were not seen both ways come first: they are what is left to test. Those that no case can reach come last, and say so. */
@@ -49,6 +49,6 @@ function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, colum
     return one === undefined || isCovered(one) ? line : paint(isOpen(one) ? 'yellow' : 'dim', line);
   });
   const reasons = [...new Set(outOfReach.map(({ unreachable = '' }) => unreachable))];
-  const explained = reasons.map((reason) => `cannot be reached (marked -): ${reason}`);
+  const explained = reasons.map((reason) => `unreachable (marked -): ${reason}`);
   return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
 }

@@ -69,15 +69,15 @@ describe('a denial', () => {
 
   it('says where it is written, in a file or an object', () => {
     const inFile = { ...no, source: { file: 'policies/ingester.yaml', line: 7, column: 3, field: 'spec.protect' } };
-    expect(denialOf(denied([inFile]), subject).message).toContain('; written at policies/ingester.yaml:7:3 spec.protect;');
+    expect(denialOf(denied([inFile]), subject).message).toContain('; defined at policies/ingester.yaml:7:3 spec.protect;');
     const inObject = { ...no, source: { object: 'RolloutGroup mimir/ingester', field: 'spec.protect' } };
-    expect(denialOf(denied([inObject]), subject).message).toContain('; written at RolloutGroup mimir/ingester spec.protect;');
+    expect(denialOf(denied([inObject]), subject).message).toContain('; defined at RolloutGroup mimir/ingester spec.protect;');
   });
 
   it('names no object of another namespace', () => {
     const source = { file: 'secret/payroll.yaml', line: 7, object: 'RolloutPolicy payroll/never-on-friday', field: 'spec.rules[0]' };
     const { message } = denialOf(denied([{ ...no, source }]), subject);
-    expect(message).toContain('; written at a policy of another namespace;');
+    expect(message).toContain('; defined at a policy of another namespace;');
     expect(message).not.toMatch(/payroll|friday|secret/);
     // A namespace whose name only begins alike is another one.
     expect(denialOf(denied([{ ...no, source: { object: 'RolloutPolicy mimir-2/x' } }]), subject).message).not.toContain('mimir-2');
@@ -89,13 +89,13 @@ describe('a denial', () => {
     const explain = '; kubectl rollout-group explain decision/0123456789ab';
     const start = 'scale of statefulset/ingester-zone-a from 3 to 2';
     expect(said('it must not')).toBe(
-      `${start} in namespace mimir is denied by no-downscale: it must not (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} in namespace mimir is denied by no-downscale: it must not (limit: noDownscale); defined at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
     expect(said('x'.repeat(40))).toBe(
-      `${start} is denied by no-downscale: ${'x'.repeat(40)} (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} is denied by no-downscale: ${'x'.repeat(40)} (limit: noDownscale); defined at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
     expect(said('x'.repeat(70))).toBe(
-      `${start} is denied by no-downscale: ${'x'.repeat(70)}; written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} is denied by no-downscale: ${'x'.repeat(70)}; defined at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
     expect(said('x'.repeat(100))).toBe(`${start} is denied by no-downscale: ${'x'.repeat(100)} (limit: noDownscale)${explain}`);
     expect(said('x'.repeat(500))).toMatch(

@@ -86,7 +86,7 @@ describe('what is protected is refused on every path', () => {
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
     const id = answer.auditAnnotations?.['decision'];
     expect(answer.message).toBe(
-      `scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by no-downscale: zone a must not shrink (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect; kubectl rollout-group explain decision/${id}`,
+      `scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by no-downscale: zone a must not shrink (limit: noDownscale); defined at RolloutGroup mimir/ingester spec.protect; kubectl rollout-group explain decision/${id}`,
     );
     expect(answer.auditAnnotations).toMatchObject({ outcome: 'deny', rule: 'no-downscale', group: 'mimir/ingester' });
     expect(answer.auditAnnotations?.['policy']).toMatch(/^[0-9a-f]+$/);
