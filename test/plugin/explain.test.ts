@@ -51,8 +51,7 @@ describe('the explanation of a group', () => {
                                    defined at policy/ingester.yaml:58:9
                                    passes when the wave has the required approvals
 
-        do       to approve (0 of 1 approvals are given (limit: 1 of oncall)): kubectl rollout-group
-                 approve mimir/ingester
+        do       to approve: kubectl rollout-group approve mimir/ingester
       "
     `);
   });
