@@ -142,9 +142,9 @@ function describeZone(view: ZoneView): ZoneDecision {
     if (ordinals === undefined) byRevision.set(pod.revision, [pod.ordinal]);
     else ordinals.push(pod.ordinal);
   }
-  const { target } = view;
+  const { desiredRevision } = view;
   const revisions = [...byRevision]
-    .sort(([a], [b]) => Number(a === target) - Number(b === target) || (a < b ? -1 : 1))
+    .sort(([a], [b]) => Number(a === desiredRevision) - Number(b === desiredRevision) || (a < b ? -1 : 1))
     .map(([revision, ordinals]) => ({ revision, ordinals: ordinalRanges(ordinals) }));
   return {
     zone: view.zone.name,

@@ -1,7 +1,7 @@
 // What is remembered of pods that are asked to prepare for their removal, before the question leaves and after the answer came.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { Ledger, Preparation, Snapshot } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
@@ -113,8 +113,8 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
  */
 export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
   const since = knownSince(entry);
-  if (since === undefined || isBelievable({ nowMs }, since)) return false;
-  return entry.reportedMs !== undefined && isBelievable({ nowMs }, entry.reportedMs);
+  if (since === undefined || isWithinClockSkew({ nowMs }, since)) return false;
+  return entry.reportedMs !== undefined && isWithinClockSkew({ nowMs }, entry.reportedMs);
 }
 
 function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined {

@@ -136,7 +136,7 @@ const rightTarget: Invariant = {
       const view = zoneNamed(context, action.zone);
       const pod = view?.pods.find((candidate) => candidate.name === action.pod);
       if (pod === undefined) return [`${action.pod} does not exist`];
-      const wrong = pod.revision === view?.target ? [`${action.pod} is at the update revision`] : [];
+      const wrong = pod.revision === view?.desiredRevision ? [`${action.pod} is at the update revision`] : [];
       const other = pod.uid === action.uid ? [] : [`${action.pod} has another UID`];
       return [...wrong, ...other];
     });

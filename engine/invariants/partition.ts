@@ -14,7 +14,7 @@ export const rightPartition: Invariant = {
       const view = zoneNamed(context, action.zone);
       const set = view?.set;
       if (view === undefined || set === undefined) return [`the StatefulSet of zone ${action.zone} was not seen`];
-      const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.released.includes(pod));
+      const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.exposedByPartition.includes(pod));
       const others = outdated
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
         .map((pod) => `${pod.name} would go unchosen`);

@@ -6,7 +6,7 @@ import { goDurationMs } from '../../policies/duration.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { longestDelayMs } from '../ledger/ledger.ts';
-import { whyUnread } from '../observe/view.ts';
+import { unreadReasonOf } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
@@ -95,7 +95,7 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   if (takenBack !== undefined) return [takenBack];
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
-  if (whyUnread(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
+  if (unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
     return [
       result('view-complete', 'unknown', `zone ${zone} leaves the group, whose ledger could not be read: nobody knows what is under way`),
     ];
@@ -138,7 +138,7 @@ function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: Upd
     const what = isForgotten ? 'the time of the last decrease is taken back' : `the label ${minTimeBetweenZones} is lowered`;
     return result(rule, 'wait', `${what} while others wait for it`, { earliestMs: recordedMs + delayMs });
   }
-  const unread = isShortened && isPrepared(set) ? whyUnread(snapshot, 'Ledger', group.namespace, group.name) : undefined;
+  const unread = isShortened && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
   if (unread === undefined) return undefined;
   return result(
     'view-complete',

@@ -1,6 +1,6 @@
-// Which stored instants can be true, now that clocks differ and are set.
+// The tolerance for stored times: clocks of processes differ.
 
-/** Whether a stored instant can be true: no more than 30 s ahead of the clock. */
-export function isBelievable({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
+/** Reports whether a stored time can be true: it is at most 30 s ahead of the clock. */
+export function isWithinClockSkew({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
   return instant <= nowMs + 30_000;
 }

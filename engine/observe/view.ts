@@ -1,4 +1,4 @@
-// One group as the rules see it: its zones with their pods sorted, what is outdated, what is unavailable, what is announced.
+// The view of one group for the rules: zones with sorted pods, outdated and unavailable pods, and claims.
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -8,39 +8,39 @@ import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type S
 
 export interface ZoneView {
   readonly zone: ZoneDefinition;
-  /** Absent when there is no such StatefulSet. */
+  /** Absent if the StatefulSet does not exist. */
   readonly set?: StatefulSetView;
-  /** Why the zone cannot be judged. */
+  /** Why the zone cannot be evaluated. */
   readonly unknown?: string;
-  /** The revision that pods are to have: the update revision, unless it failed and was rolled back. Empty while it is not known. */
-  readonly target: string;
+  /** The update revision, or the revision before it after a rollback. Empty while unknown. */
+  readonly desiredRevision: string;
   /** `spec.replicas`. */
   readonly replicas: number;
   /** Owned pods, by ordinal. */
   readonly pods: readonly PodView[];
-  /** Pods beyond `spec.replicas`, which are on their way out. */
+  /** Pods beyond `spec.replicas`, which the StatefulSet controller deletes. */
   readonly surplus: readonly PodView[];
-  /** Pods within `spec.replicas` whose revision is not `target`, by ordinal. */
+  /** Pods within `spec.replicas` at another revision than `desiredRevision`, by ordinal. */
   readonly outdated: readonly PodView[];
   /**
-   * Of the outdated pods those that the StatefulSet controller replaces as soon as it likes, since the partition does not hold them back or is
-   * about to be lowered below them. None but under the strategy `partition`.
+   * Outdated pods at or above the partition, or above the value of a claim that lowers it: the StatefulSet controller may replace them at any
+   * moment. Empty except under the strategy `partition`.
    */
-  readonly released: readonly PodView[];
-  /** Pods within `spec.replicas` at `target`. */
+  readonly exposedByPartition: readonly PodView[];
+  /** Number of pods within `spec.replicas` at `desiredRevision`. */
   readonly updated: number;
-  /** Places within `spec.replicas` that have no pod now, and whose next one is made at `target`. */
-  readonly coming: number;
-  /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced, or that the controller may replace. */
+  /** Number of ordinals within `spec.replicas` without a pod, whose next pod is created at `desiredRevision`. */
+  readonly pendingPods: number;
+  /** Ordinals within `spec.replicas` without an available pod, with a claim, or exposed by the partition. */
   readonly unavailable: ReadonlySet<number>;
-  /** How many pods count against the budget of the zone. */
+  /** Number of pods that count against the budget of the zone. */
   readonly unavailableCount: number;
-  /** Pods that are terminating, missing, released, or at `target` and not yet available. */
+  /** Number of pods that are terminating, missing, exposed by the partition, or at `desiredRevision` and not yet available. */
   readonly inFlight: number;
-  /** Whether nothing is unavailable and nothing is on its way out. */
+  /** True if no pod is unavailable or surplus. */
   readonly isReady: boolean;
   readonly claims: readonly Claim[];
-  /** When a pod that is ready becomes available by time alone. */
+  /** When time alone makes a ready pod available. */
   readonly availableAtMs?: number;
 }
 
@@ -51,7 +51,7 @@ export interface GroupView {
   readonly ledger: Ledger;
 }
 
-/** The reasons for which a waiting container counts as crashing (grafana/rollout-operator 0.39). */
+/** The waiting reasons that count as crashing (grafana/rollout-operator 0.39). */
 const crashReasons: ReadonlySet<string> = new Set([
   'CrashLoopBackOff',
   'ImagePullBackOff',
@@ -61,35 +61,35 @@ const crashReasons: ReadonlySet<string> = new Set([
   'CreateContainerError',
 ]);
 
-/** Whether a container of the pod waits for a reason that waiting does not cure. */
+/** Reports whether a container of the pod waits for a reason that time does not end. */
 export function isCrashing(pod: PodView): boolean {
   return pod.waitingReasons.some((reason) => crashReasons.has(reason));
 }
 
 /**
- * Whether a pod counts as available: running, not terminating, and ready. What ready means is a setting of the group: the Ready condition for
- * `minReadySeconds` on a node that is ready, or, for adopted groups, running containers alone.
+ * Reports whether a pod is available: it runs, does not terminate and is ready. The profile of the group defines ready: the Ready condition for
+ * `minReadySeconds` on a ready node, or running containers alone.
  */
 export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'>, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
   if (profileOf(group).podReadiness === 'containers') return pod.containersReady;
-  // Where no time is asked for, no clock is: as in Kubernetes, a pod is available that became ready at an instant ahead of the clock here.
+  // Without minReadySeconds no clock is compared: as in Kubernetes, a pod that became ready ahead of this clock is available.
   return pod.isReady && pod.nodeReady && (minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000);
 }
 
-/** How far the zone is from being whole, as a sentence part: its pods, or why they are not known. */
-export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, released, claims }: ZoneView): string {
+/** Returns a sentence part on the readiness of the zone: its pods, or why they are unknown. */
+export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, exposedByPartition, claims }: ZoneView): string {
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
   if (decrease !== undefined && unavailable.size === 0 && surplus.length === 0)
-    return `zone ${zone.name} is about to have ${decrease.to ?? 'fewer'} replicas instead of ${replicas}`;
-  const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} more on the way out`;
-  if (released.length > 0)
-    return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods that stay, ${released.length} for its StatefulSet to replace${leaving}`;
-  return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available${leaving}`;
+    return `zone ${zone.name} shrinks from ${replicas} to ${decrease.to ?? 'fewer'} replicas`;
+  const available = `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available`;
+  const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} for its StatefulSet controller to replace`;
+  const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus to delete`;
+  return `${available}${exposed}${leaving}`;
 }
 
-/** The view of one group. Zones whose StatefulSet or pods could not be read are marked, never left out. */
+/** Returns the view of one group. A zone without a readable StatefulSet or pods stays in the view, with `unknown`. */
 export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView {
   const ledger = snapshot.ledgers.find((candidate) => candidate.namespace === group.namespace && candidate.group === group.name) ?? {
     namespace: group.namespace,
@@ -101,8 +101,8 @@ export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView
   return { group, ledger, zones: group.zones.map((zone) => viewZone(snapshot, group, zone, ledger)) };
 }
 
-/** Why an object could not be read; undefined for one that was, and for one that is not there. */
-export function whyUnread(
+/** Returns why an object could not be read; undefined if it was read or does not exist. */
+export function unreadReasonOf(
   { unread }: Pick<Snapshot, 'unread'>,
   kind: UnreadObject['kind'],
   namespace: string,
@@ -113,71 +113,80 @@ export function whyUnread(
 }
 
 function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, ledger: Ledger): ZoneView {
-  const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
+  const isZone = (namespace: string, name: string): boolean => namespace === group.namespace && name === zone.statefulSet;
+  const set = snapshot.statefulSets.find(({ namespace, name }) => isZone(namespace, name));
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
-  const nothing = {
-    target: '',
-    replicas: 0,
+  const known = snapshot.pods.find(({ namespace, statefulSet }) => isZone(namespace, statefulSet))?.pods;
+  const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
+  if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined)
+    return { zone, ...(set === undefined ? {} : { set }), claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
+  const seen: SeenZone = {
+    nowMs: snapshot.nowMs,
+    group,
+    zone,
+    set,
+    desiredRevision: desiredRevisionOf(group, ledger, zone, set),
+    claims,
+    pins: ledger.pins,
+  };
+  const cached = views.get(known);
+  if (cached !== undefined && isCurrent(cached, seen)) return cached.view;
+  const pods = sortMembers(known, group, set);
+  const { desiredRevision, pins } = seen;
+  const view: ZoneView = { zone, set, desiredRevision, claims, replicas: set.replicas, pods, ...countPods(seen, pods) };
+  if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view, pins });
+  return view;
+}
+
+function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' | 'unknown'> {
+  return {
+    desiredRevision: '',
+    replicas,
     pods: [],
     surplus: [],
     outdated: [],
-    released: [],
+    exposedByPartition: [],
     updated: 0,
-    coming: 0,
+    pendingPods: 0,
     unavailable: new Set<number>(),
     unavailableCount: 0,
     inFlight: 0,
     isReady: false,
   };
-  if (set === undefined) {
-    const unread = whyUnread(snapshot, 'StatefulSet', group.namespace, zone.statefulSet);
-    const unknown = `StatefulSet ${zone.statefulSet} ${unread === undefined ? 'does not exist' : `could not be read: ${unread}`}`;
-    return { zone, claims, ...nothing, unknown };
-  }
-  // Without the ledger nobody knows what is announced already.
-  const why = whyUnread(snapshot, 'Ledger', group.namespace, group.name) ?? whyNotJudged(snapshot, group, set);
-  if (why !== undefined) return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
-  const known = snapshot.pods.find(
-    (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,
-  )?.pods;
-  if (known === undefined || isUnknown(known)) {
-    return {
-      zone,
-      set,
-      claims,
-      ...nothing,
-      replicas: set.replicas,
-      unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}`,
-    };
-  }
-  const target = targetRevision(group, ledger, zone, set);
-  const remembered = views.get(known);
-  const isSame = remembered?.view.target === target && remembered.pins === ledger.pins;
-  const isKept = remembered !== undefined && isSame && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs);
-  if (isKept) return remembered.view;
-  const pods = membersInOrder(known, group, set);
-  const counted = countPods({ nowMs: snapshot.nowMs, group, set, target, pods, claims, pins: pinsOf(ledger, zone) });
-  const view: ZoneView = { zone, set, target, claims, replicas: set.replicas, pods, ...counted };
-  if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view, pins: ledger.pins });
-  return view;
 }
 
 /**
- * Two groups would each spend the whole budget of a StatefulSet that both name; without an update revision every pod would seem outdated; and
- * what a StatefulSet under deletion loses does not come back. Whose current revision is kept up is not touched before it has one.
+ * Returns why the zone cannot be evaluated. Without the ledger its claims are unknown. Two groups with the same StatefulSet would each spend the
+ * whole budget. Without an update revision every pod would be outdated. The pods of a StatefulSet under deletion do not come back.
  */
-function whyNotJudged({ groups }: Snapshot, group: GroupDefinition, set: StatefulSetView): string | undefined {
-  const owners = ownersIn(groups).get(`${set.namespace}/${set.name}`) ?? [];
+function blockingReasonOf(
+  snapshot: Snapshot,
+  group: GroupDefinition,
+  { statefulSet }: ZoneDefinition,
+  set: StatefulSetView | undefined,
+): string | undefined {
+  if (set === undefined) {
+    const unread = unreadReasonOf(snapshot, 'StatefulSet', group.namespace, statefulSet);
+    return `StatefulSet ${statefulSet} ${unread === undefined ? 'does not exist' : `could not be read: ${unread}`}`;
+  }
+  const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
+  if (unreadLedger !== undefined) return unreadLedger;
+  const owners = ownersIn(snapshot.groups).get(`${set.namespace}/${set.name}`) ?? [];
   if (owners.length > 1) return `StatefulSet ${set.name} has several owners: ${owners.join(', ')}`;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
-  if (set.status.updateRevision === '') return `the status of ${set.name} names no update revision`;
-  const isMissed = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
-  return isMissed ? `the status of ${set.name} names no current revision` : undefined;
+  if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
+  const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
+  return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
+}
+
+function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pods'][number]['pods'] | undefined): string | undefined {
+  if (pods !== undefined && !isUnknown(pods)) return undefined;
+  return `the pods of ${statefulSet} could not be read${pods === undefined ? '' : `: ${pods.unknown}`}`;
 }
 
 const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
 
-/** The zones that name each StatefulSet (`namespace/name`), sorted. Made once for each list of groups, which are never changed in place. */
+/** Returns the sorted zones of each StatefulSet (`namespace/name`). Cached per list of groups, which never changes in place. */
 function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly string[]> {
   const known = ownersByGroups.get(groups);
   if (known !== undefined) return known;
@@ -192,7 +201,7 @@ function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, reado
   return found;
 }
 
-interface RememberedView {
+interface CachedView {
   readonly group: GroupDefinition;
   readonly fromMs: number;
   readonly view: ZoneView;
@@ -200,24 +209,19 @@ interface RememberedView {
 }
 
 /**
- * The last view of each list of pods. A turn changes the pods of one zone at most, and lists are never changed in place, so the views of the
- * other zones are still true; the answer is the same with and without.
+ * The last view of each list of pods. A turn changes the pods of at most one zone, and lists never change in place, so the views of the other
+ * zones stay valid. The result is the same without this cache.
  */
-const views: WeakMap<readonly PodView[], RememberedView> = new WeakMap();
+const views: WeakMap<readonly PodView[], CachedView> = new WeakMap();
 
-function isStillTrue(
-  { group: before, fromMs, view }: RememberedView,
-  group: GroupDefinition,
-  zone: ZoneDefinition,
-  set: StatefulSetView,
-  nowMs: number,
-): boolean {
-  if (before !== group || view.zone !== zone || view.set !== set || nowMs < fromMs) return false;
-  return view.availableAtMs === undefined || nowMs < view.availableAtMs;
+function isCurrent({ group, fromMs, view, pins }: CachedView, seen: SeenZone): boolean {
+  if (seen.claims.length > 0 || view.desiredRevision !== seen.desiredRevision || pins !== seen.pins) return false;
+  if (group !== seen.group || view.zone !== seen.zone || view.set !== seen.set || seen.nowMs < fromMs) return false;
+  return view.availableAtMs === undefined || seen.nowMs < view.availableAtMs;
 }
 
-/** Copying and sorting cost more than looking, and observers keep their lists sorted. */
-function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
+/** Returns the pods by ordinal. The list is copied only if needed: a copy costs more than a look, and observers keep their lists sorted. */
+function sortMembers(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
   const nameLabel = set.podLabels['name'];
   const isByLabel = profileOf(group).matchesPodsByNameLabel;
   let before = Number.NEGATIVE_INFINITY;
@@ -231,83 +235,52 @@ function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: S
   return pods;
 }
 
-/** A revision that failed and was rolled back is asked for no more, for as long as the StatefulSet names it. */
-function targetRevision(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
+/** Returns the update revision. A revision that failed and was rolled back is never desired again while it stays the update revision. */
+function desiredRevisionOf(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
   const isRolledBack = traitsOf(group).canRollBack && run?.rolledBack?.revisions[name] === status.updateRevision;
   return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
 }
 
-interface CountedPods {
+interface SeenZone {
   readonly nowMs: number;
   readonly group: GroupDefinition;
+  readonly zone: ZoneDefinition;
   readonly set: StatefulSetView;
-  readonly target: string;
-  readonly pods: readonly PodView[];
+  readonly desiredRevision: string;
   readonly claims: readonly Claim[];
-  readonly pins: NonNullable<Ledger['pins']>;
+  readonly pins: Ledger['pins'];
 }
 
-function pinsOf({ pins = [] }: Ledger, { name }: ZoneDefinition): NonNullable<Ledger['pins']> {
-  return pins.filter(({ zone }) => zone === name);
-}
-
-/** The revision at which a pod of the ordinal is made. */
-function madeAt({ group, set, target, claims, pins }: Omit<CountedPods, 'nowMs' | 'pods'>, ordinal: number): string {
+/** Returns the revision of the next pod with this ordinal. */
+function creationRevision({ group, zone, set, desiredRevision, claims, pins = [] }: SeenZone, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
   if (traitsOf(group).pinsPods) {
-    const made = pins.find((one) => one.ordinal === ordinal)?.revision ?? currentRevision;
-    // What was rolled back is not made, though Kubernetes may take it for the current revision.
-    return target !== updateRevision && made === updateRevision ? target : made;
+    const made = pins.find((pin) => pin.zone === zone.name && pin.ordinal === ordinal)?.revision ?? currentRevision;
+    // No pod is created at a revision that was rolled back, even if Kubernetes takes it for the current revision.
+    return desiredRevision !== updateRevision && made === updateRevision ? desiredRevision : made;
   }
-  const heldBelow = traitsOf(group).lowersPartition ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
-  return ordinal < heldBelow ? currentRevision : updateRevision;
+  const lowest = traitsOf(group).lowersPartition ? lowestExposedOrdinal(group, set, claims) : partitionOrdinal(set);
+  return ordinal < lowest ? currentRevision : updateRevision;
 }
 
-function countPods({ nowMs, group, set, target, pods, claims, pins }: CountedPods) {
-  const end = set.firstOrdinal + set.replicas;
-  const claimed = new Set(claims.map((claim) => claim.uid));
-  const heldBelow = heldBelowOrdinal(group, set, claims);
-  const surplus: PodView[] = [];
-  const outdated: PodView[] = [];
-  const released: PodView[] = [];
-  const available = new Set<number>();
-  const waking: number[] = [];
-  let updated = 0;
-  const present = new Set<number>();
-  let starting = 0;
-  let notReadyPods = 0;
-  for (const pod of pods) {
-    const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
-    if (!isUp) notReadyPods += 1;
-    if (pod.ordinal < set.firstOrdinal || pod.ordinal >= end) {
-      surplus.push(pod);
-      continue;
-    }
-    present.add(pod.ordinal);
-    const isReleased = pod.revision !== target && pod.ordinal >= heldBelow;
-    if (pod.revision !== target) outdated.push(pod);
-    else updated += 1;
-    if (isReleased) released.push(pod);
-    const isGoing = claimed.has(pod.uid) || isReleased;
-    if (isUp && !isGoing) available.add(pod.ordinal);
-    else if (pod.isTerminating || pod.revision === target || isGoing) starting += 1;
-    if (!isUp && pod.isReady && !pod.isTerminating) waking.push(pod.readyChangedMs + set.minReadySeconds * 1000);
-  }
+function countPods(seen: SeenZone, pods: readonly PodView[]) {
+  const { group, set, desiredRevision } = seen;
+  const { surplus, outdated, exposedByPartition, available, present, starting, readyAtMs, notReadyCount } = sortPods(seen, pods);
   const unavailable = new Set<number>();
-  let coming = 0;
-  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
+  let pendingPods = 0;
+  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
     if (!available.has(ordinal)) unavailable.add(ordinal);
-    if (!present.has(ordinal) && madeAt({ group, set, target, claims, pins }, ordinal) === target) coming += 1;
+    if (!present.has(ordinal) && creationRevision(seen, ordinal) === desiredRevision) pendingPods += 1;
   }
-  const gap = statusGap(group, set, pods.length, notReadyPods);
-  const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;
+  const gap = countDownByStatus(group, set, pods.length, notReadyCount);
+  const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(readyAtMs) : undefined;
   return {
     surplus,
     outdated,
-    released,
-    updated,
-    coming,
+    exposedByPartition,
+    updated: pods.length - surplus.length - outdated.length,
+    pendingPods,
     unavailable,
     unavailableCount: Math.max(unavailable.size, gap),
     inFlight: starting + (set.replicas - present.size),
@@ -316,26 +289,60 @@ function countPods({ nowMs, group, set, target, pods, claims, pins }: CountedPod
   };
 }
 
+function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods: readonly PodView[]) {
+  const end = set.firstOrdinal + set.replicas;
+  const claimed = new Set(claims.map((claim) => claim.uid));
+  const lowestExposed = lowestExposedOrdinal(group, set, claims);
+  const surplus: PodView[] = [];
+  const outdated: PodView[] = [];
+  const exposedByPartition: PodView[] = [];
+  const available = new Set<number>();
+  const present = new Set<number>();
+  const readyAtMs: number[] = [];
+  let starting = 0;
+  let notReadyCount = 0;
+  for (const pod of pods) {
+    const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
+    if (!isUp) notReadyCount += 1;
+    if (pod.ordinal < set.firstOrdinal || pod.ordinal >= end) {
+      surplus.push(pod);
+      continue;
+    }
+    present.add(pod.ordinal);
+    const isExposed = pod.revision !== desiredRevision && pod.ordinal >= lowestExposed;
+    if (pod.revision !== desiredRevision) outdated.push(pod);
+    if (isExposed) exposedByPartition.push(pod);
+    const isGoing = claimed.has(pod.uid) || isExposed;
+    if (isUp && !isGoing) available.add(pod.ordinal);
+    else if (pod.isTerminating || pod.revision === desiredRevision || isGoing) starting += 1;
+    if (!isUp) readyAtMs.push(...availableLater(pod, set, nowMs));
+  }
+  return { surplus, outdated, exposedByPartition, available, present, starting, readyAtMs, notReadyCount };
+}
+
+/** Returns the later time at which a ready pod becomes available; empty if time alone does not make it available. */
+function availableLater(pod: PodView, { minReadySeconds }: StatefulSetView, nowMs: number): readonly number[] {
+  const atMs = pod.readyChangedMs + minReadySeconds * 1000;
+  return pod.isReady && !pod.isTerminating && atMs > nowMs ? [atMs] : [];
+}
+
 /**
- * The ordinal below which the StatefulSet controller leaves outdated pods alone: what the partition says, or what it is about to say. Under the
- * other engines every pod counts as left alone, and a rule holds a group whose strategy says otherwise.
+ * Returns the ordinal from which the StatefulSet controller may replace outdated pods: the partition, or a lower value in a claim. Infinite
+ * under other strategies; a rule blocks a group whose StatefulSet has another update strategy.
  */
-function heldBelowOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
+function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
   if (!traitsOf(group).lowersPartition || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
   const announced = claims.flatMap(({ verb, uid, to }) => (verb === 'setPartition' && uid === set.uid && to !== undefined ? [to] : []));
   return set.firstOrdinal + Math.min(set.partition, ...announced);
 }
 
-/**
- * Adopted groups also believe the counters of the StatefulSet: whichever of the status, the number of pods and the pods themselves says
- * that more are down counts.
- */
-function statusGap(group: GroupDefinition, set: StatefulSetView, found: number, notReadyPods: number): number {
+/** Returns the number of unavailable pods by the counters of the status, if the profile counts them: the highest of the three counts. */
+function countDownByStatus(group: GroupDefinition, set: StatefulSetView, found: number, notReadyCount: number): number {
   if (!profileOf(group).countsPodsFromStatus) return 0;
-  return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyPods, 0);
+  return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyCount, 0);
 }
 
-/** The lowest ordinal that the StatefulSet controller brings to the update revision: the partition counts from `spec.ordinals.start`. */
+/** Returns the lowest ordinal that the StatefulSet controller updates. The partition counts from `spec.ordinals.start`. */
 export function partitionOrdinal({ firstOrdinal, partition }: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>): number {
   return firstOrdinal + partition;
 }

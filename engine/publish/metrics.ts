@@ -3,7 +3,7 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { inputsRead } from '../../policies/integrations/metric-input.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson, hashText } from '../hash.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
 
@@ -59,7 +59,7 @@ export function metricsOf(
 ): readonly MetricView[] {
   return bound.flatMap(({ policy: { namespace, name: policy }, input, metric }): MetricView[] => {
     const found = metrics.find((one) => one.namespace === namespace && one.policy === policy && one.input === input);
-    if (found?.atMs === undefined || found.question !== questionOf(metric) || !isBelievable({ nowMs }, found.atMs)) return [];
+    if (found?.atMs === undefined || found.question !== questionOf(metric) || !isWithinClockSkew({ nowMs }, found.atMs)) return [];
     const { atMs, problem } = found;
     const value = found.value ?? { unknown: found.unknown ?? 'no reading' };
     return [{ namespace, policy, input, value, atMs, ...(problem === undefined ? {} : { problem }) }];

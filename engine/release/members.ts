@@ -1,6 +1,6 @@
 // The StatefulSets of a group that nothing defines any more, with their pods, as a snapshot has them.
 
-import { whyUnread } from '../observe/view.ts';
+import { unreadReasonOf } from '../observe/view.ts';
 import { isUnknown, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 
 /** A StatefulSet of a group that nothing defines any more. */
@@ -22,7 +22,7 @@ export function viewMember(
   { zone, statefulSet }: ReleaseTerms['zones'][number],
 ): Member {
   const named = { zone, statefulSet, pods: [] };
-  const unread = whyUnread(snapshot, 'StatefulSet', namespace, statefulSet);
+  const unread = unreadReasonOf(snapshot, 'StatefulSet', namespace, statefulSet);
   if (unread !== undefined) return { ...named, unknown: unread };
   const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
   if (set === undefined || set.isTerminating) return named;

@@ -2,7 +2,7 @@
 import { pods as countOfPods } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { isAvailable } from '../observe/view.ts';
 import { releasedGroup } from '../profiles.ts';
 import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
@@ -51,7 +51,7 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   if (standing.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
   const { goneMs, ...terms } = release;
   if (standing.kind === 'unsure') return { kind: 'wait', because: standing.because, ledger: withTerms(ledger, terms) };
-  const sinceMs = goneMs !== undefined && isBelievable(snapshot, goneMs) ? goneMs : nowMs;
+  const sinceMs = goneMs !== undefined && isWithinClockSkew(snapshot, goneMs) ? goneMs : nowMs;
   const gone = { ...terms, goneMs: sinceMs };
   // What is stored may be by the clock of another process, and a definition may have been back while nobody led.
   const leftMs = releaseGraceMs - Math.min(goneForMs, nowMs - sinceMs);

@@ -259,7 +259,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
   // Those that the controller is about to replace are healthy still.
-  const going = zone.view.released.filter((pod) => isUp(question, pod)).length;
+  const going = zone.view.exposedByPartition.filter((pod) => isUp(question, pod)).length;
   let left = Math.max(0, healthy - desired - going);
   const permitted = picked.filter(
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),

@@ -54,7 +54,7 @@ function lastProgressMs(context: GroupContext, run: RunState): number {
   let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
   for (const view of context.view.zones) {
     for (const pod of view.pods) {
-      if (pod.isReady && pod.revision === view.target && pod.readyChangedMs > last) last = pod.readyChangedMs;
+      if (pod.isReady && pod.revision === view.desiredRevision && pod.readyChangedMs > last) last = pod.readyChangedMs;
     }
   }
   return last;

@@ -4,7 +4,7 @@ import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest, result } from '../rule.ts';
@@ -207,13 +207,13 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
   if (entry === undefined) return undefined;
   const reported = entry.reportedMs ?? entry.seenMs;
   if (profileOf(context.group).delayStart === 'reported') return reported;
-  return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
+  return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 
 /** Whether it failed too short a time ago to be asked again. A failure that lies ahead was dated by another clock, and was some time ago. */
 function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: LeavingPod): boolean {
   const atMs = entry?.seenMs ?? 0;
-  return isBelievable(context, atMs) && context.nowMs - atMs < retryAfterMs;
+  return isWithinClockSkew(context, atMs) && context.nowMs - atMs < retryAfterMs;
 }
 
 function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {

@@ -79,8 +79,8 @@ export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly 
  * available, so what is missing above the stuck pod waits for its cure, and must not hold it back (kubernetes.io, StatefulSet, "Forced
  * rollback").
  */
-export function inFlightBefore({ set, inFlight: all, unavailable, pods, released }: ZoneView, stuck: PodView): number {
-  const inFlight = all - released.filter(({ isTerminating }) => !isTerminating).length;
+export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
+  const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;
   if (set?.podManagementPolicy !== 'OrderedReady') return inFlight;
   const present = new Set(pods.map(({ ordinal }) => ordinal));
   const held = [...unavailable].filter((ordinal) => ordinal > stuck.ordinal && !present.has(ordinal));

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { byPrecedence, result } from '../rule.ts';
@@ -60,7 +60,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
   const passed = question.context.nowMs - other.atMs;
   const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
   // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
-  if (profileOf(question.context.group).downscaleTime === 'ledger' && !isBelievable(question.context, other.atMs)) {
+  if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }

@@ -4,7 +4,7 @@ import { inputsRead } from '../../policies/integrations/metric-input.ts';
 import { sha256 } from '../../policies/sha256.ts';
 import type { GroupContext } from '../context.ts';
 import { canonicalJson } from '../hash.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 /** An intent with the identity that the webhook wrote into it. */
@@ -15,7 +15,7 @@ export type VouchedIntent = IntentView & { readonly requestedBy: NonNullable<Int
  * one that lies ahead would outlast its end, and be about every run until then.
  */
 export function isVouched(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VouchedIntent {
-  return intent.requestedBy !== undefined && isBelievable(context, intent.requestedBy.atMs);
+  return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }
 
 /**

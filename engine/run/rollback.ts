@@ -3,7 +3,7 @@
 import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { result } from '../rule.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
 import { requestsFor } from './requests.ts';
@@ -42,7 +42,7 @@ function rolledBackRun(context: GroupContext, run: RunState): RunState | undefin
 
 /** When a failed run is rolled back; at once where a fast clock has dated the failure ahead. */
 function rollbackMs(context: GroupContext, { failedMs = 0 }: RunState): number {
-  return isBelievable(context, failedMs) ? failedMs + standsFailedMs : 0;
+  return isWithinClockSkew(context, failedMs) ? failedMs + standsFailedMs : 0;
 }
 
 /** Whether a failed run is to be rolled back. Who has aborted it said whether; otherwise the group does. */
@@ -73,10 +73,10 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;
-  return context.view.zones.flatMap(({ zone, set, target }) => {
+  return context.view.zones.flatMap(({ zone, set, desiredRevision }) => {
     const failed = rolledBack?.revisions[zone.name];
     if (failed === undefined || failed !== set?.status.updateRevision) return [];
-    const fact = `zone ${zone.name} is kept at ${target}, since ${failed} failed: ${rolledBack?.because ?? ''}`;
+    const fact = `zone ${zone.name} is kept at ${desiredRevision}, since ${failed} failed: ${rolledBack?.because ?? ''}`;
     return [
       result('rolled-back', 'wait', fact, {
         limit: 'another template, or retry',

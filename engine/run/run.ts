@@ -6,7 +6,7 @@ import { waveTarget } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { hashText } from '../hash.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
@@ -64,9 +64,9 @@ export function waveProgress(
     if (view === undefined) return [];
     const target = wave.zones.includes(name) ? waveTarget(wave.amount, view.replicas) : 0;
     // What the StatefulSet controller may replace is replaced, whether the wave asks for it or not.
-    const going = wave.zones.includes(name) ? view.released.length : 0;
+    const going = wave.zones.includes(name) ? view.exposedByPartition.length : 0;
     // A pod that has gone, and whose successor is not made yet, is one of those that the wave has taken.
-    const left = Math.min(target - view.updated - view.coming, view.outdated.length);
+    const left = Math.min(target - view.updated - view.pendingPods, view.outdated.length);
     return [{ view, target, remaining: Math.max(0, stuckIn(view), going, left) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
@@ -103,7 +103,7 @@ function beforeNow({ nowMs }: GroupContext, run: Pick<RunState, 'lastDisruptionM
  */
 function withoutFutureInstants(context: GroupContext, run: RunState): RunState {
   const { nowMs } = context;
-  const since = (instant: number): number => (isBelievable(context, instant) ? instant : nowMs);
+  const since = (instant: number): number => (isWithinClockSkew(context, instant) ? instant : nowMs);
   const entries = instantsOfRun.flatMap((name) => (run[name] === undefined ? [] : [[name, since(run[name])] as const]));
   const believed: RunState = { ...run, ...Object.fromEntries(entries) };
   const { lastDisruptionMs: last } = run;
@@ -204,7 +204,7 @@ function retried(run: RunState, nowMs: number): RunState {
 function targetOf(context: GroupContext): Readonly<Record<string, string>> {
   const known = context.view.ledger.run?.target ?? {};
   const entries = context.view.zones.flatMap((view): [string, string][] => {
-    const revision = view.target || view.set?.status.updateRevision || known[view.zone.name];
+    const revision = view.desiredRevision || view.set?.status.updateRevision || known[view.zone.name];
     return revision === undefined ? [] : [[view.zone.name, revision]];
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));

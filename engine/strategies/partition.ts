@@ -57,7 +57,7 @@ function chooseNextDown(
   { free, cap }: Allowance,
 ): readonly ChosenPod[] {
   const { view } = question.zone;
-  const released = new Set(view.released.map(({ uid }) => uid));
+  const released = new Set(view.exposedByPartition.map(({ uid }) => uid));
   const most = set.podManagementPolicy === 'OrderedReady' || hasInterval(question) ? 1 : queue.length;
   const chosen: ChosenPod[] = [];
   let left = free;
@@ -103,9 +103,9 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
   const wave = context.group.rollout.waves[run.wave];
   const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
   const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
-  const beyond = view.released.filter(({ ordinal }) => ordinal < set.firstOrdinal + view.replicas - asked);
+  const beyond = view.exposedByPartition.filter(({ ordinal }) => ordinal < set.firstOrdinal + view.replicas - asked);
   if (
-    view.updated + view.released.length > asked &&
+    view.updated + view.exposedByPartition.length > asked &&
     beyond.length > 0 &&
     partitionOrdinal(set) < set.firstOrdinal + view.replicas - asked
   ) {

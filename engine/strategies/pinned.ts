@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isBelievable } from '../observe/clock-skew.ts';
+import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
@@ -31,7 +31,7 @@ export const pinned: Strategy = {
   choosePods: chooseAgainFirst,
   withoutDenied: (_chosen, allowed) => allowed,
   // The StatefulSet controller creates every pod at the current revision, so the action names the revision of the successor.
-  replacePods: (context, view, chosen) => replacePods(context, view, chosen, view.target),
+  replacePods: (context, view, chosen) => replacePods(context, view, chosen, view.desiredRevision),
   checkStep: (question) => [...partitionHeld(question.zone.view), revisionKnown(question), pinApplied(question)],
   settlePartitions: (context) => settleZones(context, holdPartition),
   // Pinned pods come back at the revision that they run.
@@ -66,9 +66,9 @@ interface Misplaced {
   readonly pin: Pin;
 }
 
-function misplaced({ view }: Pick<GroupContext, 'view'>, { zone, target, pods, claims }: ZoneView): readonly Misplaced[] {
+function misplaced({ view }: Pick<GroupContext, 'view'>, { zone, desiredRevision, pods, claims }: ZoneView): readonly Misplaced[] {
   return (view.ledger.pins ?? []).flatMap((pin): readonly Misplaced[] => {
-    if (pin.zone !== zone.name || pin.revision !== target) return [];
+    if (pin.zone !== zone.name || pin.revision !== desiredRevision) return [];
     const pod = pods.find(({ ordinal, isTerminating }) => ordinal === pin.ordinal && !isTerminating);
     const isPlaced = pod === undefined || pod.revision === pin.revision || pod.uid === pin.replaces;
     return isPlaced || claims.some(({ uid }) => uid === pod.uid) ? [] : [{ pod, pin }];
@@ -98,7 +98,7 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const wrong = misplaced(context, zone.view);
   if (wrong.length === 0) return result('pin-applied', 'ok', 'every pinned pod runs its revision');
   const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'is' : 'are'} replaced again`;
-  const againMs = Math.max(...wrong.map(({ pin: { atMs = 0 } }) => (isBelievable(context, atMs) ? atMs + pauseMs : 0)));
+  const againMs = Math.max(...wrong.map(({ pin: { atMs = 0 } }) => (isWithinClockSkew(context, atMs) ? atMs + pauseMs : 0)));
   if (againMs <= context.nowMs) return result('pin-applied', 'ok', fact, { limit });
   return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
 }
@@ -107,13 +107,13 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
 function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
   const { placements, atMs = 0 } = pin;
   if (placements < mostPlacements) return false;
-  const sinceMs = isBelievable(context, atMs) ? atMs : 0;
+  const sinceMs = isWithinClockSkew(context, atMs) ? atMs : 0;
   return !requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
 /** Blocks until the template of the target revision is known. A plan from manifests reads no ControllerRevisions and skips the rule. */
 function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
-  const { set, zone, target: name } = view;
+  const { set, zone, desiredRevision: name } = view;
   const { revisions } = context.snapshot;
   if (set === undefined || revisions === undefined) return result('revision-known', 'skip', 'no ControllerRevision is needed');
   if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);

@@ -12,8 +12,8 @@ export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
 /** Returns the pods that the StatefulSet controllers of the group may replace as claims of this instant, for budgets that count claims alone. */
 export function releasedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {
-  return view.zones.flatMap(({ zone, released }) =>
-    released.map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: nowMs })),
+  return view.zones.flatMap(({ zone, exposedByPartition }) =>
+    exposedByPartition.map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: nowMs })),
   );
 }
 

@@ -83,14 +83,15 @@ function isKept(pinned: PinnedZone, pin: Pin): boolean {
   if (pod.isTerminating) return true;
   if (pod.revision === revision) return revision !== set.status.currentRevision;
   // Earlier attempts still count when the last one was not carried out.
-  if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === view.target && traitsOf(group).pinsPods);
+  if (pod.uid === replaces)
+    return claimed.has(pod.uid) || (placements > 1 && revision === view.desiredRevision && traitsOf(group).pinsPods);
   // A pin to another revision than the target follows its pod.
-  return revision === view.target && traitsOf(group).pinsPods;
+  return revision === view.desiredRevision && traitsOf(group).pinsPods;
 }
 
 function isKeptWithoutPod({ set, view, ledger, isOver }: PinnedZone, { ordinal, revision }: Pin): boolean {
   // No further pod is created at a revision that failed and is rolled back.
-  if (revision === ledger.run?.rolledBack?.revisions[view.zone.name] && revision !== view.target) return false;
+  if (revision === ledger.run?.rolledBack?.revisions[view.zone.name] && revision !== view.desiredRevision) return false;
   return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
 }
 
@@ -171,12 +172,12 @@ interface WantedRevision {
 /** Returns the revisions at which pods come back now or may soon, and of which the ledger has no copy. The current revision needs none. */
 export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
   if (!traitsOf(group).pinsPods) return [];
-  return zones.flatMap(({ zone, set, target, pods, unknown }) => {
+  return zones.flatMap(({ zone, set, desiredRevision, pods, unknown }) => {
     if (set === undefined || unknown !== undefined) return [];
     const { currentRevision } = set.status;
     const pinned = (ledger.pins ?? []).filter((pin) => pin.zone === zone.name);
     const names = new Set([
-      target,
+      desiredRevision,
       ...keptForRollback(ledger, zone.name),
       ...pods.map(({ revision }) => revision),
       ...pinned.map(({ revision }) => revision),

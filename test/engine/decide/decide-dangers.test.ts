@@ -117,7 +117,7 @@ describe('a StatefulSet of which not enough is known', () => {
   ])('loses no pod while its status names no update revision (%s)', (_, definition) => {
     expect(without(definition, { status: { updateRevision: '' } })).toMatchObject({
       actions: [],
-      waits: because('the status of ingester-zone-a names no update revision'),
+      waits: because('StatefulSet ingester-zone-a has no status.updateRevision'),
     });
   });
 

@@ -334,7 +334,7 @@ describe('a decrease that was asked for and may still come', () => {
     const decided = announced({ a: 4, b: 4, c: 3 });
     expect(doing(decided)).toEqual(['b 4-3']);
     const held = decided.steps.find(({ zone }) => zone === 'a')?.results.find(({ rule }) => rule === 'other-zones-ready');
-    expect(held).toMatchObject({ outcome: 'wait', fact: 'zone b is about to have 3 replicas instead of 4' });
+    expect(held).toMatchObject({ outcome: 'wait', fact: 'zone b shrinks from 4 to 3 replicas' });
   });
 
   it('does not hold its own zone, which asks again', () => {

@@ -83,8 +83,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'the delay of a downscale counts from nothing',
     file: 'engine/rules/prepare.ts',
-    find: 'isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs',
-    replace: 'isBelievable(context, reported) ? 0 : entry.seenMs',
+    find: 'isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs',
+    replace: 'isWithinClockSkew(context, reported) ? 0 : entry.seenMs',
     by: 'decisions',
   },
   {
@@ -132,14 +132,14 @@ export const defects: readonly Defect[] = [
   {
     name: 'the new revision is replaced again',
     file: 'engine/observe/view.ts',
-    find: 'if (pod.revision !== target) outdated.push(pod);',
-    replace: 'if (pod.revision !== target || pod.ordinal === 0) outdated.push(pod);',
+    find: 'if (pod.revision !== desiredRevision) outdated.push(pod);',
+    replace: 'if (pod.revision !== desiredRevision || pod.ordinal === 0) outdated.push(pod);',
     by: 'decisions',
   },
   {
     name: 'pods that the StatefulSet controller may replace count as available',
     file: 'engine/observe/view.ts',
-    find: 'const isGoing = claimed.has(pod.uid) || isReleased;',
+    find: 'const isGoing = claimed.has(pod.uid) || isExposed;',
     replace: 'const isGoing = claimed.has(pod.uid);',
     by: 'partitions',
   },
@@ -188,8 +188,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'a pod comes back at a revision that it has not, and nobody wants',
     file: 'engine/strategies/pinned/pins.ts',
-    find: 'return revision === view.target && traitsOf(group).pinsPods;',
-    replace: 'return view.target.length > 0 && traitsOf(group).pinsPods;',
+    find: 'return revision === view.desiredRevision && traitsOf(group).pinsPods;',
+    replace: 'return view.desiredRevision.length > 0 && traitsOf(group).pinsPods;',
     by: 'pins',
   },
   {

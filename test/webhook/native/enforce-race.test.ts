@@ -138,7 +138,7 @@ describe('a process that dies between the grant and the write', () => {
       const answer = await world.env.finish(other.ask(scaleOf(world.set('b'), 2)));
       expect(answer.allowed).toBe(!isStored);
       if (!isStored) return;
-      expect(answer.message).toContain('zone a is about to have 2 replicas instead of 3');
+      expect(answer.message).toContain('zone a shrinks from 3 to 2 replicas');
       await world.env.advance(121_000);
       expect(await world.env.finish(other.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: true });
       expect(world.ledger().claims).toMatchObject([{ zone: 'b' }]);

@@ -70,12 +70,12 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: view,
-        find: 'if (pod.revision !== target) outdated.push(pod);\n    else updated += 1;',
-        replace: 'outdated.push(pod);\n    if (pod.revision === target) updated += 1;',
+        find: 'if (pod.revision !== desiredRevision) outdated.push(pod);',
+        replace: 'outdated.push(pod);',
       },
       {
         file: invariants,
-        find: 'const wrong = pod.revision === view?.target ? [`${action.pod} is at the update revision`] : [];',
+        find: 'const wrong = pod.revision === view?.desiredRevision ? [`${action.pod} is at the update revision`] : [];',
         replace: "const wrong = pod.revision === '' ? [`${action.pod} is at the update revision`] : [];",
       },
     ],

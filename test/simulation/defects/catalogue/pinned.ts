@@ -28,7 +28,7 @@ export const pinnedDefects: readonly Defect[] = [
     edits: [
       {
         file: pins,
-        find: 'return claimed.has(pod.uid) || (placements > 1 && revision === view.target && traitsOf(group).pinsPods);',
+        find: 'return claimed.has(pod.uid) || (placements > 1 && revision === view.desiredRevision && traitsOf(group).pinsPods);',
         replace: 'return claimed.has(pod.uid) || placements > 1_000;',
       },
     ],
@@ -41,12 +41,12 @@ export const pinnedDefects: readonly Defect[] = [
       {
         file: pins,
         find: 'if (pod.revision === revision) return revision !== set.status.currentRevision;',
-        replace: 'if (pod.revision === revision) return revision !== set.status.currentRevision && revision === view.target;',
+        replace: 'if (pod.revision === revision) return revision !== set.status.currentRevision && revision === view.desiredRevision;',
       },
       {
         file: pins,
         find: "traitsOf(group).pinsPods && revision !== '' && revision !== set.status.currentRevision;",
-        replace: 'traitsOf(group).pinsPods && revision === view.target && revision !== set.status.currentRevision;',
+        replace: 'traitsOf(group).pinsPods && revision === view.desiredRevision && revision !== set.status.currentRevision;',
       },
     ],
     breaks: ['S6'],

@@ -25,7 +25,7 @@ export const preparingDefects: readonly Defect[] = [
     edits: [
       {
         file: prepare,
-        find: 'return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
+        find: 'return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
         replace: 'return reported;',
       },
       noDelayInvariant,
@@ -70,7 +70,7 @@ export const preparingDefects: readonly Defect[] = [
       },
       {
         file: prepare,
-        find: 'return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
+        find: 'return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
         replace: 'return reported > 0 ? entry.seenMs : reported;',
       },
       noDelayInvariant,
