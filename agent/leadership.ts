@@ -151,8 +151,6 @@ function isImpossible(problem: LeaseProblem | undefined): boolean {
 }
 
 function whatFollows({ message }: LeaseProblem, isAlone: boolean): string {
-  const consequence = isAlone
-    ? 'the agent works alone, and a second one beside it would act too'
-    : 'nothing is done while no process holds it';
+  const consequence = isAlone ? 'the agent acts without a Lease; run only one process' : 'no action is taken until a process holds it';
   return `the Lease cannot be used (${message}); ${consequence}`;
 }

@@ -6,7 +6,7 @@ import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
-/** How an action ended. `conflict`: its object had changed, so nothing happened. `unknown`: no answer came; it may have happened. */
+/** How an action ended. `conflict`: its object had changed, so nothing happened. `unknown`: no answer; it may have happened. */
 export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 export interface PerformedAction {

@@ -114,7 +114,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
   /** Undefined while what is written is newer than what the watches have told. */
   const look = async (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> => {
     const now = policies();
-    if (now === undefined) throw new Error('the policies have not been read yet');
+    if (now === undefined) throw new Error('policies were not read yet');
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // The ledgers first, then the objects: what is seen is not older than what was announced.
     const [stored, departed, metrics] = await Promise.all([
@@ -151,7 +151,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       const seen = await look(namespace, groups, timeoutMs);
       if (seen !== undefined) return seen;
       if (env.clock.monotonicMs() + lookAgainMs > endMs) {
-        throw new Error('what stands written of the group is newer than what the watches have told');
+        throw new Error('the watch cache is behind the API server');
       }
       await sleep(env, lookAgainMs);
     }
@@ -185,7 +185,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         .flatMap(setsOf),
     groups: (namespace) => {
       const now = caches.isSettled() ? policies() : undefined;
-      if (now === undefined) return { unknown: 'policies and objects are not known yet' };
+      if (now === undefined) return { unknown: 'policies and objects were not read yet' };
       return now.groups.filter((group) => group.namespace === namespace);
     },
     uidOf: (namespace, statefulSet) => caches.statefulSet(namespace, statefulSet)?.view.uid,

@@ -29,11 +29,11 @@ export async function findSource(parts: SourceParts, question: GateQuestion): Pr
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
   // Of files lint says so, of objects the API server.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
-    throw new Error(`the metric source ${name} has a token and a password`);
-  if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not there for the namespace ${namespace}`);
+    throw new Error(`the metric source ${name} has both a token and a password`);
+  if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);
   if (everyMs < source.minIntervalMs) {
     const allowed = formatDuration(source.minIntervalMs);
-    throw new Error(`the metric source ${name} may be asked every ${allowed}, and this asks every ${formatDuration(everyMs)}`);
+    throw new Error(`the metric source ${name} allows a query every ${allowed}, not every ${formatDuration(everyMs)}`);
   }
   return source;
 }
@@ -63,8 +63,8 @@ async function objectOf(
     },
   );
   if (object === undefined) return undefined;
-  // An object of our own kind is read as any policy is: what does not fit its schema is not used in part.
+  // An object of our own kind is read as any policy is: what does not match its schema is not used in part.
   const [document] = loadObjects([object]).documents;
-  if (document?.kind !== 'MetricSource') throw new Error(`the metric source ${name} is not valid; lint says why`);
+  if (document?.kind !== 'MetricSource') throw new Error(`the metric source ${name} is not valid; run lint for the reason`);
   return metricSourceOf(document.value);
 }

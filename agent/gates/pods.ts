@@ -67,8 +67,8 @@ export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['htt
 
 function known({ seen, run }: GatedPodsOptions): readonly [GroupView, RunState] {
   const [found, current] = [seen(), run()];
-  if (found === undefined || current === undefined) throw new Error('the pods are not known yet');
-  if (found.ageMs > longestSilenceMs) throw new Error(`the pods were last heard of more than ${formatDuration(longestSilenceMs)} ago`);
+  if (found === undefined || current === undefined) throw new Error('the pods are unknown');
+  if (found.ageMs > longestSilenceMs) throw new Error(`the last update of the pods is older than ${formatDuration(longestSilenceMs)}`);
   return [found.view, current];
 }
 
@@ -99,6 +99,6 @@ async function probe(
       return false;
     }
   });
-  if (unasked > 0) throw new Error(`${counted(unasked, 'pod')} of ${pods.length} could not be asked within ${formatDuration(timeoutMs)}`);
+  if (unasked > 0) throw new Error(`${counted(unasked, 'pod')} of ${pods.length} could not be called within ${formatDuration(timeoutMs)}`);
   return { atMs, result: 'value', value: answers.filter((isWell) => !isWell).length };
 }

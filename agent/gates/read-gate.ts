@@ -76,7 +76,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
   };
   const answered = async (atMs: number): Promise<GateReading> => {
     const limit = new Promise<GateReading>((resolve) => {
-      const message = `no answer came within ${formatDuration(timeoutMs)}`;
+      const message = `no answer within ${formatDuration(timeoutMs)}`;
       cancelLimit = timers.after(timeoutMs, () => resolve({ atMs, result: 'error', message }));
     });
     const reading = await Promise.race([limit, asked(atMs)]);

@@ -55,14 +55,14 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
       const timeoutMs = Math.min(question.timeoutMs, source.timeoutMs);
       const leftMs = (): number => {
         const left = Math.floor(timeoutMs - (options.clock.monotonicMs() - startedMs));
-        if (left <= 0) throw new Error(`no answer came within ${formatDuration(timeoutMs)}`);
+        if (left <= 0) throw new Error(`no answer within ${formatDuration(timeoutMs)}`);
         return left;
       };
       const secrets = credentialReader(options, { namespace: options.agentNamespace, leftMs });
       const maxBodyBytes = Math.min(question.maxBodyBytes, source.maxResponseBytes);
       const answer = await send({ source, secrets, leftMs, maxBodyBytes });
       if (answer.status >= 300 && answer.status <= 399)
-        throw new Error(`the provider redirects (HTTP ${answer.status}), which is not followed`);
+        throw new Error(`the provider redirects (HTTP ${answer.status}), which the agent does not follow`);
       noted(question.source, undefined);
       return answer;
     } catch (error) {
@@ -83,7 +83,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
     query: (question) =>
       asked(question, async (at) => {
         const { prometheus } = at.source;
-        if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is no Prometheus`);
+        if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is not a Prometheus`);
         const { url, bearerToken, basicAuth, ca } = prometheus;
         const authorization = bearerToken
           ? bearerOf(await at.secrets(bearerToken))
@@ -103,7 +103,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
     health: (question) =>
       asked(question, async (at) => {
         const { consul } = at.source;
-        if (consul === undefined) throw new Error(`the metric source ${at.source.name} is no Consul`);
+        if (consul === undefined) throw new Error(`the metric source ${at.source.name} is not a Consul`);
         const { url, token, ca } = consul;
         const { service, datacenter } = question;
         const query = datacenter === undefined ? '' : `?${new URLSearchParams({ dc: datacenter })}`;
@@ -133,7 +133,7 @@ function below(url: string, path: string): string {
 
 /** What went wrong, without what only the agent may know. */
 function spoken(error: unknown): string {
-  if (!(error instanceof Error)) return 'no answer came';
+  if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;
   const { cause } = error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
@@ -141,7 +141,7 @@ function spoken(error: unknown): string {
     /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(code)
   )
     return 'the certificate of the provider is not trusted';
-  return reasons[code] ?? `no answer came${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
+  return reasons[code] ?? `no answer${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -153,5 +153,5 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'there is no route to the provider',
   ENETUNREACH: 'there is no route to the provider',
   ETIMEDOUT: 'the provider does not answer',
-  EPROTO: 'the provider does not speak TLS as expected',
+  EPROTO: 'the provider does not speak TLS',
 };

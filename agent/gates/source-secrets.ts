@@ -31,7 +31,8 @@ const fieldValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** A token that goes into a header of its own. Throws when it cannot. */
 export function keyOf(token: string): string {
-  if (!fieldValue.test(token)) throw new Error('the token in the Secret of the metric source holds characters that no header takes');
+  if (!fieldValue.test(token))
+    throw new Error('the token in the Secret of the metric source has characters that are not allowed in a header');
   return token;
 }
 
@@ -42,6 +43,6 @@ export function bearerOf(token: string): string {
 
 /** `Authorization` with a user and a password (RFC 7617), in UTF-8. */
 export function passwordOf(username: string, password: string): string {
-  if (username.includes(':')) throw new Error('the user name in the Secret of the metric source holds a colon');
+  if (username.includes(':')) throw new Error('the user name in the Secret of the metric source has a colon');
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

@@ -10,7 +10,7 @@ type CallbackChannel = Extract<ChannelDefinition, { readonly service: 'callback'
 export function callbackService(parts: ServiceParts, channel: CallbackChannel): Service {
   return {
     send: async ({ name, run, delivery }) => {
-      if (delivery.kind !== 'tell') return { kind: 'refused', problem: 'a callback is told of events' };
+      if (delivery.kind !== 'tell') return { kind: 'refused', problem: 'a callback channel accepts only events' };
       const body = callbackBody(name, run, delivery.event);
       const timestamp = `${Math.floor(parts.env.clock.nowMs() / 1000)}`;
       const key = channel.signingKey === undefined ? undefined : await parts.secret(channel.signingKey, 'token');

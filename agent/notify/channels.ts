@@ -49,14 +49,14 @@ export function channelSource(
   };
 
   const asObject = async (name: string): Promise<Written> => {
-    if (!policySources.includes('objects')) return { problem: `the channel ${name} is in no file of the policy directory` };
+    if (!policySources.includes('objects')) return { problem: `the channel ${name} is not defined in the policy directory` };
     const target = { namespace: agentNamespace, name };
     const object = await getObject(env, notificationChannels, target, { site: 'notify.channel', timeoutMs });
     if (object === undefined) return { problem: `there is no NotificationChannel ${agentNamespace}/${name}` };
     const { apiVersion, kind = 'NotificationChannel', spec } = object;
     const read = schemas.NotificationChannel.safeParse({ apiVersion, kind, metadata: target, spec });
     const channel = read.success ? channelOf(read.data) : undefined;
-    return channel ?? { problem: `the NotificationChannel ${agentNamespace}/${name} does not fit its schema` };
+    return channel ?? { problem: `the NotificationChannel ${agentNamespace}/${name} does not match its schema` };
   };
 
   const look = async (name: string): Promise<Written> => {
@@ -72,9 +72,9 @@ export function channelSource(
     find: async (name, namespace) => {
       const channel = await look(name);
       if ('problem' in channel) return channel;
-      if (!channel.namespaces.includes(namespace)) return { problem: `the channel ${name} is not there for the namespace ${namespace}` };
+      if (!channel.namespaces.includes(namespace)) return { problem: `the channel ${name} is not available to namespace ${namespace}` };
       if (channel.url.startsWith('http:') && !isLoopback(channel.url)) {
-        return { problem: `the channel ${name} has an address without https, which is used for this machine alone` };
+        return { problem: `the channel ${name} has an http address, which is allowed only for localhost` };
       }
       return channel;
     },

@@ -13,7 +13,7 @@ const skewMs = 120_000;
 
 const noCommit: Outcome = {
   kind: 'refused',
-  problem: 'no StatefulSet of the group names a whole commit id in its annotation rollout-group.dev/commit',
+  problem: 'no StatefulSet of the group has a full commit id in its annotation rollout-group.dev/commit',
 };
 
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {

@@ -56,7 +56,7 @@ export function notesStore(
 
 function decode(object: KubernetesObject | undefined, identity: { readonly namespace: string; readonly group: string }): Notes {
   if (object !== undefined && object.metadata.labels?.[ledgerLabel.key] !== notesLabelValue) {
-    throw new NotesUnusable(`ConfigMap ${identity.namespace}/${notesName(identity.group)} is not ours to write`);
+    throw new NotesUnusable(`ConfigMap ${identity.namespace}/${notesName(identity.group)} is not managed by the agent`);
   }
   const data = object?.['data'];
   const text: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, notesKey) : undefined;

@@ -58,7 +58,7 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
     identity: config.identity,
     parts: {
       env,
-      call: (request) => env.notify?.call(request) ?? Promise.reject(new Error('there is no way to reach a service')),
+      call: (request) => env.notify?.call(request) ?? Promise.reject(new Error('no service can be reached')),
       secret: channelSecretReader(env, config.agentNamespace, timeoutMs),
     },
     onResult: (channel, result, problem) => {

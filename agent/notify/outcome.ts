@@ -23,7 +23,7 @@ export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outc
   // GitHub says that too much was asked with 403, a pause or an empty budget, and only else means what 403 says.
   const isLimited = status === 403 && (headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0');
   if (status === 429 || status === 408 || status === 425 || isLimited) return { kind: 'busy', problem, afterMs: pauseOf(headers, nowMs) };
-  if (status >= 300 && status < 400) return { kind: 'unavailable', problem: `${problem}, a redirect, which is not followed` };
+  if (status >= 300 && status < 400) return { kind: 'unavailable', problem: `${problem}, a redirect, which the agent does not follow` };
   if (status === 401 || status === 403 || status === 404 || status === 407) return { kind: 'unavailable', problem };
   if (status >= 400 && status < 500) return { kind: 'refused', problem };
   return { kind: 'unknown', problem };

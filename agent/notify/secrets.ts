@@ -21,7 +21,7 @@ export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace
     if ('problem' in found) throw new SecretUnusable(secretProblemText(found.problem, 'the channel'));
     const value = form === 'token' ? found.text.trim() : found.text;
     if (form === 'token' && !/^[\x21-\x7e]+$/.test(value)) {
-      throw new SecretUnusable('the key in the Secret of the channel is no token: it has more than one line or word');
+      throw new SecretUnusable('the key in the Secret of the channel is not a token: it has more than one line or word');
     }
     return value;
   };

@@ -66,7 +66,7 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
           return isAlone ? (await post(delivery.text, key, undefined, false)).outcome : posted.outcome;
         }
         default:
-          return { kind: 'refused', problem: 'Slack is told by messages' };
+          return { kind: 'refused', problem: 'a Slack channel accepts only messages' };
       }
     },
     find: (sending, sinceMs) => find(parts, channel, sending, sinceMs, (response) => outcome(response).outcome),

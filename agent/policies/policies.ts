@@ -165,8 +165,8 @@ export function startPolicySource(
 }
 
 function degradationOf(defect: string, hasPolicies: boolean): Degradation {
-  const consequence = hasPolicies ? 'what they said last is kept' : 'nothing is done until they can';
-  return { id: 'policies', reason: 'invalid', message: `the policies cannot be worked out (${defect}): ${consequence}` };
+  const consequence = hasPolicies ? 'the last valid state stays in force' : 'no action is taken until then';
+  return { id: 'policies', reason: 'invalid', message: `policies cannot be resolved (${defect}): ${consequence}` };
 }
 
 /** A directory without any file may be one that is not mounted, or not fetched, yet. */
@@ -252,7 +252,7 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
     files: () => files,
     degradation: () => {
       if (problem === undefined) return undefined;
-      const consequence = files === undefined ? 'nothing is done until it can' : 'what it said last is kept';
+      const consequence = files === undefined ? 'no action is taken until then' : 'the last state stays in force';
       return {
         id: 'policies/directory',
         reason: 'unreachable',

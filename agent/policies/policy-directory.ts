@@ -124,7 +124,7 @@ async function collect(
   { folder, depth }: { readonly folder: string; readonly depth: number },
   files: { name: string; text: string }[],
 ): Promise<void> {
-  if (depth > depthLimit) throw new Error(`folders are nested deeper than ${depthLimit} in the policy directory`);
+  if (depth > depthLimit) throw new Error(`the policy directory is nested deeper than ${depthLimit} folders`);
   for (const entry of await readdir(join(state.root, folder))) {
     if (entry.startsWith('.')) continue;
     const name = folder === '' ? entry : `${folder}/${entry}`;
@@ -132,8 +132,8 @@ async function collect(
     if (found.isDirectory()) await collect(state, { folder: name, depth: depth + 1 }, files);
     if (!found.isFile() || !/\.(?:ya?ml|json)$/.test(entry)) continue;
     const bytes = files.reduce((sum, file) => sum + file.text.length, found.size);
-    if (files.length >= fileLimit) throw new Error(`the policy directory holds more than ${fileLimit} files`);
-    if (bytes > byteLimit) throw new Error(`the policy directory holds more than ${byteLimit / 1024 / 1024} MiB`);
+    if (files.length >= fileLimit) throw new Error(`the policy directory has more than ${fileLimit} files`);
+    if (bytes > byteLimit) throw new Error(`the policy directory has more than ${byteLimit / 1024 / 1024} MiB`);
     files.push({ name, text: await readFile(join(state.root, name), 'utf8') });
   }
 }

@@ -64,7 +64,7 @@ interface Ways {
 function exchange(request: ExchangeRequest, ways: Ways): Promise<ExchangeAnswer> {
   return new Promise((resolve, reject) => {
     const deadline = new AbortController();
-    const timer = setTimeout(() => fail(`no whole answer within ${request.timeoutMs} ms`), request.timeoutMs);
+    const timer = setTimeout(() => fail(`no complete answer within ${request.timeoutMs} ms`), request.timeoutMs);
     const end = (): void => {
       clearTimeout(timer);
       // Ends whatever is still open: a socket that drips, a tunnel that is being made.
@@ -100,7 +100,7 @@ function collect(
     else chunks.push(chunk);
   });
   response.on('end', () => done(Buffer.concat(chunks).toString('utf8')));
-  response.on('aborted', () => fail('the connection was closed in the middle of the answer'));
+  response.on('aborted', () => fail('the connection closed before the answer ended'));
   response.on('error', (error) => fail(error.message, error));
 }
 

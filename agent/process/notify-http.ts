@@ -21,9 +21,9 @@ export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): N
 
 /** Words of the system may name an address; its code does not. */
 function spoken(error: unknown): string {
-  if (!(error instanceof Error)) return 'no answer came';
+  if (!(error instanceof Error)) return 'no answer';
   const { cause } = error;
   if (cause === undefined) return error.message;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  return /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? `no answer came (${code})` : 'no answer came';
+  return /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? `no answer (${code})` : 'no answer';
 }

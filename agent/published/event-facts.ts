@@ -1,35 +1,34 @@
-// Which Kubernetes Events a turn is worth: what a person may ask about later, derived from one decision and the one before it.
-import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
+// Derives the Kubernetes Events of a turn from its decision and the decision before it.
+import type { Action, GroupDecision, RuleResult } from '../../engine/decision.ts';
 import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { PerformedAction, TurnReport } from '../report.ts';
 
-/** One thing that happened, or that holds a group. */
+/** One event of a group, or one rule that blocks it. */
 export interface EventFact {
   readonly type: 'Normal' | 'Warning';
   /** PascalCase. */
   readonly reason: string;
-  /** What the agent does about it: `Wait`, `Roll`. */
+  /** What the agent does: `Wait`, `Roll`. */
   readonly action: string;
   readonly note: string;
-  /** The zone it is about. */
   readonly zone?: string;
-  /** What makes it the same event as another one, when the note says more than that. */
+  /** Identifies repetitions of the same fact if the note contains changing details. */
   readonly identity?: string;
-  /** A wait, by its name in `GroupPast`: it is worth telling when it lasts. */
+  /** The key of a wait in `GroupPast`. A wait becomes an Event only if it lasts. */
   readonly wait?: string;
 }
 
-/** What is remembered of a group from one turn to the next. */
+/** The part of the last turn that the next one is compared with. */
 export interface GroupPast {
   readonly run?: RunState;
-  /** What held the group. */
+  /** Keys of the rules that blocked the group. */
   readonly waits: ReadonlySet<string>;
 }
 
-/** What this turn was worth telling, in the order in which it came about; and what the next turn is compared with. */
+/** Returns the facts of this turn in their order, and the state to compare the next turn with. */
 export function factsOf(
   report: TurnReport,
   past: GroupPast | undefined,
@@ -37,7 +36,7 @@ export function factsOf(
   const { decision, performed, error } = report;
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
   if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set() } };
-  // While pods come and go, budgets and readiness hold the next one all the time: that is the rollout itself and no news.
+  // While pods are replaced, budgets and readiness block the next pod all the time: that is the rollout itself.
   const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
   const waits = new Map((isMoving ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
@@ -47,15 +46,17 @@ export function factsOf(
   };
 }
 
-function normal(reason: string, action: string, note: string, more: Pick<EventFact, 'zone' | 'identity'> = {}): EventFact {
-  return { type: 'Normal', reason, action, note, ...more };
+type FactDetails = Pick<EventFact, 'zone' | 'identity'>;
+
+function normal(reason: string, action: string, note: string, details: FactDetails = {}): EventFact {
+  return { type: 'Normal', reason, action, note, ...details };
 }
 
-function warning(reason: string, action: string, note: string, more: Pick<EventFact, 'zone' | 'identity'> = {}): EventFact {
-  return { type: 'Warning', reason, action, note, ...more };
+function warning(reason: string, action: string, note: string, details: FactDetails = {}): EventFact {
+  return { type: 'Warning', reason, action, note, ...details };
 }
 
-/** Ages in the fact do not make another event of it; the rule and its answer do, and that from now on only a person lets it go on. */
+/** Returns a key from rule, outcome and whether only a person can resolve the wait. Ages and counts are no part of it. */
 function identityOf(wait: RuleResult): string {
   return `${wait.rule} ${wait.outcome}${isMisplacedForGood(wait) ? ' for good' : ''}`;
 }
@@ -69,86 +70,107 @@ function waitFact(wait: RuleResult): EventFact {
   return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
 }
 
-function runFacts({ snapshot }: TurnReport, { run, goal }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
+function runFacts(report: TurnReport, { run, goal }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
   if (run === undefined) return [];
-  const before = past?.run;
-  const isNew = before?.id !== run.id;
-  const facts: EventFact[] = [];
-  const identity = run.id;
   const subject = run.kind === 'rollback' ? 'rollback' : 'rollout';
-  const isJoin = isNew && before?.outcome === 'running' && isJoinOf(run, before);
-  if (isNew && before?.outcome === 'running' && !isJoin) {
-    facts.push(
-      normal('RolloutSuperseded', 'Roll', 'a new target takes the place of a rollout that was under way', { identity: before.id }),
-    );
-  }
-  // Of a run that this process finds under way, somebody else has told that it began.
-  const hasBegun = isNew && (past !== undefined || run.startedMs >= snapshot.nowMs);
-  if (hasBegun && !isJoin && run.outcome === 'running')
-    facts.push(normal('RolloutStarted', 'Roll', `the ${subject} began: ${goal}`, { identity }));
-  const wasRunning = isNew ? hasBegun : before?.outcome === 'running';
-  if (run.openZone !== undefined && run.openZone !== before?.openZone && run.outcome === 'running' && (past !== undefined || hasBegun)) {
-    facts.push(
-      normal('ZoneOpened', 'Roll', `pods of zone ${run.openZone} are replaced from now on`, {
-        zone: run.openZone,
-        identity: `${identity} ${run.openZone}`,
-      }),
-    );
-  }
-  if (wasRunning && run.outcome === 'completed') facts.push(normal('RolloutFinished', 'Roll', `the ${subject} is complete`, { identity }));
-  if (wasRunning && run.outcome === 'failed') {
-    facts.push(warning('RolloutFailed', 'Stop', `the ${subject} failed: ${run.failure ?? 'a limit was passed'}`, { identity }));
-  }
-  return facts;
+  const change = runChange(report, run, past);
+  return [
+    ...(change.superseded === undefined
+      ? []
+      : [normal('RolloutSuperseded', 'Roll', 'a newer update revision replaced the rollout in progress', { identity: change.superseded })]),
+    ...(change.hasStarted ? [normal('RolloutStarted', 'Roll', `${subject} started: ${goal}`, { identity: run.id })] : []),
+    ...(change.openedZone === undefined ? [] : [zoneOpened(run, change.openedZone)]),
+    ...(change.hasEnded ? endFacts(run, subject) : []),
+  ];
 }
 
-/** Pods of one zone that were replaced in one turn are one event. */
+interface RunChange {
+  /** The id of the run that this run replaced before its end. */
+  readonly superseded: string | undefined;
+  readonly hasStarted: boolean;
+  readonly openedZone: string | undefined;
+  /** The run was running before this turn and no longer is. */
+  readonly hasEnded: boolean;
+}
+
+function runChange({ snapshot }: TurnReport, run: RunState, past: GroupPast | undefined): RunChange {
+  const before = past?.run;
+  const isRunning = run.outcome === 'running';
+  const isNew = before?.id !== run.id;
+  const wasRunning = before?.outcome === 'running';
+  const isJoin = isNew && wasRunning && isJoinOf(run, before);
+  // A run that was in progress when this process began to lead was reported by the earlier leader.
+  const hasBegun = isNew && (past !== undefined || run.startedMs >= snapshot.nowMs);
+  const isKnown = past !== undefined || hasBegun;
+  return {
+    superseded: isNew && wasRunning && !isJoin ? before.id : undefined,
+    hasStarted: hasBegun && !isJoin && isRunning,
+    openedZone: isRunning && isKnown && run.openZone !== before?.openZone ? run.openZone : undefined,
+    hasEnded: !isRunning && (isNew ? hasBegun : wasRunning),
+  };
+}
+
+function zoneOpened({ id }: RunState, zone: string): EventFact {
+  return normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${id} ${zone}` });
+}
+
+function endFacts({ id: identity, outcome, failure }: RunState, subject: string): readonly EventFact[] {
+  if (outcome === 'completed') return [normal('RolloutFinished', 'Roll', `${subject} finished`, { identity })];
+  if (outcome !== 'failed') return [];
+  return [warning('RolloutFailed', 'Stop', `${subject} failed: ${failure ?? 'a limit was exceeded'}`, { identity })];
+}
+
+/** Returns one fact for each action that failed or scaled, and one for all pods of a zone that were replaced. */
 function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[] {
-  const facts: EventFact[] = [];
   const replaced = new Map<string, string[]>();
-  for (const { action, result, message = '' } of performed) {
-    const failure = message === '' ? result : message;
-    switch (action.kind) {
-      case 'deletePod':
-      case 'evictPod':
-        if (result === 'done') replaced.set(action.zone, [...(replaced.get(action.zone) ?? []), action.pod]);
-        else if (result === 'failed' || result === 'refused') {
-          facts.push(warning('PodNotReplaced', 'Roll', `${action.pod} could not be replaced: ${failure}`, { zone: action.zone }));
-        }
-        break;
-      case 'setPartition': {
-        const pods = action.pods.map(({ pod }) => pod);
-        if (result === 'done' && pods.length > 0) replaced.set(action.zone, [...(replaced.get(action.zone) ?? []), ...pods]);
-        else if (result === 'failed' || result === 'refused') {
-          const note = `the partition of ${action.statefulSet} could not be set to ${action.to}: ${failure}`;
-          facts.push(warning('PodNotReplaced', 'Roll', note, { zone: action.zone }));
-        }
-        break;
-      }
-      case 'scaleStatefulSet': {
-        const { from, to, statefulSet, zone } = action;
-        const reason = to > from ? 'ScaledUp' : 'ScaledDown';
-        if (result === 'done') facts.push(normal(reason, 'Scale', `${statefulSet} was scaled from ${from} to ${to}`, { zone }));
-        else if (result === 'failed' || result === 'refused') {
-          facts.push(warning('ScalingFailed', 'Scale', `${statefulSet} could not be scaled from ${from} to ${to}: ${failure}`, { zone }));
-        }
-        break;
-      }
-      case 'callPods': {
-        const { method, statefulSet, zone } = action;
-        if (result === 'done' || result === 'conflict' || method !== 'POST') break;
-        facts.push(
-          warning('PreparationFailed', 'Scale', `${statefulSet} does not shrink, for its pods are not prepared: ${failure}`, { zone }),
-        );
-        break;
-      }
-      default:
-        break;
+  for (const { action, result } of performed) {
+    if (result !== 'done') continue;
+    for (const { zone, pod } of replacedPods(action)) replaced.set(zone, [...(replaced.get(zone) ?? []), pod]);
+  }
+  return [...performed.flatMap((one) => actionFact(one) ?? []), ...[...replaced].map(([zone, pods]) => replacedFact(zone, pods))];
+}
+
+function replacedPods(action: Action): readonly { readonly zone: string; readonly pod: string }[] {
+  if (action.kind === 'deletePod' || action.kind === 'evictPod') return [{ zone: action.zone, pod: action.pod }];
+  return action.kind === 'setPartition' ? action.pods.map(({ pod }) => ({ zone: action.zone, pod })) : [];
+}
+
+function replacedFact(zone: string, pods: readonly string[]): EventFact {
+  const more = pods.length > 10 ? ` and ${pods.length - 10} more` : '';
+  return normal('PodReplaced', 'Roll', `replaced ${pods.slice(0, 10).join(', ')}${more}`, { zone });
+}
+
+/** Returns the fact of a scaling, or of an action that did not succeed. */
+function actionFact({ action, result, message }: PerformedAction): EventFact | undefined {
+  const failure = message === undefined || message === '' ? result : message;
+  if (action.kind === 'scaleStatefulSet' && result === 'done') {
+    const { from, to, statefulSet, zone } = action;
+    return normal(to > from ? 'ScaledUp' : 'ScaledDown', 'Scale', `${statefulSet} scaled from ${from} to ${to}`, { zone });
+  }
+  if (result === 'failed' || result === 'refused' || (result === 'unknown' && action.kind === 'callPods'))
+    return failureFact(action, failure);
+  return undefined;
+}
+
+function failureFact(action: Action, failure: string): EventFact | undefined {
+  switch (action.kind) {
+    case 'deletePod':
+    case 'evictPod':
+      return warning('PodNotReplaced', 'Roll', `${action.pod} was not replaced: ${failure}`, { zone: action.zone });
+    case 'setPartition': {
+      const note = `the partition of ${action.statefulSet} was not set to ${action.to}: ${failure}`;
+      return warning('PodNotReplaced', 'Roll', note, { zone: action.zone });
     }
+    case 'scaleStatefulSet': {
+      const { from, to, statefulSet, zone } = action;
+      return warning('ScalingFailed', 'Scale', `${statefulSet} was not scaled from ${from} to ${to}: ${failure}`, { zone });
+    }
+    case 'callPods': {
+      const { method, statefulSet, zone } = action;
+      if (method !== 'POST') return undefined;
+      return warning('PreparationFailed', 'Scale', `${statefulSet} does not scale down: its pods are not prepared: ${failure}`, { zone });
+    }
+    default:
+      return undefined;
   }
-  for (const [zone, pods] of replaced) {
-    const more = pods.length > 10 ? ` and ${pods.length - 10} more` : '';
-    facts.push(normal('PodReplaced', 'Roll', `replaced ${pods.slice(0, 10).join(', ')}${more}`, { zone }));
-  }
-  return facts;
 }

@@ -198,12 +198,12 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       if (!isLost) return;
       pasts.clear();
       if (isHandingOver) return;
-      const holder = state.holder === undefined ? '' : `; ${state.holder} holds it`;
+      const holder = state.holder === undefined ? '' : `; ${state.holder} holds the Lease`;
       const fact: EventFact = {
         type: 'Warning',
         reason: 'LeaseLost',
         action: 'Stop',
-        note: `${config.identity} may not act any more${holder}`,
+        note: `${config.identity} no longer acts${holder}`,
       };
       tell('', { fact, atMs: env.clock.nowMs(), regarding: agentItself });
     },

@@ -104,7 +104,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
     const map = await getObject(env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs });
     if (map === undefined) return { kind: 'configMap' };
-    if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not ours to write`);
+    if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not managed by the agent`);
     return { kind: 'configMap', object: map, ...storedDecision(parsed(fieldOf(map['data'], decisionKey))) };
   };
 

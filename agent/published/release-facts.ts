@@ -14,20 +14,20 @@ type Waiting = Extract<ReleaseDecision, { readonly kind: 'wait' }>;
 /** What this turn was worth telling. */
 export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
   const { group, decision, performed } = report;
-  const subject = `nothing defines the group ${group.name} any more, which said onPolicyDeleted: release`;
+  const subject = `group ${group.name} has no definition any more (onPolicyDeleted: release)`;
   if (decision.kind === 'wait') return waitFacts(report, decision, subject);
   if (performed === undefined || performed.action.kind !== 'setPartition') return [];
   const { zone, statefulSet, from, pods } = performed.action;
-  const moves = pods.length === 0 ? 'no pod goes by that' : `its StatefulSet controller replaces ${pods.map(({ pod }) => pod).join(', ')}`;
+  const moves = pods.length === 0 ? 'no pod is replaced' : `its StatefulSet controller replaces ${pods.map(({ pod }) => pod).join(', ')}`;
   const fact: EventFact =
     performed.result === 'done'
-      ? { type: 'Normal', reason: 'Released', action: 'Release', note: `${subject}: partition ${from} became 0; ${moves}`, zone }
+      ? { type: 'Normal', reason: 'Released', action: 'Release', note: `${subject}: partition ${from} is now 0; ${moves}`, zone }
       : {
           type: 'Warning',
           reason: 'ReleaseFailed',
           action: 'Release',
           zone,
-          note: `${subject}: partition ${from} could not become 0: ${performed.message ?? performed.result}`,
+          note: `${subject}: partition ${from} was not set to 0: ${performed.message ?? performed.result}`,
         };
   return [{ statefulSet, fact }];
 }

@@ -131,7 +131,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
     },
     degradation: () => {
       if (forbidden === undefined) return undefined;
-      const consequence = 'StatefulSets that a partition holds and no group has stay as they are, whatever onPolicyDeleted said';
+      const consequence = 'StatefulSets of deleted groups keep their partition, also with onPolicyDeleted: release';
       return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${forbidden}): ${consequence}` };
     },
   };

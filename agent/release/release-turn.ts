@@ -83,7 +83,7 @@ class ReleaseTurn {
   #decide(fresh?: FreshRead): { readonly snapshot: Snapshot; readonly decision: ReleaseDecision } {
     const { policies, sourceStates } = this.#parts;
     const now = policies();
-    if (now === undefined) throw new Error('the policies have not been read yet');
+    if (now === undefined) throw new Error('policies were not read yet');
     const snapshot = knownSnapshot(this.#parts, this.#orphan.namespace, { fresh, unread: [] });
     const question = { snapshot, ledger: this.#stored, sources: sourceStates(now), epoch: this.#epoch };
     return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
@@ -129,7 +129,7 @@ class ReleaseTurn {
   async #store(next: Ledger): Promise<void> {
     if (next === this.#stored) return;
     const written = ledgerOfEpoch(next, this.#epoch);
-    if (written === undefined) throw new Error('a later leader has written the ledger');
+    if (written === undefined) throw new Error('a later leader wrote the ledger');
     await this.#parts.ledgers.write(this.#orphan, this.#stored, written);
   }
 

@@ -69,7 +69,7 @@ async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, o
     case 'writeBackReplicas': {
       const source = sourceOf(action);
       if (source === undefined)
-        throw new TransportFailure('the source was not read', { site: 'act.writeBackReplicas', mayBeApplied: false });
+        throw new TransportFailure('the mirrored object was not read', { site: 'act.writeBackReplicas', mayBeApplied: false });
       const { namespace, name, uid, resourceVersion, resource } = source;
       const patch = { status: { replicas: action.replicas } };
       const target = { namespace, name, uid, resourceVersion };
@@ -103,7 +103,7 @@ async function advanceCurrentRevision(
   if (seen === undefined || typeof status !== 'object' || status === null) return undefined;
   // The answer may have come late, or this process may have stood still since it asked.
   if (!mayAct()) {
-    throw new TransportFailure('this process may not act any more', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
+    throw new TransportFailure('this process no longer leads', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
   }
   // What was decided upon is written, or nothing is: the server compares both.
   const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };

@@ -230,7 +230,7 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
   }
   // A Lease that was deleted begins to count anew; what is stored never goes back.
   memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
-  if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader has written the ledger');
+  if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader wrote the ledger');
   memory.ledger = { stored, current: stored };
   return stored;
 }

@@ -25,7 +25,7 @@ interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings
 /** Without I/O. Throws while policies have not been read. */
 export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, looked: Looked): Snapshot {
   const now = policies();
-  if (now === undefined) throw new Error('the policies have not been read yet');
+  if (now === undefined) throw new Error('policies were not read yet');
   const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
   return snapshotOf({
     // Instants are stored as whole milliseconds.

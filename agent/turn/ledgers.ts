@@ -126,8 +126,8 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
     degradation: () => {
       if (forbidden === undefined) return undefined;
       const consequence = mayUseMemory()
-        ? 'what is announced is kept in memory alone and lost with this process, which must be the only one'
-        : 'nothing is done, because what is announced must be known to whoever leads next';
+        ? 'disruption claims are kept in memory and lost on restart; run only one process'
+        : 'no action is taken, because the next leader could not read the disruption claims';
       return { id: 'ledger', reason: 'forbidden', message: `ledgers cannot be stored in ConfigMaps (${forbidden}): ${consequence}` };
     },
   };

@@ -90,11 +90,11 @@ function reportedTime(body: string, nowMs: number): number | string {
   try {
     value = JSON.parse(body);
   } catch {
-    return 'its answer is no JSON';
+    return 'its answer is not JSON';
   }
   const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
   if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) return 'its answer has no timestamp';
   if (timestamp <= 0) return `its timestamp is ${timestamp}`;
   const reportedMs = Math.floor(timestamp * 1000);
-  return reportedMs > nowMs + clockErrorMs ? 'its timestamp lies in the future' : reportedMs;
+  return reportedMs > nowMs + clockErrorMs ? 'its timestamp is in the future' : reportedMs;
 }

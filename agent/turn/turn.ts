@@ -109,7 +109,7 @@ class Turn {
       return { lookAgainInMs: 0 };
     }
     // After a standstill another process may have decided since. What this one says would come later, and hide it.
-    if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time, so another process may lead by now');
+    if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
 
@@ -121,7 +121,7 @@ class Turn {
       return await this.run();
     }
     if (decision.actions.some(isDestructive) && !(await this.#isAsWritten(gathered))) {
-      this.report('what stands written of the group is newer than what the watches have told; nothing is done before they do');
+      this.report('the watch cache is behind the API server; waiting for it to catch up');
       return { lookAgainInMs: unheardLookMs };
     }
     const violations = this.#violations(gathered.snapshot, decision);
@@ -155,7 +155,7 @@ class Turn {
   /** What is announced there is not known, so nothing is done; the decision tells why. */
   #withoutLedger({ snapshot }: Gathered, reason: string): NextTurn {
     this.#decision = decideGroup(snapshot, this.#group);
-    this.report(`the ledger cannot be used: ${reason}`);
+    this.report(`the ledger cannot be read: ${reason}`);
     return { retry: {} };
   }
 
@@ -222,7 +222,7 @@ class Turn {
     const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
     const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
     const unsafe = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
-    const violations = areTermsSame ? unsafe : ['what people say of the group has changed', ...unsafe];
+    const violations = areTermsSame ? unsafe : ['the policies, exceptions or requests of the group changed', ...unsafe];
     if (violations.length === 0) return true;
     this.#isOvertaken = true;
     env.log.info('decision is stale; the group is evaluated again', {
@@ -238,7 +238,7 @@ class Turn {
     // What pods come back as is stored before any of them goes: the webhook on their creation asks the store.
     const decided = decidedLedger(ledger, decision, { snapshot: this.#snapshot, group: this.#group, actions });
     const claimed = openClaims(decided, claimsOf(actions, nowMs, epoch));
-    if (claimed === undefined) throw new Error('more disruptions would be announced than the ledger holds');
+    if (claimed === undefined) throw new Error('the ledger cannot hold more disruption claims');
     let announced = claimed;
     for (const action of actions) {
       if (action.kind === 'callPods') announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);
@@ -254,7 +254,7 @@ class Turn {
       return;
     }
     const written = ledgerOfEpoch(next, epoch);
-    if (written === undefined) throw new Error('a later leader has written the ledger');
+    if (written === undefined) throw new Error('a later leader wrote the ledger');
     this.#memory.ledger = undefined;
     const before = this.#memory.announced;
     this.#memory.announced = announcedIn(written, stored, before);
@@ -334,7 +334,7 @@ class Turn {
     } catch (error) {
       memory.isFreshWanted = true;
       this.#storePauseMs = askedPauseMs(error);
-      return `what was done could not be remembered: ${messageOf(error)}`;
+      return `the ledger could not be updated after the actions: ${messageOf(error)}`;
     }
   }
 

@@ -130,14 +130,14 @@ export function startCaches(
     project: cachedStatefulSet,
     onChange: (change) => onChange({ kind: 'statefulSet', change }),
     relistMs: fewObjectsRelistMs,
-    withoutIt: 'no group can be looked after',
+    withoutIt: 'no group can be rolled out',
   });
   const { watched: pods, shared: sharedPods } = watchShared<ObservedPod>({
     ...common,
     resource: resources.pods,
     project: cachedPod,
     onChange: (change) => onChange({ kind: 'pod', change }),
-    withoutIt: 'no group can be looked after',
+    withoutIt: 'no group can be rolled out',
   });
   const nodes = watch<NodeView>({
     ...common,
@@ -146,7 +146,7 @@ export function startCaches(
     onChange: ({ view, before }) => {
       if (view?.isReady !== before?.isReady) onChange({ kind: 'node' });
     },
-    withoutIt: 'every node is taken as ready',
+    withoutIt: 'every node counts as ready',
     outlivesContact: true,
   });
   const podBudgets = watch<CachedPodBudget>({
@@ -156,7 +156,7 @@ export function startCaches(
     onChange: ({ namespace, view, before }) => {
       if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
     },
-    withoutIt: 'pods are not evicted, since nobody knows what their budgets allow',
+    withoutIt: 'no pod is evicted, because its budgets are unknown',
     outlivesContact: true,
   });
   const { watched: zoneBudgets, shared: sharedZoneBudgets } = watchShared<ZoneBudgetVersion>({
@@ -167,7 +167,7 @@ export function startCaches(
     onChange: ({ namespace, view, before }) => {
       if (!isSameJson(view?.view, before?.view)) onChange({ kind: 'budget', namespace });
     },
-    withoutIt: 'no pod is replaced, since nobody knows what the budgets allow',
+    withoutIt: 'no pod is replaced, because its budgets are unknown',
     mayBeMissing: true,
     isNotServed: () => served.isMissing(zoneBudgetResource),
     outlivesContact: true,
@@ -182,7 +182,7 @@ export function startCaches(
       onChange: ({ view, before }) => {
         if (!isSameJson(view, before)) onChange({ kind: 'policy' });
       },
-      withoutIt: `what ${kind} objects say is not known`,
+      withoutIt: `${kind} objects are unknown`,
       relistMs: fewObjectsRelistMs,
       mayBeMissing: true,
       isNotServed: () => served.isMissing(policyResource(kind)),

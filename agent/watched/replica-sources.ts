@@ -72,7 +72,7 @@ export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key:
     let failure: unknown;
     try {
       const resources = await resourcesOf(mirror);
-      if (resources.length === 0) return unknown(`the API server serves no kind ${kind} of ${apiVersion || 'the core group'}`);
+      if (resources.length === 0) return unknown(`the API server does not serve kind ${kind} of ${apiVersion || 'the core group'}`);
       for (const resource of resources) {
         try {
           const subresource = read === 'scale' ? { subresource: 'scale' } : {};
@@ -104,7 +104,7 @@ export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key:
         if (view !== before) onChange(key);
       },
       onState: () => undefined,
-      withoutIt: `${mirror.resourceKind} ${mirror.name} is looked at every half minute`,
+      withoutIt: `${mirror.resourceKind} ${mirror.name} is read every 30 s`,
     });
     watches.set(key, { kind: mirror.resourceKind, watched });
   };

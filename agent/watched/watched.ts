@@ -120,7 +120,7 @@ function degradationOf<View>(options: WatchedOptions<View>, reflectors: readonly
     if (state.kind !== 'failing') continue;
     const { reason, message } = state;
     const id = `watch/${resource.plural}`;
-    if (reason === 'missing' && mayBeMissing) return { id, reason, message: `${resource.plural} are not installed: there are none` };
+    if (reason === 'missing' && mayBeMissing) return { id, reason, message: `${resource.plural} are not installed` };
     return { id, reason, message: `${resource.plural} cannot be watched (${message}): ${withoutIt}` };
   }
   return undefined;

@@ -22,7 +22,7 @@ class RateLimited extends Error {
 
   constructor(apiGroup: string, timeoutMs: number) {
     super(
-      `the client-side rate limiter of API group "${apiGroup}" has no room for the request within its ${Math.round(timeoutMs)} ms, so it was not sent`,
+      `the client-side rate limiter of API group "${apiGroup}" has no capacity for the request within ${Math.round(timeoutMs)} ms; it was not sent`,
     );
     this.apiGroup = apiGroup;
   }

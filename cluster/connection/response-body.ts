@@ -30,7 +30,7 @@ function readBytes(response: IncomingMessage, maxBytes: number): Promise<Buffer>
     });
     response.on('end', () => resolve(Buffer.concat(chunks)));
     response.on('error', reject);
-    response.on('close', () => reject(new Error('the answer is not whole')));
+    response.on('close', () => reject(new Error('the answer is incomplete')));
   });
 }
 
@@ -67,7 +67,7 @@ export function readLines(response: IncomingMessage, onLine: (line: string) => v
   const splitter = new LineSplitter((line) => {
     if (!isOver) onLine(line);
   });
-  response.on('end', () => finish(splitter.isInsideLine ? 'the stream ended in the middle of a line' : 'the server ended the stream'));
+  response.on('end', () => finish(splitter.isInsideLine ? 'the stream ended within a line' : 'the server ended the stream'));
   response.on('error', (error) => finish(`the connection broke: ${error.message}`));
   response.on('close', () => finish('the connection broke'));
   setImmediate(() => {
@@ -75,7 +75,7 @@ export function readLines(response: IncomingMessage, onLine: (line: string) => v
       try {
         splitter.push(chunk);
       } catch (error) {
-        finish(`a line could not be taken: ${messageOf(error)}`);
+        finish(`a line could not be processed: ${messageOf(error)}`);
       }
     });
   });

@@ -1,4 +1,4 @@
-// Why no answer came, in words for the person who can do something about it.
+// Why no answer, in words for the person who can do something about it.
 import { messageOf } from '../../policies/error-message.ts';
 import { type Connection, ConnectionFailure } from './connection.ts';
 import { DeadlineOver } from './deadline.ts';
@@ -22,13 +22,13 @@ export function explain(error: unknown, { connection, timeoutMs, mayBeApplied }:
   const where = `the API server at ${connection.server} (${connection.origin}${route})`;
   if (root instanceof DeadlineOver) {
     const message = mayBeApplied
-      ? `${where} gave no whole answer within ${timeoutMs} ms`
-      : `${where} could not be asked within ${timeoutMs} ms`;
+      ? `${where} gave no complete answer within ${timeoutMs} ms`
+      : `${where} could not be reached within ${timeoutMs} ms`;
     return { message, cause: root };
   }
   if (root instanceof ConnectionFailure || !(root instanceof Error)) return { message: messageOf(root), cause: root };
   if (isDistrust(error)) {
-    const message = `the certificate of ${where} is not trusted: ${root.message}; the certificate authority may be the wrong one`;
+    const message = `the certificate of ${where} is not trusted: ${root.message}; check the certificate authority`;
     return { message, cause: new ConnectionFailure('configuration', message, { cause: root }) };
   }
   const reason = reasons[codeOf(root)];
@@ -38,12 +38,12 @@ export function explain(error: unknown, { connection, timeoutMs, mayBeApplied }:
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'refuses connections: is the cluster running, and the address right?',
-  ENOTFOUND: 'has an unknown host name: is the address right, and the network (VPN) there?',
-  EAI_AGAIN: 'has a host name that cannot be resolved now: is the network there?',
-  EHOSTUNREACH: 'has no route to it: is the network (VPN) there?',
-  ENETUNREACH: 'has no route to it: is the network (VPN) there?',
-  EPROTO: 'does not speak TLS as expected: should the address begin with http:// ?',
+  ECONNREFUSED: 'refuses connections. Check that the cluster runs and the address is right',
+  ENOTFOUND: 'has an unknown host name. Check the address and the network (VPN)',
+  EAI_AGAIN: 'has a host name that cannot be resolved. Check the network',
+  EHOSTUNREACH: 'has no route. Check the network (VPN)',
+  ENETUNREACH: 'has no route. Check the network (VPN)',
+  EPROTO: 'does not speak TLS. Check whether the address begins with http://',
 };
 
 /** The server's certificate was looked at, and not believed. */

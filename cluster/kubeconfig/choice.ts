@@ -59,7 +59,7 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   // A current-context that is not there does not matter when flags say everything, as for kubectl.
   if (!isFlag && (options.server !== undefined || options.cluster !== undefined)) return undefined;
   const known = [...kubeconfig.contexts.keys()];
-  const there = known.length === 0 ? 'there is no context at all' : `there are ${listed(known)}`;
+  const there = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
   const who = isFlag ? `the context "${name}" of --context` : `current-context "${name}" of ${kubeconfig.currentContext?.file}`;
   throw problem(`${who} does not exist in ${filesOf(kubeconfig)}: ${there}`);
 }
@@ -106,7 +106,7 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
   const isMore = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
   // An empty name would leave the request with the caller's own rights, which is not what was asked for.
   if (user.as === '' || (isMore && user.as === undefined))
-    throw problem('a group or uid to act as is given without the user to act as: add --as, or `as` beside `as-groups` in the kubeconfig');
+    throw problem('a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig');
   return user;
 }
 
@@ -124,7 +124,7 @@ function serverOf(cluster: ClusterEntry, at: { readonly kubeconfig: Kubeconfig; 
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '')
     throw problem(
-      `the server of ${at.clusterName === undefined ? '--server' : `the cluster "${at.clusterName}"`} is no http or https address`,
+      `the server of ${at.clusterName === undefined ? '--server' : `the cluster "${at.clusterName}"`} is not an http or https address`,
     );
   return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }

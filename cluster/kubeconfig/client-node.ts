@@ -104,11 +104,11 @@ class Plugin {
     if (!isKnown)
       throw this.failure(
         new Error(
-          `its apiVersion ${exec.apiVersion} is not v1 or v1beta1 of client.authentication.k8s.io; the plugin and the kubeconfig need an update`,
+          `its apiVersion ${exec.apiVersion} is not v1 or v1beta1 of client.authentication.k8s.io; update the plugin and the kubeconfig`,
         ),
       );
     if (exec.interactiveMode === 'Always' && !run.process.isTerminal)
-      throw this.failure(new Error('it must ask a person, and standard input is no terminal'));
+      throw this.failure(new Error('it needs a terminal on standard input'));
   }
 
   readonly start = (command: string, args: readonly string[]): ChildProcess => {
@@ -150,10 +150,10 @@ class Plugin {
 
   #why(error: unknown): string {
     if (error instanceof Error && 'code' in error)
-      return error.code === 'ENOENT' ? 'there is no such program' : `cannot be started: ${error.message}`;
+      return error.code === 'ENOENT' ? 'the program does not exist' : `cannot be started: ${error.message}`;
     if (this.#ending !== '') return this.#ending;
-    if (this.#stdout !== '' || !(error instanceof Error)) return 'what it wrote is no ExecCredential with a token or a certificate';
-    return error.message || 'it gave nothing';
+    if (this.#stdout !== '' || !(error instanceof Error)) return 'its output is not an ExecCredential with a token or a certificate';
+    return error.message || 'it gave no output';
   }
 
   #info(interactive: boolean): object {

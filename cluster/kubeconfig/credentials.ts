@@ -117,7 +117,10 @@ export class Credentials {
     // Node.js would refuse it with a message that quotes it.
     for (const [name, value] of Object.entries(headers))
       if ([value].flat().some((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(each)))
-        throw new ConnectionFailure('configuration', `what ${origin} gives for the header ${name} holds characters that no header can`);
+        throw new ConnectionFailure(
+          'configuration',
+          `what ${origin} gives for the header ${name} has characters that are not allowed in a header`,
+        );
     return headers;
   }
 }

@@ -18,12 +18,12 @@ export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig>
   const port = process.env['KUBERNETES_SERVICE_PORT'];
   if (!host || !port)
     throw problem(
-      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod of a cluster: name a kubeconfig instead',
+      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this process does not run in a pod. Name a kubeconfig with --kubeconfig',
     );
   const file = process.serviceAccountDir;
   for (const name of ['token', 'ca.crt'] as const)
     if ((await read(process, name)) === undefined)
-      throw problem(`${file}/${name} is missing: the pod needs a service account, with automountServiceAccountToken not set to false`);
+      throw problem(`${file}/${name} is missing. The pod needs a service account with automountServiceAccountToken enabled`);
   const namespace = process.env['POD_NAMESPACE'] || (await read(process, 'namespace'))?.trim();
   const name = inClusterContext;
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;

@@ -112,12 +112,10 @@ function refuseContradictions({ cluster, user, origin }: Choice): void {
   const hasCertificate = user.clientCertificate !== undefined || user.clientCertificateData !== undefined;
   const hasKey = user.clientKey !== undefined || user.clientKeyData !== undefined;
   if (hasAuthority && cluster.insecureSkipTlsVerify === true)
-    throw problem(
-      `${origin} gives a certificate authority and says not to verify certificates (insecure-skip-tls-verify): only one can be meant`,
-    );
+    throw problem(`${origin} has both a certificate authority and insecure-skip-tls-verify. Set only one of them`);
   if (hasCertificate !== hasKey)
     throw problem(
-      `the user of ${origin} has a client ${hasKey ? 'key without a certificate' : 'certificate without a key'}: both are needed`,
+      `the user of ${origin} has a client ${hasKey ? 'key without a certificate' : 'certificate without a key'}. Both are required`,
     );
 }
 
@@ -128,7 +126,7 @@ function proxyOf({ server, proxyUrl, origin }: Choice, { env }: ConnectionProces
   // The address may hold a password, so it is not quoted.
   if (!URL.canParse(url) || !/^(?:https?|socks(?:4a?|5h?)?):$/.test(new URL(url).protocol))
     throw problem(
-      `the proxy of ${isOfEnvironment ? 'HTTPS_PROXY or HTTP_PROXY' : origin} is no address that begins with http://, https:// or socks5://`,
+      `the proxy of ${isOfEnvironment ? 'HTTPS_PROXY or HTTP_PROXY' : origin} does not begin with http://, https:// or socks5://`,
     );
   return url;
 }

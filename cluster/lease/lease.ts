@@ -223,9 +223,9 @@ class Contender {
   #whyNotOurs(object: KubernetesObject | undefined, epoch: number): string | undefined {
     if (object === undefined) return 'the Lease was deleted';
     const { holder, transitions } = leaseRecordOf(object);
-    if (holder === '') return 'somebody has taken the holder out of the Lease';
+    if (holder === '') return 'the holder was removed from the Lease';
     if (holder !== this.#options.identity) return `${holder} holds the Lease`;
-    return transitions === epoch ? undefined : `somebody has edited the Lease: leaseTransitions is ${transitions}, not ${epoch}`;
+    return transitions === epoch ? undefined : `the Lease was edited: leaseTransitions is ${transitions}, not ${epoch}`;
   }
 
   /** Writes this process in as the holder. False when somebody else has written since; then the object is to be read again. */

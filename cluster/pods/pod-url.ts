@@ -38,7 +38,7 @@ export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   if (scheme !== 'http' && scheme !== 'https') throw new RangeError('the scheme of the endpoint is neither http nor https');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`port ${port} of the endpoint is not between 1 and 65535`);
   const rooted = escaped(path.startsWith('/') ? path : `/${path}`);
-  if (rooted.length > longestPath || !pathGrammar.test(rooted)) throw new RangeError('the path of the endpoint is no path of a URL');
+  if (rooted.length > longestPath || !pathGrammar.test(rooted)) throw new RangeError('the path of the endpoint is not a valid URL path');
   const host = `${pod}.${serviceName}.${namespace}.svc.${clusterDomain}`;
   return `${scheme}://${host}:${port}${rooted}`;
 }
@@ -49,5 +49,5 @@ function escaped(path: string): string {
 }
 
 function check(what: string, text: string, grammar: RegExp): void {
-  if (!grammar.test(text)) throw new RangeError(`${what} is no name of a host: ${JSON.stringify(text.slice(0, 80))}`);
+  if (!grammar.test(text)) throw new RangeError(`${what} is not a host name: ${JSON.stringify(text.slice(0, 80))}`);
 }

@@ -34,7 +34,7 @@ function aggregatedVersion(group: string, { version, resources, freshness }: Jso
       ];
     }),
   };
-  return freshness === 'Stale' ? { ...served, failure: 'the server behind this group does not answer' } : served;
+  return freshness === 'Stale' ? { ...served, failure: 'the extension server of this group does not answer' } : served;
 }
 
 /** The versions that an APIGroupList or APIVersions names, the preferred one of each group first; undefined when the document is another one. */

@@ -51,7 +51,7 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   if (whole !== undefined) return whole;
   const named = classicGroups(document);
   // Read as an empty one, it would say that nothing is served.
-  if (named === undefined) throw new TransportFailure('the API server does not say what it serves', { site, mayBeApplied: false });
+  if (named === undefined) throw new TransportFailure('the API server lists no served kinds', { site, mayBeApplied: false });
   const served: ServedVersion[] = [];
   for (let at = 0; at < named.length; at += width) {
     served.push(...(await Promise.all(named.slice(at, at + width).map((version) => readClassic(version, ask)))));

@@ -32,7 +32,7 @@ function refuseWrite({ method, path, site }: KubernetesRequest): void {
   const dryRuns = searchParams.getAll('dryRun');
   const isDryRun = method !== 'GET' && dryRuns.length === 1 && dryRuns[0] === 'All';
   if (isRead || isDryRun || (method === 'POST' && reviews.has(pathname))) return;
-  throw new TransportFailure(`${method} ${pathname} would change the cluster and is not sent by a command that only reads`, {
+  throw new TransportFailure(`${method} ${pathname} would change the cluster; a read-only command does not send it`, {
     site,
     mayBeApplied: false,
   });

@@ -92,7 +92,7 @@ async function listOnce<Item>(
     const page = pageOf(response.body, resource, site);
     for (const object of page.items) items.push(options.project(object));
     if (page.token === '') return { items, resourceVersion: page.resourceVersion };
-    if (page.token === token) throw malformed(site, 'the list does not advance');
+    if (page.token === token) throw malformed(site, 'the continue token did not change');
     token = page.token;
   }
 }
@@ -124,9 +124,9 @@ export function parseBody(body: string, site: string): JsonObject {
   try {
     value = parseJson(body);
   } catch (cause) {
-    throw malformed(site, 'it is no JSON', cause);
+    throw malformed(site, 'it is not JSON', cause);
   }
-  if (!isJsonObject(value)) throw malformed(site, 'it is no JSON object');
+  if (!isJsonObject(value)) throw malformed(site, 'it is not a JSON object');
   return value;
 }
 
@@ -144,11 +144,11 @@ function pageOf(body: string, resource: Resource, site: string): Page {
   const { items, metadata } = list;
   // Go writes an empty list as null in a few places.
   const entries = items === null ? [] : items;
-  if (!Array.isArray(entries) || !isJsonObject(metadata)) throw malformed(site, 'it is no list');
-  if (typeof list['kind'] === 'string' && !list['kind'].endsWith('List')) throw malformed(site, `it is a ${list['kind']}, no list`);
+  if (!Array.isArray(entries) || !isJsonObject(metadata)) throw malformed(site, 'it is not a list');
+  if (typeof list['kind'] === 'string' && !list['kind'].endsWith('List')) throw malformed(site, `it is a ${list['kind']}, not a list`);
   const { resourceVersion, continue: token = '' } = metadata;
   if (typeof resourceVersion !== 'string' || resourceVersion === '') throw malformed(site, 'the list has no resourceVersion');
-  if (typeof token !== 'string') throw malformed(site, 'its continue token is no text');
+  if (typeof token !== 'string') throw malformed(site, 'its continue token is not a string');
   return { items: eachItem(body, split?.items ?? [], entries, { resource, site }), resourceVersion, token };
 }
 
@@ -171,5 +171,5 @@ function isResourceMissing(failure: ApiFailure): boolean {
 }
 
 function malformed(site: string, what: string, cause?: unknown): TransportFailure {
-  return new TransportFailure(`the answer of the API server was not understood: ${what}`, { site, mayBeApplied: true, cause });
+  return new TransportFailure(`the answer of the API server is malformed: ${what}`, { site, mayBeApplied: true, cause });
 }

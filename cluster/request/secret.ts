@@ -46,7 +46,7 @@ function textOf(secret: KubernetesObject | undefined, key: string): SecretText {
 
 /** What anybody may read: it names neither the Secret nor what is in it. `of`: what names the Secret, with its article. */
 export function secretProblemText(problem: SecretProblem, of: string): string {
-  const said = { absent: 'does not exist', keyless: 'has not the key that it names', empty: 'has an empty key' } as const;
+  const said = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
   return `the Secret of ${of} ${said[problem]}`;
 }
 

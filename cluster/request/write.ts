@@ -93,7 +93,7 @@ export async function patchObject(
   { patch, subresource, ...options }: WriteOptions & { readonly patch: JsonObject; readonly subresource?: string },
 ): Promise<KubernetesObject> {
   const metadata = patch['metadata'] ?? {};
-  if (!isJsonObject(metadata)) throw new WriteRefused('the metadata of a patch is no object');
+  if (!isJsonObject(metadata)) throw new WriteRefused('the metadata of a patch is not an object');
   refuseFinalizers(metadata);
   const answer = await send(env, {
     ...requestOf(options),
@@ -165,7 +165,7 @@ export async function replaceObject(
   { subresource, ...options }: WriteOptions & { readonly subresource?: 'status' },
 ): Promise<KubernetesObject> {
   if (subresource === undefined && !replaceable.has(keyOf(resource)))
-    throw new WriteRefused(`a ${resource.kind} is not replaced but patched`);
+    throw new WriteRefused(`a ${resource.kind} must be patched, not replaced`);
   const { name, namespace, uid = '', resourceVersion = '' } = object.metadata;
   const target = { namespace, name, uid, resourceVersion };
   preconditionsOf(resource, target);

@@ -100,7 +100,7 @@ export class Commit<Value> {
     for (const { waiting, error } of plan.refused) waiting.reject(error);
     this.#open = plan.kept;
     if (plan.body === undefined) return this.#resolve(plan.value, object);
-    if (!this.#steps.mayWrite()) throw new WriteRefused('this process may not write now');
+    if (!this.#steps.mayWrite()) throw new WriteRefused('this process does not lead');
     const written = await this.#send(plan.body, object);
     return this.#resolve(plan.value, written);
   }

@@ -169,7 +169,9 @@ export class SharedObject<Value> {
   #sizeProblem(body: KubernetesObject): ObjectTooLarge | undefined {
     const { maxBytes = defaultMaxBytes, resource, name } = this.#options;
     const bytes = Buffer.byteLength(JSON.stringify(body));
-    return bytes > maxBytes ? new ObjectTooLarge(`${resource.kind} ${name} would have ${bytes} bytes, more than ${maxBytes}`) : undefined;
+    return bytes > maxBytes
+      ? new ObjectTooLarge(`${resource.kind} ${name} would have ${bytes} bytes; the limit is ${maxBytes}`)
+      : undefined;
   }
 }
 

@@ -149,12 +149,12 @@ class Following<View> {
       const known = this.entries.entry(namespace, name);
       const isKnown = known?.uid === uid && known.resourceVersion === resourceVersion;
       const isOld = (compareResourceVersions(resourceVersion, this.#mark.value ?? '') ?? 1) <= 0;
-      if (!isKnown && isOld) this.#count('missed-change', `the watch did not tell of ${namespace}/${name} at ${resourceVersion}`);
+      if (!isKnown && isOld) this.#count('missed-change', `the watch missed ${namespace}/${name} at ${resourceVersion}`);
     }
   }
 
   async #refuseList(resourceVersion: string): Promise<void> {
-    const message = `the API server answered with a list of the past: resourceVersion ${resourceVersion} after ${this.#mark.value}`;
+    const message = `the API server returned a stale list: resourceVersion ${resourceVersion} after ${this.#mark.value}`;
     this.#count('stale-list', message);
     this.#failure = { reason: 'unreachable', message };
     this.#report();
@@ -180,7 +180,7 @@ class Following<View> {
           if (await this.#judged(end.verdict)) return;
           break;
         case 'stalled':
-          this.#count('stalled', `the watch said nothing for ${idleMs} ms`);
+          this.#count('stalled', `the watch was silent for ${idleMs} ms`);
           break;
         case 'closed':
           // A server that closes at once without a word is in trouble; one that closes after some work is asked again soon.
@@ -292,7 +292,7 @@ class Following<View> {
     if (first === undefined) return undefined;
     const place = first.namespace === '' ? first.name : `${first.namespace}/${first.name}`;
     const more = others.length === 0 ? '' : `, and ${others.length} more`;
-    return { reason: 'invalid', message: `${this.#options.resource.kind} ${place} is not understood: ${first.message}${more}` };
+    return { reason: 'invalid', message: `${this.#options.resource.kind} ${place} cannot be parsed: ${first.message}${more}` };
   }
 
   #notify(change: Change<View>): void {

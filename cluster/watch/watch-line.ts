@@ -25,7 +25,7 @@ export function parseWatchLine(text: string, resource: Resource, site: string): 
 }
 
 function read(event: unknown, resource: Resource, site: string): WatchLine {
-  if (!isJsonObject(event) || !isJsonObject(event['object'])) return unparsable('it is no event');
+  if (!isJsonObject(event) || !isJsonObject(event['object'])) return unparsable('it is not a watch event');
   const { type, object } = event;
   switch (type) {
     case 'ADDED':
@@ -43,7 +43,7 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
     case 'ERROR':
       return { kind: 'error', error: failureOf(object, site) };
     default:
-      return unparsable('it is an event of an unknown type');
+      return unparsable('its event type is unknown');
   }
 }
 

@@ -40,11 +40,11 @@ const grafana = 'rollout-operator.grafana.com';
 
 /** Every right that the agent has a use for. */
 export const agentRights: readonly AgentRight[] = [
-  ...rights('', 'pods', look, 'no group can be looked after', required),
+  ...rights('', 'pods', look, 'no group can be rolled out', required),
   ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion', required),
   ...rights('', 'pods', ['patch'], 'a delete of a former leader that is still under way cannot be revoked'),
   ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
-  ...rights('apps', 'statefulsets', lookAndRead, 'no group can be looked after', required),
+  ...rights('apps', 'statefulsets', lookAndRead, 'no group can be rolled out', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
   ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
   ...rights('apps', 'controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),

@@ -17,7 +17,7 @@ export function gateHttp({ life, server }: GatePortOptions): GateHttp {
         site,
         verb: podVerb,
         timeoutMs,
-        timedOut: () => new Error(`no answer came within ${timeoutMs} ms`),
+        timedOut: () => new Error(`no answer within ${timeoutMs} ms`),
         send: (sending) => {
           const { point } = sending;
           const fault = life.faults.ofGate(point);

@@ -53,7 +53,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
         site: request.site,
         verb: podVerb,
         timeoutMs: request.timeoutMs,
-        timedOut: () => new Error(`no whole answer within ${request.timeoutMs} ms`),
+        timedOut: () => new Error(`no complete answer within ${request.timeoutMs} ms`),
         send: (sending) => {
           const sentAtMs = life.scheduler.nowMs();
           const fault = life.faults.ofPodCall(life.places.next('pod', request.site));

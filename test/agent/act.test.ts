@@ -40,7 +40,7 @@ describe('an action of two requests', () => {
     });
     const acted = await act(env, action, { timeoutMs: 1000, mayAct: () => isLeading, sourceOf: () => undefined });
     expect(methods).toEqual(['GET']);
-    expect(acted).toEqual({ result: 'failed', message: 'this process may not act any more' });
+    expect(acted).toEqual({ result: 'failed', message: 'this process no longer leads' });
   });
 
   it('goes on while the process may act', async () => {

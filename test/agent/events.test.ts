@@ -132,9 +132,9 @@ describe('Kubernetes Events', () => {
       [
         'Warning',
         'PreparationFailed',
-        'ingester-zone-a does not shrink, for its pods are not prepared: ingester-zone-a-2: it answered 500',
+        'ingester-zone-a does not scale down: its pods are not prepared: ingester-zone-a-2: it answered 500',
       ],
-      ['Warning', 'PodNotReplaced', 'ingester-zone-a-1 could not be replaced: forbidden'],
+      ['Warning', 'PodNotReplaced', 'ingester-zone-a-1 was not replaced: forbidden'],
       ['Warning', 'InvariantViolated', 'the decision violates S1: two zones'],
     ]);
   });
@@ -167,7 +167,7 @@ describe('Kubernetes Events', () => {
     const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'ops', name: 'rollout-group-agent' };
     expect(all().map((event) => [event['reason'], event['note'], event['regarding']])).toEqual([
       ['PolicyInvalid', 'RG1001: x.yaml:3: zone b is named twice', lease],
-      ['LeaseLost', 'me may not act any more; other holds it', lease],
+      ['LeaseLost', 'me no longer acts; other holds the Lease', lease],
     ]);
   });
 

@@ -25,7 +25,7 @@ const odd: readonly (readonly [what: string, respond: Respond, fact: string])[] 
   [
     'redirects',
     (response) => response.writeHead(302, { Location: '/good' }).end(success('0')),
-    'redirects (HTTP 302), which is not followed',
+    'redirects (HTTP 302), which the agent does not follow',
   ],
   ['redirects for good', (response) => response.writeHead(308, { Location: '/good' }).end(success('0')), 'redirects (HTTP 308)'],
   [
@@ -36,7 +36,7 @@ const odd: readonly (readonly [what: string, respond: Respond, fact: string])[] 
   ['a stale sample', (response) => response.end(success('0', Date.now() - 600_000)), 'the sample is 10m old'],
   ['10 MB', (response) => response.end(success('0', Date.now(), { padding: 'x'.repeat(10_000_000) })), 'is longer than'],
   ['a part', (response) => response.end(success('0').slice(0, -10)), 'is no JSON'],
-  ['drop by drop', (response) => response.write(success('0').slice(0, 20)), 'no answer came within'],
+  ['drop by drop', (response) => response.write(success('0').slice(0, 20)), 'no answer within'],
   ['NaN', (response) => response.end(success('NaN')), 'errors is NaN'],
 ];
 

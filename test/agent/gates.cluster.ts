@@ -125,7 +125,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
         ['a scalar of two series', () => asked('scalar(gate_value)'), 'errors is NaN;'],
         ['another password', () => patchSecret({ password: 'other' }), 'does not accept the credentials (HTTP 401)'],
         ['no certificate', () => patchSecret({ password: login.password, 'ca.crt': 'none' }), 'could not be read'],
-        ['silence', () => patchSecret({ 'ca.crt': authority.certificate }).then(() => prometheus.freeze()), 'no answer came within'],
+        ['silence', () => patchSecret({ 'ca.crt': authority.certificate }).then(() => prometheus.freeze()), 'no answer within'],
         ['nobody there', () => prometheus.kill(), 'refuses connections'],
       ];
       for (const [what, make, fact] of states) {

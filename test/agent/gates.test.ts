@@ -306,7 +306,7 @@ describe('a new leader', () => {
     await rollFirstZone(given);
     await env.until(() => metrics.asked.length === 4, 120_000);
     isCut = true;
-    await env.until(() => process.logs.some((line) => line.includes('does not lead any more')), 60_000);
+    await env.until(() => process.logs.some((line) => line.includes('leadership lost')), 60_000);
     const before = metrics.asked.length;
     expect(before).toBeLessThan(6);
     isCut = false;

@@ -12,7 +12,7 @@ describe('an agent that may work alone', () => {
     const process = startProcess({ env: cluster.env, config });
     await cluster.env.until(() => process.reports.length > 0);
     expect(process.degradations()).toContainEqual(
-      expect.objectContaining({ id: 'lease', message: expect.stringContaining('works alone') }),
+      expect.objectContaining({ id: 'lease', message: expect.stringContaining('acts without a Lease') }),
     );
   });
 
@@ -26,7 +26,7 @@ describe('an agent that may work alone', () => {
     cluster.api.forbid('get leases');
     await cluster.env.advance(5000);
     expect(second.degradations()).toContainEqual(
-      expect.objectContaining({ id: 'lease', message: expect.stringContaining('nothing is done') }),
+      expect.objectContaining({ id: 'lease', message: expect.stringContaining('no action is taken') }),
     );
     cluster.api.permit('get leases');
     cluster.rollTo('app:2');

@@ -59,7 +59,7 @@ describe('the policy directory', () => {
     const path = await temporary();
     await expect(open(join(path, 'missing')).read()).rejects.toThrow(/ENOENT/);
     await filled(path, { 'big.yaml': 'x'.repeat(17 * 1024 * 1024) });
-    await expect(open(path).read()).rejects.toThrow('the policy directory holds more than 16 MiB');
+    await expect(open(path).read()).rejects.toThrow('the policy directory has more than 16 MiB');
   });
 
   it('does not follow folders for ever', async () => {

@@ -46,7 +46,7 @@ describe('the log of turns', () => {
     );
     const failed = report({ updated: [0, 0], performed: [{ action, result: 'refused', message: 'forbidden' }] });
     expect(factsOf(failed, undefined).facts.map(({ reason, note }) => `${reason}: ${note}`)).toContain(
-      'PodNotReplaced: the partition of ingester-zone-a could not be set to 1: forbidden',
+      'PodNotReplaced: the partition of ingester-zone-a was not set to 1: forbidden',
     );
   });
 

@@ -179,8 +179,8 @@ describe('a holder', () => {
 
   it.each([
     [{ holderIdentity: 'two' }, 'lost: two holds the Lease'],
-    [{ holderIdentity: '' }, 'lost: somebody has taken the holder out of the Lease'],
-    [{ leaseTransitions: 9 }, 'lost: somebody has edited the Lease: leaseTransitions is 9, not 1'],
+    [{ holderIdentity: '' }, 'lost: the holder was removed from the Lease'],
+    [{ leaseTransitions: 9 }, 'lost: the Lease was edited: leaseTransitions is 9, not 1'],
   ])('whose Lease is edited to %j stops and says why', async (spec, reason) => {
     const { api, env, lease, told } = await leading();
     edit(api, spec);

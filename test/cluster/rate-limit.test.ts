@@ -41,7 +41,7 @@ describe('the rate limiter', () => {
     expect(waits(2)).toEqual([undefined, 1000]);
     expect(() => waits(1, '/apis/apps/v1/statefulsets', 0)).not.toThrow();
     expect(() => waits(1, '/apis/apps/v1/statefulsets', 999)).toThrow(
-      'the client-side rate limiter of API group "apps" has no room for the request within its 999 ms, so it was not sent',
+      'the client-side rate limiter of API group "apps" has no capacity for the request within 999 ms; it was not sent',
     );
     expect(waits(1, '/apis/apps/v1/statefulsets', 1000)).toEqual([1000]);
     expect(throttled).toEqual(['apps']);

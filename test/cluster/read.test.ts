@@ -67,7 +67,7 @@ describe('listObjects', () => {
 
   it('fails when a page continues with itself', async () => {
     const env = virtualEnv({ serve: () => list('ConfigMapList', '1', [], 'same') });
-    await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toThrow('does not advance');
+    await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toThrow('did not change');
   });
 
   it('asks for what is selected', async () => {

@@ -111,7 +111,7 @@ describe('a reflector', () => {
     expect(reflector.state()).toMatchObject({
       kind: 'failing',
       reason: 'invalid',
-      message: 'ConfigMap ns/a is not understood: the value is broken',
+      message: 'ConfigMap ns/a cannot be parsed: the value is broken',
       hasSynced: true,
     });
     put('a', '3');

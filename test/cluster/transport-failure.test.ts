@@ -11,7 +11,7 @@ describe('a failure says whether the request may have been carried out', () => {
     server.close();
     const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`)).request(write));
     expect(error.message).toBe(
-      `the API server at https://127.0.0.1:${server.port} (a test) refuses connections: is the cluster running, and the address right?`,
+      `the API server at https://127.0.0.1:${server.port} (a test) refuses connections. Check that the cluster runs and the address is right`,
     );
     expect([error.mayBeApplied, error.site, connectionProblem(error)]).toEqual([false, 'test.ask', 'unreachable']);
   });
@@ -25,7 +25,7 @@ describe('a failure says whether the request may have been carried out', () => {
     };
     const error = await failure(transportTo(connectionTo(server.url, { forget })).request(write));
     expect(error.message).toMatch(
-      /^the certificate of the API server at \S+ \(a test\) is not trusted: .*; the certificate authority may be the wrong/,
+      /^the certificate of the API server at \S+ \(a test\) is not trusted: .*; check the certificate authority/,
     );
     expect([error.mayBeApplied, connectionProblem(error), server.seen, forgotten]).toEqual([false, 'configuration', [], 1]);
   });
@@ -41,7 +41,7 @@ describe('a failure says whether the request may have been carried out', () => {
     const timers = new ManualTimers();
     const server = await serveTcp(() => setImmediate(() => timers.fire()));
     const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`), { timers }).request(write));
-    expect(error.message).toMatch(/could not be asked within 30000 ms$/);
+    expect(error.message).toMatch(/could not be reached within 30000 ms$/);
     expect(error.mayBeApplied).toBe(false);
   });
 
@@ -54,7 +54,7 @@ describe('a failure says whether the request may have been carried out', () => {
     const error = await failure(transportTo(connectionTo('https://127.0.0.1:1', { authorize }), { timers }).request(write));
     expect([error.mayBeApplied, error.message]).toEqual([
       false,
-      'the API server at https://127.0.0.1:1 (a test) could not be asked within 30000 ms',
+      'the API server at https://127.0.0.1:1 (a test) could not be reached within 30000 ms',
     ]);
   });
 
@@ -79,7 +79,7 @@ describe('a failure says whether the request may have been carried out', () => {
     for (const path of ['/before', '/middle', '/chunked', '/slow']) {
       const error = await failure(transportTo(connectionTo(server.url), { timers }).request(ask(path, { method: 'POST', body: '{}' })));
       expect([path, error.mayBeApplied, connectionProblem(error)]).toEqual([path, true, 'unreachable']);
-      expect(error.message).toMatch(path === '/slow' ? /gave no whole answer within 30000 ms$/ : /broke off: /);
+      expect(error.message).toMatch(path === '/slow' ? /gave no complete answer within 30000 ms$/ : /broke off: /);
     }
     expect(server.seen).toHaveLength(4);
   });

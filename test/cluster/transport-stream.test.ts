@@ -42,7 +42,7 @@ describe('a stream', () => {
     const lines: string[] = [];
     const { stream, toClient } = await open((line) => lines.push(line));
     toClient.end('{"a":1}\n{"b":');
-    expect(await stream.ended).toBe('the stream ended in the middle of a line');
+    expect(await stream.ended).toBe('the stream ended within a line');
     expect(lines).toEqual(['{"a":1}']);
   });
 
@@ -99,7 +99,7 @@ describe('a stream', () => {
       JSON.parse(line);
     });
     toClient.write('no JSON\n');
-    expect(await stream.ended).toMatch(/^a line could not be taken: /);
+    expect(await stream.ended).toMatch(/^a line could not be processed: /);
   });
 
   it('holds the server back while its receiver is busy', async () => {

@@ -95,7 +95,7 @@ describe('a request', () => {
     expect(throttled).toEqual(['core']);
     expect([refused.mayBeApplied, refused.message]).toEqual([
       false,
-      'the client-side rate limiter of API group "core" has no room for the request within its 30000 ms, so it was not sent',
+      'the client-side rate limiter of API group "core" has no capacity for the request within 30000 ms; it was not sent',
     ]);
     expect(server.seen).toHaveLength(2);
   });

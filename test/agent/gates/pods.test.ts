@@ -84,7 +84,7 @@ describe('a probe of the pods', () => {
     // 32 at a time, 5 s each: the last four begin after 15 s.
     expect(await read(given)).toEqual({ atMs: kitNowMs, result: 'value', value: 100 });
     given = world(hang, { replicas: 100, updated: 100 });
-    expect(await read(given, 15_000)).toBe('4 pods of 100 could not be asked within 15s');
+    expect(await read(given, 15_000)).toBe('4 pods of 100 could not be called within 15s');
     // A short period leaves each pod half of it.
     given = world(hang);
     expect(await read(given, 2_000)).toEqual({ atMs: kitNowMs, result: 'value', value: 3 });
@@ -93,10 +93,10 @@ describe('a probe of the pods', () => {
 
   it('is an error while the pods are not known, or have not been heard of for long', async () => {
     expect(await read(world(async () => up, { isUnread: true }))).toBe('the pods of ingester-zone-b could not be read: forbidden');
-    expect(await read(world(async () => up, { ageMs: 120_001 }))).toBe('the pods were last heard of more than 2m ago');
+    expect(await read(world(async () => up, { ageMs: 120_001 }))).toBe('the last update of the pods is older than 2m');
     const unseen = world(async () => up);
-    expect(await read({ ...unseen, options: { ...unseen.options, seen: () => undefined } })).toBe('the pods are not known yet');
-    expect(await read({ ...unseen, options: { ...unseen.options, run: () => undefined } })).toBe('the pods are not known yet');
+    expect(await read({ ...unseen, options: { ...unseen.options, seen: () => undefined } })).toBe('the pods are unknown');
+    expect(await read({ ...unseen, options: { ...unseen.options, run: () => undefined } })).toBe('the pods are unknown');
   });
 
   it('counts a pod that has no address as one that does not answer', async () => {
@@ -118,6 +118,6 @@ describe('the availability of the pods', () => {
 
   it('is an error when nothing was heard of the pods for long', async () => {
     const given = world(async () => up, { ageMs: 180_000 });
-    await expect(availableAsker({ minReadySeconds: 0 }, given.options).ask(asked)).rejects.toThrow('last heard of more than 2m ago');
+    await expect(availableAsker({ minReadySeconds: 0 }, given.options).ask(asked)).rejects.toThrow('the last update of the pods is older than 2m');
   });
 });

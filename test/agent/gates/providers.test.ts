@@ -61,7 +61,11 @@ describe('a gate on a Prometheus', () => {
       error('the provider answered HTTP 400: bad_data'),
     ],
     ['a page', () => json('<html>Sign in</html>'), error('the answer is no JSON')],
-    ['a redirect', () => json('', 307, { Location: 'https://elsewhere' }), 'the provider redirects (HTTP 307), which is not followed'],
+    [
+      'a redirect',
+      () => json('', 307, { Location: 'https://elsewhere' }),
+      'the provider redirects (HTTP 307), which the agent does not follow',
+    ],
     [
       '10 MB',
       () =>

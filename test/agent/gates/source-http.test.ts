@@ -92,29 +92,29 @@ describe('a question to a Prometheus', () => {
     [
       'its Secret has not the key',
       { spec: token, secrets: { login: { other: 'x' } } },
-      'the Secret of the metric source has not the key that it names',
+      'the Secret of the metric source does not have the named key',
     ],
     ['the key is empty', { spec: token, secrets: { login: { token: '\n' } } }, 'the Secret of the metric source has an empty key'],
     [
       'the token would be another header',
       { spec: token, secrets: { login: { token: 'hunter2\r\nX-Scope-OrgID: other' } } },
-      'the token in the Secret of the metric source holds characters that no header takes',
+      'the token in the Secret of the metric source has characters that are not allowed in a header',
     ],
     [
-      'the user name holds a colon',
+      'the user name has a colon',
       {
         spec: { basicAuth: { username: { name: 'login', key: 'u' }, password: { name: 'login', key: 'p' } } },
         secrets: { login: { u: 'a:b', p: 'hunter2' } },
       },
-      'the user name in the Secret of the metric source holds a colon',
+      'the user name in the Secret of the metric source has a colon',
     ],
     [
-      'it has a token and a password',
+      'it has both a token and a password',
       {
         spec: { ...token, basicAuth: { username: { name: 'login', key: 'token' }, password: { name: 'login', key: 'token' } } },
         secrets: { login: { token: 'hunter2' } },
       },
-      'the metric source prod has a token and a password',
+      'the metric source prod has both a token and a password',
     ],
     [
       'its certificate authority is not there',
@@ -126,9 +126,9 @@ describe('a question to a Prometheus', () => {
     [
       'the source is not valid',
       { sources: { prod: { prometheus: { url: 'ftp://x' } } } },
-      'the metric source prod is not valid; lint says why',
+      'the metric source prod is not valid; run lint for the reason',
     ],
-    ['the source is a Consul', { sources: { prod: { consul: { url: 'http://x' } } } }, 'the metric source prod is no Prometheus'],
+    ['the source is a Consul', { sources: { prod: { consul: { url: 'http://x' } } } }, 'the metric source prod is not a Prometheus'],
   ])('is not asked when %s', async (_what, given, problem) => {
     const { ask, seen, logs } = await prometheus(given);
     expect(await refused(ask())).toBe(problem);
@@ -138,8 +138,8 @@ describe('a question to a Prometheus', () => {
 
   it('is not asked by a group of another namespace, nor too often', async () => {
     const { ask, seen } = await prometheus();
-    expect(await refused(ask({ namespace: 'loki' }))).toBe('the metric source prod is not there for the namespace loki');
-    expect(await refused(ask({ everyMs: 5_000 }))).toBe('the metric source prod may be asked every 15s, and this asks every 5s');
+    expect(await refused(ask({ namespace: 'loki' }))).toBe('the metric source prod is not available to namespace loki');
+    expect(await refused(ask({ everyMs: 5_000 }))).toBe('the metric source prod allows a query every 15s, not every 5s');
     expect(seen).toEqual([]);
     expect(await ask({ everyMs: 15_000 })).toMatchObject({ status: 200 });
   });
@@ -168,7 +168,7 @@ describe('an answer that is none', () => {
     [
       'a redirect',
       (_request, response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(),
-      'the provider redirects (HTTP 302), which is not followed',
+      'the provider redirects (HTTP 302), which the agent does not follow',
     ],
     ['a connection that is closed', (request) => request.socket.destroy(), 'the connection was reset'],
     [
@@ -178,7 +178,7 @@ describe('an answer that is none', () => {
         response.write('{');
         setImmediate(() => request.socket.destroy());
       },
-      'the connection was closed in the middle of the answer',
+      'the connection closed before the answer ended',
     ],
     ['10 MB', (_request, response) => response.end(Buffer.alloc(10_000_000, 0x20)), 'the answer is longer than 65536 bytes'],
   ])('%s', async (_what, handler, problem) => {
@@ -196,12 +196,12 @@ describe('an answer that is none', () => {
     };
     for (const handler of [() => undefined, drip]) {
       const { ask } = await prometheus({ handler });
-      expect(await refused(ask({ timeoutMs: 200 }))).toMatch(/^no whole answer within 1?\d?\d ms$/);
+      expect(await refused(ask({ timeoutMs: 200 }))).toMatch(/^no complete answer within 1?\d?\d ms$/);
     }
     const at = await serve(() => undefined);
     const sources = { prod: { prometheus: { url: `http://${at}` }, limits: { timeout: '150ms' } } };
     const { port } = portTo({ sources, exchanges: exchanges() });
-    expect(await refused(port.query({ ...question, query: 'up' }))).toMatch(/^no whole answer within 1?\d?\d ms$/);
+    expect(await refused(port.query({ ...question, query: 'up' }))).toMatch(/^no complete answer within 1?\d?\d ms$/);
   });
 
   it('no more than the source allows', async () => {
@@ -255,13 +255,13 @@ describe('a source with TLS', () => {
     expect(await refused(ask({}))).toBe('the certificate of the provider is not trusted');
     const other = createCertificateAuthority('somebody else');
     expect(await refused(ask(secretOf(other.certificate), ca))).toBe('the certificate of the provider is not trusted');
-    expect(await refused(ask(secretOf('no PEM'), ca))).toMatch(/^(?:no answer came|the certificate)/);
+    expect(await refused(ask(secretOf('no PEM'), ca))).toMatch(/^(?:no answer|the certificate)/);
   });
 
   it('is not spoken to without TLS', async () => {
     const at = await serve((_request, response) => response.end(good));
     const { port } = portTo({ sources: { prod: { prometheus: { url: `https://${at}` } } }, exchanges: exchanges() });
-    expect(await refused(port.query({ ...question, query: 'up' }))).toBe('the provider does not speak TLS as expected');
+    expect(await refused(port.query({ ...question, query: 'up' }))).toBe('the provider does not speak TLS');
   });
 });
 
@@ -290,6 +290,6 @@ describe('a question to a Consul', () => {
     await ask({ service: '../../acl/tokens?x' });
     expect(seen).toEqual(['GET /v1/health/service/..%2F..%2Facl%2Ftokens%3Fx undefined']);
     const other = await consul({ sources: { prod: { prometheus: { url: 'http://127.0.0.1:9' } } } });
-    expect(await refused(other.ask())).toBe('the metric source prod is no Consul');
+    expect(await refused(other.ask())).toBe('the metric source prod is not a Consul');
   });
 });

@@ -78,16 +78,16 @@ describe('a channel is found', () => {
 
   it.each<[string, ReturnType<typeof setup>, string]>([
     ['in a file of another namespace', setup(manifest('https://file', 'mimir')), 'there is no NotificationChannel rollout-group/sre'],
-    ['where objects do not count', setup(undefined, ['directory']), 'is in no file of the policy directory'],
+    ['where objects do not count', setup(undefined, ['directory']), 'is not defined in the policy directory'],
     ['where files do not count', setup(manifest('https://file'), ['objects']), 'there is no NotificationChannel rollout-group/sre'],
-    ['without https elsewhere', setup(manifest('http://hooks.example.com')), 'has an address without https'],
+    ['without https elsewhere', setup(manifest('http://hooks.example.com')), 'has an http address'],
   ])('not %s', async (_where, { find }, problem) => {
     expect(await find()).toContain(problem);
   });
 
   it('for the namespaces that it names', async () => {
     const { find } = setup(manifest('https://file'));
-    expect(await find('loki')).toBe('the channel sre is not there for the namespace loki');
+    expect(await find('loki')).toBe('the channel sre is not available to namespace loki');
   });
 });
 

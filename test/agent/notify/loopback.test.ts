@@ -218,7 +218,7 @@ describe('a callback on loopback', () => {
     const channel = { ...common, service: 'callback' as const, url, signingKey: token };
     expect(await callbackService(parts(callbackKey), channel).send(sending(tell))).toMatchObject({
       kind: 'unavailable',
-      problem: 'the service answered 307, a redirect, which is not followed',
+      problem: 'the service answered 307, a redirect, which the agent does not follow',
     });
     expect(elsewhere.asked).toEqual([]);
   });
@@ -232,7 +232,7 @@ describe('a callback on loopback', () => {
     servers.push(silent);
     await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    await expect(http.call({ ...asked, url, timeoutMs: 50 })).rejects.toThrow('no whole answer within 50 ms');
+    await expect(http.call({ ...asked, url, timeoutMs: 50 })).rejects.toThrow('no complete answer within 50 ms');
   });
 
   it('that cannot be reached names no address', async () => {
@@ -243,6 +243,6 @@ describe('a callback on loopback', () => {
     await new Promise((resolve) => void closed.close(resolve));
     const asked = { method: 'POST' as const, headers: {}, timeoutMs: 5000, maxBodyBytes: 100, site: 'test' };
     const error = await http.call({ ...asked, url: `http://127.0.0.1:${port}/secret-path` }).catch((problem: unknown) => problem);
-    expect(String(error)).toBe('Error: no answer came (ECONNREFUSED)');
+    expect(String(error)).toBe('Error: no answer (ECONNREFUSED)');
   });
 });

@@ -160,7 +160,7 @@ describe('commit statuses', () => {
     await world.env.advance(10_000);
     expect(world.services.github.asked).toEqual([]);
     expect(world.results).toEqual(['github refused']);
-    expect(world.notesText()).toContain('no StatefulSet of the group names a whole commit id');
+    expect(world.notesText()).toContain('no StatefulSet of the group has a full commit id');
   });
 });
 
@@ -241,19 +241,15 @@ describe('a channel', () => {
     [
       'of other namespaces',
       ({ channel }) => channel('callback', channelSpecs.callback, ['loki']),
-      'the channel callback is not there for the namespace mimir',
+      'the channel callback is not available to namespace mimir',
     ],
     [
       'without https that is not on this machine',
       ({ channel }) => channel('callback', { callback: { ...channelSpecs.callback.callback, url: 'http://10.0.0.1/x' } }),
-      'an address without https',
+      'has an http address',
     ],
-    [
-      'whose Secret is not there',
-      ({ secret }) => secret('hook', { other: 'x' }),
-      'the Secret of the channel has not the key that it names',
-    ],
-    ['whose Secret is no token', ({ secret }) => secret('hook', { key: 'two words' }), 'is no token'],
+    ['whose Secret is not there', ({ secret }) => secret('hook', { other: 'x' }), 'the Secret of the channel does not have the named key'],
+    ['whose Secret is no token', ({ secret }) => secret('hook', { key: 'two words' }), 'is not a token'],
   ])('%s is not used, and says why, until it is mended', async (_what, spoil, why) => {
     const world = setup(['callback'], { events: ['started'] });
     spoil(world);
@@ -325,7 +321,7 @@ describe('the notes', () => {
     await world.turn({ updated: [0, 0] }, 60_000);
     expect(world.services.callback.asked).toEqual([]);
     expect(world.server.writes()).toEqual([]);
-    expect(world.logs.join()).toContain('is not ours to write');
+    expect(world.logs.join()).toContain('is not managed by the agent');
   });
 });
 

@@ -31,7 +31,7 @@ const group = { namespace: 'mimir', name: 'ingester' };
 function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> = {}): readonly string[] {
   return releaseFactsOf({ group, snapshot: snapshotOf(), decision, isLasting: true, ...more }).map(
     ({ statefulSet, fact: { type, reason, note } }) =>
-      `${statefulSet} ${type} ${reason}: ${note.replace(/^nothing defines [^:]*: release: /, '')}`,
+      `${statefulSet} ${type} ${reason}: ${note.replace(/^group [^:]*: release\): /, '')}`,
   );
 }
 
@@ -71,14 +71,14 @@ describe('Events of a release', () => {
   it('say what was done, which pods that moves, and what went wrong', () => {
     const decision = { kind: 'release', action, ledger } as const;
     expect(told(decision, { performed: { action, result: 'done' } })).toEqual([
-      'ingester-zone-b Normal Released: partition 1000000 became 0; its StatefulSet controller replaces ingester-zone-b-1',
+      'ingester-zone-b Normal Released: partition 1000000 is now 0; its StatefulSet controller replaces ingester-zone-b-1',
     ]);
     const still = { ...action, pods: [] };
     expect(told(decision, { performed: { action: still, result: 'done' } })).toEqual([
-      'ingester-zone-b Normal Released: partition 1000000 became 0; no pod goes by that',
+      'ingester-zone-b Normal Released: partition 1000000 is now 0; no pod is replaced',
     ]);
     expect(told(decision, { performed: { action, result: 'refused', message: 'forbidden' } })).toEqual([
-      'ingester-zone-b Warning ReleaseFailed: partition 1000000 could not become 0: forbidden',
+      'ingester-zone-b Warning ReleaseFailed: partition 1000000 was not set to 0: forbidden',
     ]);
   });
 });

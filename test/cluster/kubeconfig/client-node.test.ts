@@ -30,7 +30,7 @@ function expiring(atMs: number, token: string): string {
   return credential({ token, expirationTimestamp: new Date(atMs).toISOString() });
 }
 
-const noCredential = 'what it wrote is no ExecCredential with a token or a certificate';
+const noCredential = 'its output is not an ExecCredential with a token or a certificate';
 
 describe('a credential plugin', () => {
   it('runs when credentials are needed, again when they expire or are refused, and once for all who wait', async () => {
@@ -119,18 +119,18 @@ describe('a credential plugin', () => {
     { case: 'writes no JSON', script: 'echo "s3cret is no JSON"', why: noCredential },
     { case: 'writes other JSON', script: 'echo "{}"', why: noCredential },
     { case: 'gives neither token nor certificate', script: credential({ user: 'x' }), why: noCredential },
-    { case: 'does not exist', exec: { command: 'no-such-program' }, why: 'there is no such program' },
+    { case: 'does not exist', exec: { command: 'no-such-program' }, why: 'the program does not exist' },
     {
       case: 'wants a person where there is none',
       exec: { interactiveMode: 'Always' },
-      why: 'it must ask a person, and standard input is no terminal',
+      why: 'it needs a terminal on standard input',
     },
     {
       case: 'is too old',
       exec: { apiVersion: 'client.authentication.k8s.io/v1alpha1' },
       why:
         'its apiVersion client.authentication.k8s.io/v1alpha1 is not v1 or v1beta1 of client.authentication.k8s.io; ' +
-        'the plugin and the kubeconfig need an update',
+        'update the plugin and the kubeconfig',
     },
   ])('that $case is named in the failure', async ({ script = 'true', exec = {}, why }) => {
     const folder = kubeconfigFolder();

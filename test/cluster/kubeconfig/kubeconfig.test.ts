@@ -104,7 +104,7 @@ describe('the kubeconfig', () => {
     expect(await of('')).toBe(
       `no cluster is chosen: ${file} has no current-context; choose one with --context, or by kubectl config use-context`,
     );
-    expect(await of(kubeconfig({ current: 'gone' }))).toBe(`current-context "gone" of ${file} does not exist in ${file}: there are "main"`);
+    expect(await of(kubeconfig({ current: 'gone' }))).toBe(`current-context "gone" of ${file} does not exist in ${file}: known contexts: "main"`);
     expect(await of(kubeconfig({ context: { user: 'gone' } }))).toBe(
       `the context in ${file} names the user "gone", but ${file} only has "main"`,
     );
@@ -112,13 +112,15 @@ describe('the kubeconfig', () => {
       `the context in ${file} names the cluster "gone", but ${file} only has "main"`,
     );
     expect(await of(kubeconfig({ cluster: { server: '' } }))).toBe(`the cluster "main" of ${file} has no server`);
-    expect(await of(kubeconfig({ cluster: { server: 'ftp://x' } }))).toBe('the server of the cluster "main" is no http or https address');
-    expect(await of(kubeconfig({ cluster: { 'certificate-authority': 'x', 'insecure-skip-tls-verify': true } }))).toMatch(
-      /only one can be meant$/,
+    expect(await of(kubeconfig({ cluster: { server: 'ftp://x' } }))).toBe(
+      'the server of the cluster "main" is not an http or https address',
     );
-    expect(await of(kubeconfig({ user: { 'client-key': 'x' } }))).toMatch(/has a client key without a certificate: both are needed$/);
+    expect(await of(kubeconfig({ cluster: { 'certificate-authority': 'x', 'insecure-skip-tls-verify': true } }))).toMatch(
+      /Set only one of them$/,
+    );
+    expect(await of(kubeconfig({ user: { 'client-key': 'x' } }))).toMatch(/has a client key without a certificate. Both are required$/);
     expect(await of(kubeconfig({ cluster: { 'proxy-url': 'me:s3cret@proxy' } }))).toBe(
-      `the proxy of context "main" of ${file} is no address that begins with http://, https:// or socks5://`,
+      `the proxy of context "main" of ${file} does not begin with http://, https:// or socks5://`,
     );
     expect(await refusal({}, folder.process({ KUBECONFIG: '/no/a:/no/b' }))).toBe(
       'no cluster is configured: /no/a and /no/b do not exist; set KUBECONFIG, or name a file with --kubeconfig, or a server with --server',
@@ -161,7 +163,7 @@ describe('the flags of kubectl', () => {
     expect(await headers({ user: 'two' }, process)).toEqual({ Authorization: 'Bearer token-of-two' });
     expect(await headers({ token: 'given' }, process)).toEqual({ Authorization: 'Bearer given' });
     expect(await refusal({ context: 'three' }, process)).toBe(
-      `the context "three" of --context does not exist in ${one} and ${two}: there are "one", "two"`,
+      `the context "three" of --context does not exist in ${one} and ${two}: known contexts: "one", "two"`,
     );
     expect(await refusal({ user: 'three' }, process)).toBe(`--user names the user "three", but ${one} and ${two} only has "one", "two"`);
   });
@@ -217,9 +219,9 @@ describe('the flags of kubectl', () => {
       'Impersonate-Group': ['c'],
     });
     const plain = folder.write('plain', kubeconfig());
-    expect(await refusal({ kubeconfig: plain, asGroups: ['system:masters'] }, process)).toMatch(/without the user to act as/);
-    expect(await refusal({ kubeconfig: plain, as: '' }, process)).toMatch(/without the user to act as/);
-    await expect(headers({ kubeconfig: plain, as: 'a\nb' }, process)).rejects.toThrow('holds characters that no header can');
+    expect(await refusal({ kubeconfig: plain, asGroups: ['system:masters'] }, process)).toMatch(/without a user/);
+    expect(await refusal({ kubeconfig: plain, as: '' }, process)).toMatch(/without a user/);
+    await expect(headers({ kubeconfig: plain, as: 'a\nb' }, process)).rejects.toThrow('has characters that are not allowed in a header');
   });
 
   it.each([
@@ -308,11 +310,11 @@ describe('a pod', () => {
   it('is told what is missing', async () => {
     const { folder, env } = pod();
     expect(await refusal({ source: 'in-cluster' }, folder.process())).toBe(
-      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod of a cluster: name a kubeconfig instead',
+      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this process does not run in a pod. Name a kubeconfig with --kubeconfig',
     );
     folder.write('account/ca.crt', '');
     expect(await refusal({ source: 'in-cluster' }, folder.process(env))).toBe(
-      `${folder.path('account')}/ca.crt is missing: the pod needs a service account, with automountServiceAccountToken not set to false`,
+      `${folder.path('account')}/ca.crt is missing. The pod needs a service account with automountServiceAccountToken enabled`,
     );
     expect(await refusal({ source: 'kubeconfig' }, folder.process(env))).toMatch(/^no cluster is configured: /);
   });

@@ -12,7 +12,7 @@ describe('what the agent may not do', () => {
     );
     const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
     expect(wrong({ accounts: [{ name: 'rollout-group/rollout-group-agent', rights: [...rights, ...nodes] }] })).toEqual([
-      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be looked after',
+      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be rolled out',
       'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
     ]);
   });

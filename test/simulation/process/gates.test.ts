@@ -58,7 +58,7 @@ describe('the port of gates', () => {
     const { ask, ended, scheduler, life } = port(placed('a1/gate.read#1', 'hang'));
     ask();
     await scheduler.runUntil(10_000);
-    expect(ended).toEqual([[5_000, 'no answer came within 5000 ms']]);
+    expect(ended).toEqual([[5_000, 'no answer within 5000 ms']]);
     ask({ maxBodyBytes: 10 });
     await scheduler.runUntil(20_000);
     expect(ended[1]?.[1]).toBe('the answer is longer than 10 bytes');

@@ -79,7 +79,7 @@ describe('F21', () => {
     const refused = await kindOf('refuse');
     expect([refused.problem, refused.heard]).toEqual(['connect ECONNREFUSED', []]);
     const hung = await kindOf('hang');
-    expect([hung.problem, hung.end?.atMs, hung.heard]).toEqual(['no whole answer within 5000 ms', 5_000, []]);
+    expect([hung.problem, hung.end?.atMs, hung.heard]).toEqual(['no complete answer within 5000 ms', 5_000, []]);
   });
 
   it('a pod does what it is asked and its answer is lost, or a body without end', async () => {

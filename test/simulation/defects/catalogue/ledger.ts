@@ -147,7 +147,7 @@ export const ledgerDefects: readonly Defect[] = [
       },
       {
         file: gather,
-        find: "if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader has written the ledger');",
+        find: "if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader wrote the ledger');",
         replace: '',
       },
       {

@@ -124,7 +124,7 @@ function podAnswer(virtual: VirtualEnv, pods: Readonly<Record<string, PodBehavio
   const { status: code, delayMs } = typeof behaviour === 'object' ? behaviour : { status: behaviour, delayMs: 0 };
   return new Promise((resolve, reject) => {
     if (code === 'silent' || delayMs >= request.timeoutMs) {
-      virtual.timers.after(request.timeoutMs, () => reject(new Error(`no whole answer within ${request.timeoutMs} ms`)));
+      virtual.timers.after(request.timeoutMs, () => reject(new Error(`no complete answer within ${request.timeoutMs} ms`)));
     } else virtual.timers.after(delayMs, () => resolve({ status: code, body: '' }));
   });
 }
