@@ -118,6 +118,8 @@ describe('the availability of the pods', () => {
 
   it('is an error when nothing was heard of the pods for long', async () => {
     const given = world(async () => up, { ageMs: 180_000 });
-    await expect(availableAsker({ minReadySeconds: 0 }, given.options).ask(asked)).rejects.toThrow('the last update of the pods is older than 2m');
+    await expect(availableAsker({ minReadySeconds: 0 }, given.options).ask(asked)).rejects.toThrow(
+      'the last update of the pods is older than 2m',
+    );
   });
 });

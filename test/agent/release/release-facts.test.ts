@@ -30,8 +30,7 @@ const group = { namespace: 'mimir', name: 'ingester' };
 
 function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> = {}): readonly string[] {
   return releaseFactsOf({ group, snapshot: snapshotOf(), decision, isLasting: true, ...more }).map(
-    ({ statefulSet, fact: { type, reason, note } }) =>
-      `${statefulSet} ${type} ${reason}: ${note.replace(/^group [^:]*: release\): /, '')}`,
+    ({ statefulSet, fact: { type, reason, note } }) => `${statefulSet} ${type} ${reason}: ${note.replace(/^group [^:]*: release\): /, '')}`,
   );
 }
 

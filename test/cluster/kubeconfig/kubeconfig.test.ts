@@ -104,7 +104,9 @@ describe('the kubeconfig', () => {
     expect(await of('')).toBe(
       `no cluster is chosen: ${file} has no current-context; choose one with --context, or by kubectl config use-context`,
     );
-    expect(await of(kubeconfig({ current: 'gone' }))).toBe(`current-context "gone" of ${file} does not exist in ${file}: known contexts: "main"`);
+    expect(await of(kubeconfig({ current: 'gone' }))).toBe(
+      `current-context "gone" of ${file} does not exist in ${file}: known contexts: "main"`,
+    );
     expect(await of(kubeconfig({ context: { user: 'gone' } }))).toBe(
       `the context in ${file} names the user "gone", but ${file} only has "main"`,
     );
