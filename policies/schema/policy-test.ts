@@ -5,39 +5,39 @@ import { duration, instant, shortName } from './scalars.ts';
 const zoneState = z
   .strictObject({
     replicas: z.int().min(0).max(100_000).optional(),
-    ready: z.int().min(0).max(100_000).optional().describe('Ready pods; the highest ordinals are the unready ones.'),
+    ready: z.int().min(0).max(100_000).optional().describe('Number of ready pods. The pods with the highest ordinals are unready.'),
     updated: z
       .int()
       .min(0)
       .max(100_000)
       .optional()
-      .describe('Pods at the new revision, from the top; fewer than replicas means a rollout is due.'),
-    unready: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals that are not ready.'),
-    missing: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals that do not exist.'),
-    unknown: z.boolean().optional().describe('The pods of this zone could not be read.'),
-    lastDownscale: duration.optional().describe('How long ago the zone shrank.'),
-    preparedFor: duration.optional().describe('How long ago all leaving pods said that they are prepared.'),
-    prepareFails: z.boolean().optional().describe('The pods refuse to prepare.'),
-    readyFor: duration.optional().describe('How long the ready pods have been ready.'),
+      .describe('Number of pods at the update revision, highest ordinals first. Fewer than `replicas` means a rollout.'),
+    unready: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals of unready pods.'),
+    missing: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals without a pod.'),
+    unknown: z.boolean().optional().describe('The pods of this zone cannot be read.'),
+    lastDownscale: duration.optional().describe('Time since the last decrease of replicas.'),
+    preparedFor: duration.optional().describe('Time since all pods to be deleted answered that they are prepared.'),
+    prepareFails: z.boolean().optional().describe('The pods answer that they are not prepared.'),
+    readyFor: duration.optional().describe('Time since the ready pods became ready.'),
     paused: z.boolean().optional(),
   })
-  .describe('The state of one zone; what is left out is healthy and at rest.');
+  .describe('State of one zone. Without fields the zone is available and has no rollout.');
 
 const given = z.strictObject({
   zones: z.record(z.string(), zoneState).optional(),
   metrics: z
     .record(z.string(), z.union([z.number(), z.literal('unknown')]))
     .optional()
-    .describe('Inputs of policies.'),
+    .describe('Values of the metrics of policies.'),
   gates: z
     .record(z.string(), z.union([z.array(z.number()).max(100), z.literal('error'), z.literal('noData')]))
     .optional()
-    .describe('Readings of gates, oldest first, one per period, the newest now.'),
-  waveAvailableFor: duration.optional().describe('How long the pods of the current wave have been available.'),
+    .describe('Readings of each gate, oldest first, one per period. The last reading is the current one.'),
+  waveAvailableFor: duration.optional().describe('Time since the pods of the current wave became available.'),
   source: z
     .union([z.int().min(0), z.literal('unknown')])
     .optional()
-    .describe('The mirrored replica count.'),
+    .describe('Replicas of the mirrored object.'),
   approvals: z
     .array(
       z.strictObject({
@@ -49,45 +49,45 @@ const given = z.strictObject({
     )
     .max(50)
     .optional(),
-  paused: z.boolean().optional().describe('A person paused the group.'),
+  paused: z.boolean().optional().describe('A user paused the group.'),
 });
 
 const request = z.strictObject({
   action: z
     .enum(['scaleUp', 'scaleDown', 'rollout', 'restart', 'delete', 'evict', 'none'])
-    .describe('What is asked; rollout and none ask what the agent would do.'),
-  group: z.string().optional().describe('Name of the group; may be left out when the files define one.'),
+    .describe('Requested action. `rollout` and `none` expect the next decision of the agent.'),
+  group: z.string().optional().describe('Name of the group. Optional if the files define one group.'),
   zone: z.string().optional(),
   from: z.int().min(0).optional(),
   to: z.int().min(0).optional(),
-  ordinal: z.int().min(0).optional().describe('The pod, for delete and evict; without it delete means the StatefulSet.'),
+  ordinal: z.int().min(0).optional().describe('Ordinal of the pod for `delete` and `evict`. Without it `delete` means the StatefulSet.'),
   via: z
     .array(z.enum(['update', 'patch', 'apply', 'scale']))
     .min(1)
     .max(4)
     .optional()
-    .describe('Write paths; the same answer is expected on each.'),
+    .describe('Write paths. The test expects the same decision on each.'),
   user: z.string().optional(),
 });
 
 const expectation = z.strictObject({
   decision: z.enum(['allow', 'deny', 'hold', 'requireApproval', 'warn', 'act', 'wait', 'blocked', 'done']),
-  rules: z.array(z.string()).max(50).optional().describe('Rules that must be among those that hold it.'),
+  rules: z.array(z.string()).max(50).optional().describe('Rules that must block the request.'),
   message: z.string().optional().describe('Text that the answer must contain.'),
-  pods: z.array(z.string()).max(1000).optional().describe('Pods the agent would replace now.'),
-  replicas: z.record(z.string(), z.int().min(0)).optional().describe('Replicas the agent would write now, per zone.'),
+  pods: z.array(z.string()).max(1000).optional().describe('Pods that the agent would replace now.'),
+  replicas: z.record(z.string(), z.int().min(0)).optional().describe('Replicas that the agent would write now, per zone.'),
 });
 
 /** `spec` of a PolicyTest. */
 export const policyTestSpec = z.strictObject({
   files: z.array(z.string().min(1).max(1024)).min(1).max(100).describe('Policies and manifests, relative to this file.'),
-  clock: instant.default('2026-01-15T10:00:00Z').describe('The instant of the first case.'),
-  given: given.optional().describe('State shared by all cases.'),
+  clock: instant.default('2026-01-15T10:00:00Z').describe('Time of the first case.'),
+  given: given.optional().describe('Common state of all cases.'),
   cases: z
     .array(
       z.strictObject({
         name: z.string().min(1).max(200),
-        advance: duration.optional().describe('Moves the clock, for this case and those after it.'),
+        advance: duration.optional().describe('Advances the clock for this case and all later cases.'),
         given: given.optional(),
         request,
         expect: expectation,

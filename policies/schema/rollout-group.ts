@@ -8,63 +8,79 @@ import { schedule } from './schedule.ts';
 const endpoint = z
   .strictObject({
     scheme: z.enum(['http', 'https']).default('http'),
-    port: port.describe('Port of the pod that answers.'),
+    port: port.describe('Port of the endpoint in the pod.'),
     path: z
       .string()
       .max(1024)
       .regex(/^[^\s#@\\]*$/)
-      .describe('Path, with an optional query, asked at each leaving pod.'),
-    timeout: duration.default('5s').describe('Deadline of one call.'),
+      .describe('Path of the endpoint, with an optional query.'),
+    timeout: duration.default('5s').describe('Deadline of one call to one pod.'),
   })
-  .describe('An HTTP endpoint of the pods. The host is always the pod itself.');
+  .describe('HTTP endpoint of each pod. The host is always the address of the pod.');
 
 const delayedDownscale = z
   .strictObject({
-    after: duration.describe('Time between the moment a pod says it is prepared and its removal.'),
+    after: duration.describe('Time between the answer that a pod is prepared and its deletion.'),
     endpoint,
-    onUnreachable: z.enum(['hold', 'fail']).default('hold').describe('What an unreachable pod means for the downscale.'),
+    onUnreachable: z
+      .enum(['hold', 'fail'])
+      .default('hold')
+      .describe('Effect of an unreachable pod on the downscale: `hold` waits and tries again, `fail` blocks it.'),
   })
-  .describe('Ask the leaving pods to prepare, then wait before they are removed.');
+  .describe('Calls an endpoint of the pods to be deleted, then waits for `after` before it deletes them.');
 
 const prepareDownscale = z
   .strictObject({
     endpoint,
-    onFailure: z.enum(['deny', 'hold']).default('deny').describe('What a pod that does not prepare means for the downscale.'),
+    onFailure: z
+      .enum(['deny', 'hold'])
+      .default('deny')
+      .describe('Effect of a pod that does not prepare: `deny` denies the downscale, `hold` waits and tries again.'),
   })
-  .describe('Ask the leaving pods to prepare immediately before they are removed.');
+  .describe('Calls an endpoint of the pods to be deleted, immediately before the downscale.');
 
 const hold = z.string().min(1).max(1024).optional();
 
 const scaleDown = z.strictObject({
-  hold: hold.describe('Why this does not shrink at all.'),
-  betweenZones: duration.optional().describe('Least time between replica decreases of two zones.'),
+  hold: hold.describe('Blocks every decrease of replicas; the text states why.'),
+  betweenZones: duration.optional().describe('Minimum time between replica decreases of two zones.'),
   delayed: delayedDownscale.optional(),
   prepare: prepareDownscale.optional(),
 });
 
 const scaling = z.strictObject({
-  hold: hold.describe('Why this is not scaled at all; adoption writes it for values that it cannot read.'),
-  duringRollout: z.enum(['wait', 'allow']).optional().describe('Whether zones may grow while a rollout is under way.'),
+  hold: hold.describe(
+    'Blocks every change of replicas; the text states why. `init` writes it for labels and annotations that cannot be parsed.',
+  ),
+  duringRollout: z
+    .enum(['wait', 'allow'])
+    .optional()
+    .describe(
+      '`wait` (default): a zone grows between two pod replacements and shrinks after the rollout. `allow`: a zone grows at any time, and shrinks unless another zone rolls.',
+    ),
   up: z
     .strictObject({
       followersWaitFor: z
         .enum(['leaderReady', 'nothing'])
         .optional()
-        .describe('Whether a follower grows only when all pods of its leader are ready.'),
+        .describe('`leaderReady` (default): a follower grows when all pods of its leader are ready. `nothing`: it grows at once.'),
     })
     .optional(),
   down: scaleDown.optional(),
 });
 
 const replicaSource = z.strictObject({
-  apiVersion: z.string().max(253).describe('API version of the object that is read; only its group part matters for adopted groups.'),
-  kind: z.string().min(1).max(63),
-  name: z.string().min(1).max(253),
+  apiVersion: z
+    .string()
+    .max(253)
+    .describe('API version of the source object. With the profile `rolloutOperator` only the API group counts.'),
+  kind: z.string().min(1).max(63).describe('Kind of the source object.'),
+  name: z.string().min(1).max(253).describe('Name of the source object, in the namespace of the group.'),
   read: z
     .enum(['scale', 'desiredReplicas', 'fieldPath'])
     .default('scale')
-    .describe("Where the number stands: scale subresource, an autoscaler's desiredReplicas, or a field."),
-  fieldPath: z.array(z.string()).min(1).max(10).optional().describe('The field, as a list of keys, when read is fieldPath.'),
+    .describe('Source of the number: the scale subresource, `status.desiredReplicas` of an autoscaler, or the field `fieldPath`.'),
+  fieldPath: z.array(z.string()).min(1).max(10).optional().describe('Field as a list of keys, for `read: fieldPath`.'),
 });
 
 const mirror = z
@@ -73,75 +89,89 @@ const mirror = z
     writeBack: z
       .enum(['none', 'status'])
       .default('none')
-      .describe("Whether the number in force is written to the source's status.replicas."),
-    onMissing: z.enum(['hold', 'fail']).default('hold').describe('What a source that cannot be read means.'),
+      .describe('`status` writes the current number of replicas to `status.replicas` of the source.'),
+    onMissing: z
+      .enum(['hold', 'fail'])
+      .default('hold')
+      .describe('Result of an unreadable source: `hold` reports unknown, `fail` reports blocked. Both keep the replicas.'),
   })
-  .describe('Replicas are read from another object.');
+  .describe('Reads replicas from another object.');
 
 const replicas = z
   .strictObject({
-    count: z.int().min(0).max(100_000).optional().describe('Replicas of each zone that follows nobody.'),
+    count: z.int().min(0).max(100_000).optional().describe('Replicas of each zone without `follows`.'),
     mirror: mirror.optional(),
-    leader: z.literal(true).optional().describe('The StatefulSets that follow nobody are scaled directly, by people or an autoscaler.'),
+    leader: z.literal(true).optional().describe('Users or an autoscaler scale the StatefulSets without `follows` directly.'),
     bounds: z
       .strictObject({
-        min: z.int().min(0).max(100_000).optional(),
-        max: z.int().min(0).max(100_000).optional(),
-        multipleOf: z.int().min(1).max(1000).default(1).describe('Counts are rounded up to a multiple of this.'),
-        parity: z.enum(['any', 'odd', 'even']).default('any').describe('Counts are rounded up to this parity, for quorum systems.'),
+        min: z.int().min(0).max(100_000).optional().describe('Minimum replicas of a zone.'),
+        max: z.int().min(0).max(100_000).optional().describe('Maximum replicas of a zone.'),
+        multipleOf: z.int().min(1).max(1000).default(1).describe('Rounds replicas up to a multiple of this number.'),
+        parity: z.enum(['any', 'odd', 'even']).default('any').describe('Rounds replicas up to an odd or even number, for quorum systems.'),
       })
       .optional(),
   })
   .meta({ 'x-rollout-group-one-of': ['count', 'mirror', 'leader'] });
 
 const protect = z.strictObject({
-  noDownscale: z.boolean().optional().describe('Refuse every replica decrease.'),
-  noDelete: z.boolean().optional().describe('Refuse the deletion of a member StatefulSet.'),
-  noEviction: z.boolean().optional().describe('Refuse every eviction of a member pod.'),
+  noDownscale: z.boolean().optional().describe('Denies every decrease of replicas.'),
+  noDelete: z.boolean().optional().describe('Denies the deletion of a member StatefulSet.'),
+  noEviction: z.boolean().optional().describe('Denies every eviction of a member pod.'),
 });
 
 const zone = z.strictObject({
-  name: shortName.describe('Name of the zone, as waves and commands use it.'),
-  statefulSet: objectName.describe('The StatefulSet of this zone.'),
-  follows: shortName.optional().describe('The zone whose replicas this one follows.'),
-  replicas: replicas.optional().describe("Overrides the group's replicas for this zone."),
-  scaling: scaling.optional().describe("Overrides the group's scaling for this zone, field by field."),
-  maxUnavailable: countOrPercent.optional().describe('Overrides rollout.maxUnavailable for this zone.'),
-  protect: protect.optional().describe("Overrides the group's protection for this zone, field by field."),
-  paused: z.boolean().optional().describe('No pod of this zone is replaced while true.'),
+  name: shortName.describe('Name of the zone in waves and commands.'),
+  statefulSet: objectName.describe('Name of the StatefulSet of this zone.'),
+  follows: shortName.optional().describe('Zone that this zone copies its replicas from.'),
+  replicas: replicas.optional().describe('Replaces `spec.replicas` for this zone.'),
+  scaling: scaling.optional().describe('Replaces fields of `spec.scaling` for this zone.'),
+  maxUnavailable: countOrPercent.optional().describe('Replaces `spec.rollout.maxUnavailable` for this zone.'),
+  protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
+  paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
   forceReplicas: z
     .int()
     .min(0)
     .max(2_147_483_647)
     .optional()
-    .describe('These replicas at once, whatever the source, readiness and delays say.'),
+    .describe('Sets these replicas at once. The source of replicas, readiness and delays do not count.'),
 });
 
 const approval = z.strictObject({
-  count: z.int().min(1).max(20).default(1).describe('How many different people must approve.'),
-  from: z.array(z.string().min(1)).min(1).max(20).optional().describe("Groups of the API server's authenticator; any of them counts."),
-  expires: duration.optional().describe('An approval older than this no longer counts.'),
+  count: z.int().min(1).max(20).default(1).describe('Number of different users who must approve.'),
+  from: z
+    .array(z.string().min(1))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('User groups of the API server, one of which an approver must have. Without it every user may approve.'),
+  expires: duration.optional().describe('Maximum age of an approval.'),
 });
 
 const wave = z
   .strictObject({
-    name: shortName,
-    zones: z.array(shortName).min(1).max(50).describe('Zones of this wave, one after the other in this order.'),
-    pods: z.int().min(0).max(100_000).optional().describe('Updated pods per zone when the wave is done, cumulative.'),
+    name: shortName.describe('Name of the wave in commands and messages.'),
+    zones: z.array(shortName).min(1).max(50).describe('Zones of this wave, in the order of their rollout.'),
+    pods: z.int().min(0).max(100_000).optional().describe('Updated pods per zone at the end of the wave, earlier waves included.'),
     percent: z
       .int()
       .min(0)
       .max(100)
       .optional()
-      .describe('Updated share per zone when the wave is done, cumulative; rounded up, below 100 at least one pod stays old.'),
+      .describe(
+        'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up; below 100 at least one pod stays outdated.',
+      ),
     before: z
       .strictObject({ approval: approval.optional(), gates: z.array(shortName).max(20).optional() })
       .optional()
-      .describe('What must hold before the first pod.'),
+      .describe('Conditions before the first pod of the wave is replaced.'),
     after: z
-      .strictObject({ soak: duration.optional(), approval: approval.optional(), gates: z.array(shortName).max(20).optional() })
+      .strictObject({
+        soak: duration.optional().describe('Minimum time with all pods of the wave available.'),
+        approval: approval.optional(),
+        gates: z.array(shortName).max(20).optional(),
+      })
       .optional()
-      .describe('What must hold after the last pod of the wave is available.'),
+      .describe('Conditions after the last pod of the wave is available.'),
   })
   .meta({ 'x-rollout-group-one-of': ['pods', 'percent'] });
 
@@ -152,7 +182,7 @@ const gate = z
     prometheus: z
       .strictObject({ source: objectName, query: z.string().min(1).max(4096) })
       .optional()
-      .describe('An instant query against a MetricSource.'),
+      .describe('Instant query to a MetricSource.'),
     consul: z
       .strictObject({
         source: objectName,
@@ -166,73 +196,86 @@ const gate = z
           .max(63)
           .regex(/^[A-Za-z0-9_-]+$/)
           .optional()
-          .describe("The datacenter that is asked about; the agent's own when left out."),
-        passing: z.int().min(0).optional().describe('The least number of instances that must pass; value is then how many do.'),
+          .describe('Consul datacenter; the default is that of the Consul agent.'),
+        passing: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Minimum number of passing instances. `value` is then the number of passing instances.'),
       })
       .optional()
-      .describe('Health of a Consul service; value is the number of instances that do not pass, or of those that do when passing is set.'),
-    http: endpoint.optional().describe('A GET of every updated pod; value is the number of pods that did not answer 2xx.'),
+      .describe('Health of a Consul service. `value` is the number of failing instances, or of passing instances if `passing` is set.'),
+    http: endpoint.optional().describe('GET request to every updated pod. `value` is the number of pods without a 2xx answer.'),
     podsAvailable: z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
       .describe(
-        'All pods of the wave are ready for this long, which is also the least initial delay; value is the number of pods that are not.',
+        'All pods of the wave are ready for this time, which is also the minimum initial delay. `value` is the number of other pods.',
       ),
-    initialDelay: duration.default('0s').describe('Time before the first reading counts.'),
+    initialDelay: duration.default('0s').describe('Time until the first reading counts.'),
     every: duration.default('1m').describe('Time between readings.'),
-    consecutive: z.int().min(1).max(1000).default(1).describe('Successes in a row that pass the gate.'),
-    failureLimit: z.int().min(0).max(1000).default(1).describe('Failures, at any time, that fail the run; 0 never does.'),
-    noData: z.enum(['fail', 'hold', 'pass']).default('fail').describe('What an empty result means.'),
-    onError: z.enum(['hold', 'fail']).default('hold').describe('What a query that cannot be answered means.'),
+    consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
+    failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
+    noData: z.enum(['fail', 'hold', 'pass']).default('fail').describe('Effect of an empty result.'),
+    onError: z.enum(['hold', 'fail']).default('hold').describe('Effect of a query error.'),
     pass: condition
       .optional()
       .describe(
-        'Condition on `value`; the default is that value is 0, or at least `passing` for a consul gate with that; a prometheus gate needs one.',
+        'Condition on `value`. Required for `prometheus`. The default is `value == 0`, or `value >= passing` for `consul` with `passing`.',
       ),
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 
 const rollout = z
   .strictObject({
-    strategy: z.enum(strategyNames).describe('Who replaces pods and how a partial rollout keeps its place.'),
+    strategy: z
+      .enum(strategyNames)
+      .describe(
+        '`onDelete`: the agent deletes or evicts pods. `partition`: the StatefulSet controller replaces pods down to the partition. `pinned`: the agent replaces pods, and the webhook keeps the revision of each pod.',
+      ),
     order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
-    rotateBy: z
-      .enum(['evict', 'delete'])
-      .default('evict')
-      .describe('Whether a pod is evicted, which respects PodDisruptionBudgets, or deleted.'),
+    rotateBy: z.enum(['evict', 'delete']).default('evict').describe('`evict` respects PodDisruptionBudgets; `delete` does not.'),
     maxUnavailable: z
       .union([countOrPercent, z.literal('fromBudget')])
       .default(1)
       .meta({
         'x-kubernetes-int-or-string': true,
-        description: 'Pods of one zone that may be unavailable at once: n, n% of its replicas, or fromBudget.',
+        description: 'Maximum number of unavailable pods in one zone: n, n% of its replicas, or `fromBudget` (its PodDisruptionBudget).',
       }),
-    minInterval: duration.default('0s').describe('Least time between two replacements in the group.'),
+    minInterval: duration.default('0s').describe('Minimum time between two pod replacements in the group.'),
     replaceUnready: z
       .strictObject({
         when: z
           .enum(['any', 'crashing', 'none'])
           .default('any')
-          .describe('Which unready pods on an old revision may be replaced although the budget is spent.'),
-        after: duration.default('5m').describe('How long such a pod must have been unready; crashing pods need not wait.'),
+          .describe('Unready outdated pods that may be replaced when the budget is spent.'),
+        after: duration.default('5m').describe('Minimum time that such a pod is unready. Crashing pods are replaced at once.'),
       })
       .prefault({}),
-    waves: z.array(wave).min(1).max(100).optional().describe('Without waves each zone goes to 100 percent in listed order.'),
+    waves: z
+      .array(wave)
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),
     schedule: schedule.optional(),
     deadlines: z
       .strictObject({
-        progress: duration.optional().describe('Longest time without a pod becoming available while one is in flight.'),
-        run: duration.optional().describe('Longest time of the whole run, counting only time in which the group may move.'),
+        progress: duration.optional().describe('Maximum time with pods in flight in which no pod becomes available.'),
+        run: duration.optional().describe('Maximum duration of the run. Only time in which a step is allowed counts.'),
       })
       .prefault({}),
-    onFailure: z.enum(['pause', 'rollback']).default('pause'),
-    skipOnRollback: z.boolean().default(true).describe('A run back to the previous template skips soak and approvals.'),
-    historyLimit: z.int().min(1).max(100).default(10).describe('Runs kept in history.'),
+    onFailure: z
+      .enum(['pause', 'rollback'])
+      .default('pause')
+      .describe('Effect of a failed run: `pause` stops it, `rollback` returns updated pods to the previous revision (only with `pinned`).'),
+    skipOnRollback: z.boolean().default(true).describe('A run to the previous pod template skips soak times and approvals.'),
+    historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
     onPolicyDeleted: z
       .enum(['hold', 'release'])
       .default('hold')
       .describe(
-        'When nothing defines the group any more: `hold` leaves everything as it is; `release` hands the StatefulSets back, the partition of one zone after the other to 0.',
+        'Effect of the deletion of the policy: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
       ),
   })
   .meta({ 'x-rollout-group-at-most-one-of': ['waves', 'schedule'] });
@@ -244,27 +287,28 @@ const disruption = z
       .min(0)
       .max(100_000)
       .optional()
-      .describe('Pods that may be disturbed at once: per zone, or per partition over all zones.'),
-    maxUnavailablePercent: z.int().min(0).max(100).optional().describe("The same, as a percentage of the zone's replicas."),
+      .describe('Maximum number of pods with a voluntary disruption: per zone, or per partition across zones.'),
+    maxUnavailablePercent: z.int().min(0).max(100).optional().describe('Maximum as a percentage of the replicas of the zone.'),
     partition: z
       .strictObject({
-        pattern: z.string().min(1).max(512).describe('Pattern of the pod name; one capture group is the partition.'),
+        pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the partition.'),
         group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
       })
       .optional(),
-    crossZoneDelay: duration.optional().describe('A pod of another zone counts as ready only this long after it became so.'),
+    crossZoneDelay: duration.optional().describe('A pod of another zone counts as ready after it is ready for this time.'),
   })
   .meta({
-    description: 'The budget of voluntary disruptions, zone by zone or partition by partition.',
+    description: 'Budget of voluntary disruptions, per zone or per partition.',
     'x-rollout-group-at-most-one-of': ['maxUnavailable', 'maxUnavailablePercent'],
   });
 
 const notify = z.strictObject({
-  channel: objectName,
+  channel: objectName.describe('Name of a NotificationChannel.'),
   events: z
     .array(z.enum(['started', 'waiting', 'failed', 'completed']))
     .min(1)
-    .max(4),
+    .max(4)
+    .describe('Events of a run to send.'),
 });
 
 const zonesMembers = z.array(zone).min(1).max(50);
@@ -273,24 +317,26 @@ const zonesMembers = z.array(zone).min(1).max(50);
 export const rolloutGroupSpec = z.strictObject({
   members: z
     .strictObject({
-      zones: zonesMembers.optional().describe('The zones by name, in the order in which they roll.'),
+      zones: zonesMembers.optional().describe('Zones in the order of their rollout.'),
       selector: labelSelector
         .optional()
-        .describe('The members by label; zones are then named after their StatefulSets, in byte-wise order.'),
+        .describe('Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.'),
       expect: z
         .strictObject({
-          count: z.int().min(1).max(50).optional(),
-          names: z.array(objectName).max(50).optional(),
+          count: z.int().min(1).max(50).optional().describe('Number of StatefulSets.'),
+          names: z.array(objectName).max(50).optional().describe('Names of the StatefulSets.'),
         })
         .optional()
-        .describe('What the selector must find.'),
+        .describe('StatefulSets that the selector must match.'),
     })
     .meta({ 'x-rollout-group-one-of': ['zones', 'selector'] }),
   profile: z
     .enum(['native', 'rolloutOperator'])
     .default('native')
-    .describe('Behaviour of the group: `native`, or `rolloutOperator` for that of grafana/rollout-operator, which `init` writes.'),
-  groupLabel: z.string().max(63).optional().describe('Value of the label `rollout-group` if it is no valid object name.'),
+    .describe(
+      'Behaviour of the group. `rolloutOperator` keeps that of grafana/rollout-operator; `init` writes it for labelled StatefulSets.',
+    ),
+  groupLabel: z.string().max(63).optional().describe('Value of the label `rollout-group`, if it is not a valid object name.'),
   replicas: replicas.optional(),
   scaling: scaling.optional(),
   rollout,
@@ -302,14 +348,14 @@ export const rolloutGroupSpec = z.strictObject({
 
 /** What the agent publishes; written by the agent alone. */
 export const rolloutGroupStatus = z.strictObject({
-  observedGeneration: z.int().optional().describe('The generation of the spec that the decision was made from.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec of this decision.'),
   phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),
-  goal: z.string().optional(),
-  reason: z.string().optional().describe('What holds the group most, as the name of a rule in PascalCase.'),
-  message: z.string().optional().describe('The fact behind the reason.'),
-  wave: z.string().optional().describe('The wave under way, with its place in the run.'),
-  replicas: z.int().optional().describe('Pods of the zone that scale is about: the first that follows nobody.'),
-  selector: z.string().optional().describe('Selects the pods of that zone.'),
+  goal: z.string().optional().describe('What the group works towards.'),
+  reason: z.string().optional().describe('Rule that blocks the group, in PascalCase.'),
+  message: z.string().optional().describe('Explanation of the reason.'),
+  wave: z.string().optional().describe('Current wave and its position in the run.'),
+  replicas: z.int().optional().describe('Pods of the zone of the scale subresource: the first zone without `follows`.'),
+  selector: z.string().optional().describe('Label selector of the pods of that zone.'),
   pods: z.int().optional().describe('Replicas of all zones.'),
   updatedPods: z.int().optional(),
   readyPods: z.int().optional(),
@@ -332,7 +378,7 @@ export const rolloutGroupStatus = z.strictObject({
   decision: z
     .unknown()
     .optional()
-    .meta({ 'x-kubernetes-preserve-unknown-fields': true, description: 'The whole decision, as status and explain print it.' }),
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true, description: 'Complete decision, as printed by `status` and `explain`.' }),
 });
 
 export type RolloutGroupSpec = z.infer<typeof rolloutGroupSpec>;

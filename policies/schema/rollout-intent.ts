@@ -4,39 +4,39 @@ import { instant, objectName, requestedBy, shortName } from './scalars.ts';
 
 /** `spec` of a RolloutIntent. `requestedBy` is stamped by the webhook from the API server's own identity. */
 export const rolloutIntentSpec = z.strictObject({
-  group: objectName,
-  action: z.enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'restart', 'scale', 'cancel', 'protect', 'hold']),
-  zone: shortName.optional(),
-  wave: shortName.optional().describe('The wave that is approved, rejected or promoted.'),
-  rule: z.string().max(317).optional().describe('The rule an approval is for, as `policy/rule`.'),
-  gate: shortName.optional().describe('The one gate that is passed over; without it the soak and all gates of the wave are.'),
+  group: objectName.describe('Name of the group.'),
+  action: z
+    .enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'restart', 'scale', 'cancel', 'protect', 'hold'])
+    .describe('Requested action. The commands of the plugin write it.'),
+  zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
+  wave: shortName.optional().describe('Wave to approve, reject or promote.'),
+  rule: z.string().max(317).optional().describe('Rule to approve, as `policy/rule`.'),
+  gate: shortName.optional().describe('Gate to skip. Without it the soak time and all gates of the wave are skipped.'),
   digest: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional()
-    .describe(
-      'With approve: the definition of waves or rule that is approved. Without it, or with that of another one, the approval is void.',
-    ),
+    .describe('For `approve`: digest of the approved waves or rule. Without the current digest the approval is void.'),
   ordinals: z
     .array(z.int().min(0).max(100_000))
     .min(1)
     .max(100)
     .optional()
-    .describe('The pods that are protected; without it all of them are.'),
+    .describe('Ordinals of the protected pods. Without it all pods are protected.'),
   undone: z
-    .array(z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('What the zone goes back to.') }))
+    .array(z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('Revision to return to.') }))
     .min(1)
     .max(100)
     .optional()
-    .describe('Revisions that are taken back: whoever asks for them again is held.'),
+    .describe('Undone revisions. A new rollout to one of them is blocked.'),
   rollback: z
     .boolean()
     .optional()
-    .describe('With abort: pods go back to what they ran before. Only the strategy pinned can; the others stop where they are.'),
-  replicas: z.int().min(0).max(100_000).optional().describe('The number of a decrease that is taken back.'),
-  toRevision: z.string().max(253).optional(),
-  runId: z.string().max(64).optional().describe('The run the intent is for; an approval for another run is void.'),
-  reason: z.string().max(1024).optional(),
-  expires: instant.optional(),
+    .describe('For `abort`: returns updated pods to the previous revision. Requires the strategy `pinned`; other strategies only stop.'),
+  replicas: z.int().min(0).max(100_000).optional().describe('Replicas of the decrease to cancel.'),
+  toRevision: z.string().max(253).optional().describe('For `undo`: revision to return to.'),
+  runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
+  reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
+  expires: instant.optional().describe('End of the request.'),
   requestedBy,
 });

@@ -7,29 +7,31 @@ export const policyAction = z.enum(['scaleUp', 'scaleDown', 'rollout', 'restart'
 
 const rule = z.strictObject({
   name: shortName,
-  actions: z.array(policyAction).min(1).max(6).describe('The actions this rule judges.'),
-  effect: z.enum(['deny', 'hold', 'requireApproval', 'warn']).describe('What follows when the condition holds.'),
-  when: condition.optional().describe('When the rule applies; without it, always.'),
+  actions: z.array(policyAction).min(1).max(6).describe('Actions that this rule applies to.'),
+  effect: z.enum(['deny', 'hold', 'requireApproval', 'warn']).describe('Effect if the condition is true.'),
+  when: condition.optional().describe('Condition of the rule. Without it the rule always applies.'),
   onUnknown: z
     .enum(['deny', 'hold', 'requireApproval', 'warn', 'allow'])
     .optional()
-    .describe('What follows when the condition cannot be decided; the default is the effect.'),
+    .describe('Effect if the condition is unknown. The default is `effect`.'),
   approval: z
     .strictObject({ count: z.int().min(1).max(20).default(1), from: z.array(z.string().min(1)).min(1).max(20).optional() })
     .optional()
-    .describe('Who must approve when the effect is requireApproval.'),
-  message: z.string().max(1024).optional().describe('What people read; a variable in ${} is replaced by its value.'),
+    .describe('Required approvals for the effect `requireApproval`.'),
+  message: z.string().max(1024).optional().describe('Message for users. A variable in ${} is replaced by its value.'),
 });
 
 const window = z
   .strictObject({
     name: shortName,
-    kind: z.enum(['allow', 'deny']).describe('allow: only inside; deny: never inside. An active deny wins.'),
+    kind: z
+      .enum(['allow', 'deny'])
+      .describe('`allow`: the actions are possible only in the window. `deny`: they are blocked in the window. An active `deny` wins.'),
     actions: z.array(policyAction).min(1).max(6),
     schedule: z
       .strictObject({
-        cron: z.string().min(9).max(100).describe('Five cron fields; day of month and day of week not both.'),
-        duration: duration.describe('Elapsed time, so eight hours are eight hours on the nights the clock changes.'),
+        cron: z.string().min(9).max(100).describe('Five cron fields. Day of month and day of week cannot be combined.'),
+        duration: duration.describe('Elapsed time. A change to or from daylight saving time does not change it.'),
         timeZone: z.string().min(1).max(64).describe('IANA time zone, such as Europe/Amsterdam.'),
       })
       .optional(),
@@ -38,37 +40,37 @@ const window = z
       .min(1)
       .max(100)
       .optional()
-      .describe('Absolute, half-open ranges.'),
+      .describe('Absolute time ranges; `to` is excluded.'),
     inFlight: z
       .enum(['finishPod', 'finishZone', 'finishAll'])
       .default('finishPod')
-      .describe('What may still be finished after the window closed.'),
+      .describe('Work that may finish after the window closes.'),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
 
 const limits = z
   .strictObject({
-    maxUnavailable: countOrPercent.optional().describe('Cap on rollout.maxUnavailable.'),
-    minReplicas: z.int().min(0).max(100_000).optional().describe('No zone is scaled below this.'),
-    maxReplicas: z.int().min(0).max(100_000).optional().describe('No zone is scaled above this.'),
-    betweenZones: duration.optional().describe('At least this long between replica decreases of two zones.'),
-    minInterval: duration.optional().describe('At least this long between two replacements.'),
+    maxUnavailable: countOrPercent.optional().describe('Upper limit of `rollout.maxUnavailable`.'),
+    minReplicas: z.int().min(0).max(100_000).optional().describe('Minimum replicas of each zone.'),
+    maxReplicas: z.int().min(0).max(100_000).optional().describe('Maximum replicas of each zone.'),
+    betweenZones: duration.optional().describe('Minimum time between replica decreases of two zones.'),
+    minInterval: duration.optional().describe('Minimum time between two pod replacements.'),
   })
-  .describe('Numbers that bind every target; of several policies the strictest wins.');
+  .describe('Limits for every target. With several policies the strictest limit applies.');
 
 /** `spec` of a RolloutPolicy. */
 export const rolloutPolicySpec = z.strictObject({
   targets: z
     .strictObject({
       groups: z.array(z.string().min(1).max(253)).min(1).max(100).optional().describe('Names of groups.'),
-      selector: labelSelector.optional().describe('Groups by their labels.'),
-      all: z.literal(true).optional().describe('Every group of the namespace.'),
+      selector: labelSelector.optional().describe('Selects groups by label.'),
+      all: z.literal(true).optional().describe('All groups of the namespace.'),
       namespaces: z
         .array(objectName)
         .min(1)
         .max(100)
         .optional()
-        .describe("Only in the agent's own namespace: the namespaces whose groups are meant."),
+        .describe('Namespaces of the groups. Allowed only in the namespace of the agent.'),
     })
     .meta({ 'x-rollout-group-one-of': ['groups', 'selector', 'all'] }),
   inputs: z
@@ -80,13 +82,13 @@ export const rolloutPolicySpec = z.strictObject({
             source: objectName,
             query: z.string().min(1).max(4096),
             noData: z.enum(['unknown', 'zero']).default('unknown'),
-            maxAge: duration.default('2m').describe('A reading older than this is unknown.'),
+            maxAge: duration.default('2m').describe('Maximum age of a reading; an older reading is unknown.'),
           }),
         )
         .optional(),
     })
     .optional()
-    .describe('What conditions may read beside the group; gathered beforehand.'),
+    .describe('Metrics that conditions can read.'),
   rules: z.array(rule).max(100).optional(),
   windows: z.array(window).max(50).optional(),
   limits: limits.optional(),

@@ -12,38 +12,38 @@ const zone = z
   .strictObject({
     zone: text,
     statefulSet: text.optional(),
-    fromRevision: text.optional().describe('What its pods ran before.'),
+    fromRevision: text.optional().describe('Revision before the run.'),
     toRevision: text.optional(),
     fromReplicas: z.int().min(0).optional(),
     toReplicas: z.int().min(0).optional(),
   })
-  .describe('What becomes of one zone.');
+  .describe('Change of one zone.');
 
 const step = z
   .strictObject({
     zone: text.optional(),
     wave: text.optional(),
     action: z.enum(['replace', 'scale', 'prepare', 'withdraw', 'writeBack', 'advanceRevision']),
-    what: z.string().max(1024).describe('What was done, in a few words.'),
-    pods: z.string().max(1024).optional().describe('Ordinals, as ranges.'),
-    count: z.int().min(1).describe('How often; actions of one kind in one zone, one after the other, are one step.'),
-    failures: z.int().min(0).optional().describe('How many of them did not end well.'),
-    message: z.string().max(256).optional().describe('What was said of the last failure.'),
+    what: z.string().max(1024).describe('Description of the action.'),
+    pods: z.string().max(1024).optional().describe('Ordinals as ranges.'),
+    count: z.int().min(1).describe('Number of actions in this step.'),
+    failures: z.int().min(0).optional().describe('Number of failed actions.'),
+    message: z.string().max(256).optional().describe('Message of the last failure.'),
     startedAt: instant,
     endedAt: instant,
   })
-  .describe('Actions of one kind in one zone, one after the other.');
+  .describe('Consecutive actions of one kind in one zone.');
 
 const word = z
   .strictObject({
-    name: text.describe('The object: a RolloutIntent, or a RolloutException for `override`.'),
+    name: text.describe('Name of the RolloutIntent, or of the RolloutException for `override`.'),
     action: z.string().max(32),
-    by: text.optional().describe('Absent when nobody vouches for who asked.'),
+    by: text.optional().describe('Verified requester. Absent if the requester could not be verified.'),
     at: instant,
     reason: z.string().max(256).optional(),
     about: z.string().max(256).optional(),
   })
-  .describe('What somebody asked.');
+  .describe('Request of a user.');
 
 /** `spec` of a RolloutRun. */
 export const rolloutRunSpec = z.strictObject({
@@ -54,22 +54,22 @@ export const rolloutRunSpec = z.strictObject({
   failure: z.string().max(1024).optional(),
   startedAt: instant,
   endedAt: instant.optional(),
-  took: seconds.optional().describe('Seconds from start to end.'),
-  waited: seconds.describe('Seconds of them in which a rule held the group.'),
+  took: seconds.optional().describe('Duration in seconds.'),
+  waited: seconds.describe('Seconds in which a rule blocked the group.'),
   zones: z.array(zone).max(runLimits.zones),
   steps: z.array(step).max(runLimits.steps),
-  stepsOmitted: z.int().min(0).optional().describe('Steps from the middle that are left out.'),
+  stepsOmitted: z.int().min(0).optional().describe('Number of omitted steps, from the middle.'),
   waits: z
     .array(z.strictObject({ rule: z.string().max(317), fact: z.string().max(512), seconds }))
     .max(runLimits.waits)
-    .describe('What held the group, and for how long.'),
+    .describe('Rules that blocked the group, and for how long.'),
   waiting: z
     .strictObject({ rule: z.string().max(317), fact: z.string().max(512), since: instant })
     .optional()
-    .describe('What holds it now.'),
-  people: z.array(word).max(runLimits.people).optional().describe('What people asked of it; the first ones when they are many.'),
+    .describe('Rule that blocks the group now.'),
+  people: z.array(word).max(runLimits.people).optional().describe('Requests of users; only the first if there are many.'),
   policyDigest: z.string().max(64).optional(),
-  planDigest: z.string().max(64).optional().describe('The plan that was applied, when a plan was.'),
-  commit: z.string().max(253).optional().describe('Where the change comes from, as the StatefulSet says in its annotations.'),
-  cause: z.string().max(512).optional().describe('The annotation kubernetes.io/change-cause.'),
+  planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
+  commit: z.string().max(253).optional().describe('Commit of the change, from the annotations of the StatefulSet.'),
+  cause: z.string().max(512).optional().describe('Annotation `kubernetes.io/change-cause` of the StatefulSet.'),
 });

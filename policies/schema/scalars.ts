@@ -6,7 +6,7 @@ export const duration = z
   .string()
   .max(32)
   .regex(/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+$|^0$/)
-  .meta({ title: 'duration', description: 'A length of time, such as 30s, 12h, 1h30m or 7d.' });
+  .meta({ title: 'duration', description: 'Duration, such as 30s, 12h, 1h30m or 7d.' });
 
 /** A number of pods, or a percentage of the zone's replicas (`1%` to `100%`, rounded down, at least one). */
 export const countOrPercent = z
@@ -34,13 +34,13 @@ export const instant = z
   .string()
   .max(40)
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/)
-  .meta({ title: 'instant', description: 'An instant with an offset, such as 2026-12-18T18:00:00+01:00.' });
+  .meta({ title: 'instant', description: 'Time with an offset, such as 2026-12-18T18:00:00+01:00.' });
 
 /** Who asked for an intent or an exception; a webhook writes it from what the API server has authenticated. */
 export const requestedBy = z
   .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
   .optional()
-  .describe('Who asked, as the API server knows it; users cannot set it.');
+  .describe('Requester, as authenticated by the API server. The webhook sets it; users cannot.');
 
 /** A TCP port. */
 export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
@@ -51,7 +51,7 @@ export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
  */
 export const condition = z.unknown().meta({
   title: 'condition',
-  description: 'A JsonLogic condition; see docs/conditions.md.',
+  description: 'JsonLogic condition; see docs/conditions.md.',
   'x-kubernetes-preserve-unknown-fields': true,
 });
 

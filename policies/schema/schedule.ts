@@ -6,18 +6,18 @@ import { countOrPercent, duration } from './scalars.ts';
 export const schedule = z
   .strictObject({
     kind: z.enum(['linear', 'geometric', 'exponential']),
-    start: countOrPercent.default(1).describe('Pods of the first wave, or a share of the zone, rounded up.'),
-    step: countOrPercent.optional().describe('Pods added per wave when linear, or a share of the zone, rounded up.'),
+    start: countOrPercent.default(1).describe('Pods of the first wave: a number, or a percentage of the zone rounded up.'),
+    step: countOrPercent.optional().describe('Pods that each `linear` wave adds: a number, or a percentage of the zone rounded up.'),
     factor: z
       .number()
       .min(1.1)
       .max(10)
       .optional()
       .describe(
-        'With at most one decimal. When geometric each wave adds this many times as many pods as the one before; when exponential it ends at this many times as many.',
+        'Growth factor with at most one decimal. `geometric` multiplies the added pods of each wave, `exponential` the updated pods.',
       ),
-    soak: duration.optional().describe('Soak after each wave of the first zone.'),
+    soak: duration.optional().describe('Soak time after each wave of the first zone.'),
   })
-  .describe('A short form that expands to waves: the first zone in growing steps, then the other zones whole, one after the other.');
+  .describe('Short form of waves: the first zone in growing steps, then the other zones completely, one after the other.');
 
 export type ScheduleSpec = z.infer<typeof schedule>;

@@ -11,7 +11,7 @@ describe('the documentation of a path', () => {
         type: 'integer 0 to 100000 | string like `^(?:[1-9]\\d?|100)%$` | fromBudget',
         isRequired: false,
         defaultText: '1',
-        description: 'Pods of one zone that may be unavailable at once: n, n% of its replicas, or fromBudget.',
+        description: 'Maximum number of unavailable pods in one zone: n, n% of its replicas, or `fromBudget` (its PodDisruptionBudget).',
         choices: [],
       },
       fields: [],
@@ -25,7 +25,7 @@ describe('the documentation of a path', () => {
       name: 'waves',
       type: 'list of objects',
       isRequired: false,
-      description: 'Without waves each zone goes to 100 percent in listed order.',
+      description: 'Waves of the rollout. Without waves each zone is updated completely, in the listed order.',
       choices: [{ fields: ['pods', 'percent'], isNeeded: true }],
       fields: [
         'spec.rollout.waves[].name: short name',
@@ -67,7 +67,7 @@ describe('the page of a kind', () => {
       .filter((line) => line.startsWith('| `'));
     expect(rows).toHaveLength(allFields('RolloutIntent').length);
     expect(rows.find((row) => row.includes('spec.action'))).toBe(
-      '| `spec.action` | pause \\| approve \\| reject \\| promote \\| abort \\| retry \\| undo \\| restart \\| scale \\| cancel \\| protect \\| hold | required |  |',
+      '| `spec.action` | pause \\| approve \\| reject \\| promote \\| abort \\| retry \\| undo \\| restart \\| scale \\| cancel \\| protect \\| hold | required | Requested action. The commands of the plugin write it. |',
     );
   });
 

@@ -80,7 +80,7 @@ describe('cleaning a schema', () => {
       type: 'integer',
       minimum: 0,
       maximum: 100_000,
-      description: 'Pods that may be disturbed at once: per zone, or per partition over all zones.',
+      description: 'Maximum number of pods with a voluntary disruption: per zone, or per partition across zones.',
     } satisfies JsonSchema);
   });
 
