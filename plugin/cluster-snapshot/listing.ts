@@ -1,32 +1,44 @@
-// The objects that the live verbs look at: listed once, or kept up to date by watches. What may not be read or is not installed is unknown.
+// The objects of a cluster that verbs decide by: listed once, or kept up to date by watches.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
-import type { Known } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
+import { forbiddenFailure } from '../connection-failure.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from './kinds.ts';
 
-/** By the names below. */
-export type Listing = Readonly<Partial<Record<ListedName, Known<readonly KubernetesObject[]>>>>;
+/** A list that may not be read. */
+interface Forbidden extends Unknown {
+  /** The answer of the API server, which names the user and the missing right. */
+  readonly denial?: string;
+}
+
+type ObjectList = readonly KubernetesObject[] | Forbidden;
+
+/** Lists by name; a list that was not asked for is absent. */
+export type Listing = Readonly<Partial<Record<ListedName, ObjectList>>>;
+
+/** Namespaces to list; undefined for all of them. */
+export type Namespaces = readonly string[] | undefined;
 
 interface Listed {
-  /** Of the agent's namespace alone: policies there may name other namespaces. */
+  /** Listed in the agent's namespace alone: policies there may name other namespaces. */
   readonly isOfAgent?: true;
   readonly resource: Resource;
   readonly site: string;
   readonly labelSelector?: string;
 }
 
-/** What says which groups there are, and what was published of them. */
+/** Groups, ledgers, published decisions and members. */
 const definitions = {
   groups: { resource: rolloutGroups, site: 'live.groups' },
   documents: { resource: resources.configMaps, site: 'live.documents', labelSelector: 'rollout-group.dev/document' },
   statefulSets: { resource: resources.statefulSets, site: 'live.statefulSets' },
 } as const satisfies Record<string, Listed>;
 
-/** What a decision needs besides. */
+/** Everything else that a decision reads. */
 const evidence = {
   policies: { resource: rolloutPolicies, site: 'live.policies' },
   agentPolicies: { resource: rolloutPolicies, site: 'live.agentPolicies', isOfAgent: true },
@@ -38,11 +50,17 @@ const evidence = {
   zoneBudgets: { resource: zoneBudgets, site: 'live.zoneBudgets' },
 } as const satisfies Record<string, Listed>;
 
-export type ListedName = keyof typeof definitions | keyof typeof evidence;
+/** Templates of earlier revisions, which only plans read. */
+const history = { revisions: { resource: resources.controllerRevisions, site: 'plan.revisions' } } as const satisfies Record<
+  string,
+  Listed
+>;
 
-const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence };
+export type ListedName = keyof typeof definitions | keyof typeof evidence | keyof typeof history;
+
+const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence, ...history };
 export const definitionNames: readonly ListedName[] = ['groups', 'documents', 'statefulSets'];
-/** What tells whether a published decision is still about what is there. */
+/** The lists that show whether a published decision is outdated. */
 export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
 export const evidenceNames: readonly ListedName[] = [
   'policies',
@@ -54,69 +72,95 @@ export const evidenceNames: readonly ListedName[] = [
   'podBudgets',
   'zoneBudgets',
 ];
+/** The lists from which a snapshot is made, with or without a published decision. */
+export const snapshotNames: readonly ListedName[] = [...definitionNames, ...evidenceNames];
 
-/** Reads each once. Rejects when the API server does not answer or does not know who asks. */
-export async function listOnce(
-  { env, timeoutMs, agentNamespace = usualAgentNamespace }: Cluster,
-  names: readonly ListedName[],
-  namespace: string | undefined,
-): Promise<Listing> {
-  const read = async (name: ListedName): Promise<readonly [ListedName, Known<readonly KubernetesObject[]>]> => {
-    const { resource, site, labelSelector, isOfAgent } = listed[name];
-    if (isOfAgent === true && includes(namespace, agentNamespace)) return [name, []];
-    try {
-      const options = {
-        site,
-        timeoutMs,
-        ...inNamespace(resource, isOfAgent === true ? agentNamespace : namespace),
-        ...(labelSelector && { labelSelector }),
-      };
-      return [name, (await listObjects(env, resource, options)).items];
-    } catch (error) {
-      // An absent CRD means that there is no such object, which is known.
-      if (isStatus(error, 404)) return [name, []];
-      if (isStatus(error, 403)) return [name, { unknown: error.message }];
-      throw error;
-    }
-  };
-  return Object.fromEntries(await Promise.all(names.map(read)));
+/** Lists each name once. Rejects when the API server does not answer or does not know the user. */
+export async function listCluster(cluster: Cluster, names: readonly ListedName[], namespaces: Namespaces): Promise<Listing> {
+  const { agentNamespace = usualAgentNamespace } = cluster;
+  const lists = names.map(async (name): Promise<readonly [ListedName, ObjectList]> => {
+    const { resource, isOfAgent, ...options } = listed[name];
+    if (isOfAgent !== true) return [name, await listKnown(cluster, resource, namespaces, options)];
+    return [name, includes(namespaces, agentNamespace) ? [] : await listKnown(cluster, resource, [agentNamespace], options)];
+  });
+  return Object.fromEntries(await Promise.all(lists));
 }
 
-/** Objects that are watched. */
+interface ListOptions {
+  readonly site?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Lists a resource. A kind that is not served has no objects; a list that may not be read is unknown. Rejects for every other failure. */
+export async function listKnown(
+  cluster: Cluster,
+  resource: Resource,
+  namespaces: Namespaces,
+  options: ListOptions = {},
+): Promise<ObjectList> {
+  try {
+    return await listIn(cluster, resource, namespaces, options);
+  } catch (error) {
+    if (isStatus(error, 404)) return [];
+    if (isStatus(error, 403)) return { unknown: forbiddenText(resource), denial: error.message };
+    throw error;
+  }
+}
+
+/** Lists a resource in each of the namespaces, in their order. */
+export async function listIn(
+  { env, timeoutMs }: Cluster,
+  resource: Resource,
+  namespaces: Namespaces,
+  { site = 'source.list', ...selectors }: ListOptions = {},
+): Promise<readonly KubernetesObject[]> {
+  const options = { site, timeoutMs, ...selectors };
+  if (namespaces === undefined || !resource.isNamespaced) return (await listObjects(env, resource, options)).items;
+  const lists = await Promise.all(namespaces.map((namespace) => listObjects(env, resource, { ...options, namespace })));
+  return lists.flatMap(({ items }) => items);
+}
+
+function forbiddenText({ plural, group }: Resource): string {
+  return `no permission to list ${group === '' ? plural : `${plural}.${group}`}`;
+}
+
+/** Lists that are kept up to date by watches. */
 interface WatchedListing {
-  /** As they are now. A part that has not been listed yet is absent. */
+  /** The lists now. A list that is not complete yet is absent. */
   readonly current: () => Listing;
-  /** Watches more; those that are watched already go on. */
+  /** Watches more lists; running watches go on. */
   readonly add: (names: readonly ListedName[]) => void;
   readonly stop: () => void;
 }
 
-/** Watches; calls back after each change and whenever a part becomes known or unreadable. */
+/** Watches; calls back after each change and when a list becomes known or unreadable. */
 export function watchListing(
   { env, agentNamespace = usualAgentNamespace }: Cluster,
   namespace: string | undefined,
   onChange: () => void,
 ): WatchedListing {
   const reflectors = new Map<ListedName, Reflector<KubernetesObject>>();
-  /** Seen already by another watch. */
-  const known = new Set<ListedName>();
+  /** Lists that another watch covers. */
+  const covered = new Set<ListedName>();
   return {
     current: () => ({
-      ...Object.fromEntries([...known].map((name) => [name, []])),
-      ...Object.fromEntries([...reflectors].flatMap(([name, reflector]) => partOf(name, reflector))),
+      ...Object.fromEntries([...covered].map((name) => [name, []])),
+      ...Object.fromEntries([...reflectors].flatMap(([name, reflector]) => listOf(name, reflector))),
     }),
     add: (names) => {
       for (const name of names) {
         if (reflectors.has(name)) continue;
         const { resource, site, labelSelector, isOfAgent } = listed[name];
-        if (isOfAgent === true && includes(namespace, agentNamespace)) {
-          known.add(name);
+        if (isOfAgent === true && includes(namespace === undefined ? undefined : [namespace], agentNamespace)) {
+          covered.add(name);
           continue;
         }
+        const place = isOfAgent === true ? agentNamespace : namespace;
         const reflector = startReflector<KubernetesObject>({
           env,
           resource,
-          ...inNamespace(resource, isOfAgent === true ? agentNamespace : namespace),
+          ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),
           ...(labelSelector && { labelSelector }),
           project: withoutManagedFields,
           onChange,
@@ -132,26 +176,65 @@ export function watchListing(
   };
 }
 
-/** Whether what is looked at includes the agent's namespace anyhow. */
-function includes(namespace: string | undefined, agentNamespace: string): boolean {
-  return namespace === undefined || namespace === agentNamespace;
+function includes(namespaces: Namespaces, namespace: string): boolean {
+  return namespaces === undefined || namespaces.includes(namespace);
 }
 
-function inNamespace({ isNamespaced }: Resource, namespace: string | undefined): { readonly namespace?: string } {
-  return isNamespaced && namespace !== undefined ? { namespace } : {};
-}
-
-function partOf(
-  name: ListedName,
-  reflector: Reflector<KubernetesObject>,
-): readonly (readonly [ListedName, Known<readonly KubernetesObject[]>])[] {
+function listOf(name: ListedName, reflector: Reflector<KubernetesObject>): readonly (readonly [ListedName, ObjectList])[] {
   const state = reflector.state();
   if (state.kind === 'synced' || (state.kind === 'failing' && state.hasSynced)) return [[name, reflector.store.list()]];
   if (state.kind === 'starting') return [];
-  return [[name, state.reason === 'missing' ? [] : { unknown: state.message }]];
+  if (state.reason === 'missing') return [[name, []]];
+  return [[name, { unknown: state.reason === 'forbidden' ? forbiddenText(listed[name].resource) : state.message, denial: state.message }]];
 }
 
 function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
+}
+
+/** The objects of a list; empty for one that may not be read. */
+export function itemsOf(list: Known<readonly KubernetesObject[]> | undefined): readonly KubernetesObject[] {
+  return list === undefined || isUnknown(list) ? [] : list;
+}
+
+/** The StatefulSets. @throws Failure, with the missing right, when they may not be read: without them there is nothing to look at. */
+export function requiredStatefulSets({ statefulSets }: Listing): readonly KubernetesObject[] {
+  const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
+  if (failure !== undefined) throw forbiddenFailure(failure);
+  return itemsOf(statefulSets);
+}
+
+/** Why the list may not be read, in the words of the API server; undefined for a list that was read. */
+export function denialOf(list: ObjectList): string | undefined {
+  return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
+}
+
+/** Nodes are missing here: without them every node counts as ready, as for an agent that has only a Role. */
+const listTitles: readonly (readonly [ListedName, string])[] = [
+  ['groups', 'RolloutGroups'],
+  ['documents', 'ledgers'],
+  ['statefulSets', 'StatefulSets'],
+  ['policies', 'RolloutPolicies'],
+  ['agentPolicies', "RolloutPolicies of the agent's namespace"],
+  ['exceptions', 'RolloutExceptions'],
+  ['intents', 'RolloutIntents'],
+  ['pods', 'pods'],
+  ['podBudgets', 'PodDisruptionBudgets'],
+  ['zoneBudgets', 'ZoneAwarePodDisruptionBudgets'],
+];
+
+/** Names the lists that may not be read. */
+export function unreadLists(listing: Listing): readonly string[] {
+  return listTitles.flatMap(([name, title]) => {
+    const list = listing[name];
+    return list !== undefined && isUnknown(list) ? [title] : [];
+  });
+}
+
+/** Returns a value of `data` of a ConfigMap. */
+export function textIn(object: KubernetesObject, key: string): string | undefined {
+  const data = object['data'];
+  const text = typeof data === 'object' && data !== null ? Object.entries(data).find(([name]) => name === key)?.[1] : undefined;
+  return typeof text === 'string' ? text : undefined;
 }

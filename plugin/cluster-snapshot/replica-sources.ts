@@ -1,53 +1,60 @@
-// The objects that replicas are mirrored from, read once.
-import { discover } from '../../cluster/request/discovery.ts';
+// The objects from which groups mirror their replicas, read once.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import type { Resource } from '../../cluster/request/resource.ts';
-import { observeReplicaSource } from '../../engine/observe/source.ts';
-import type { ReplicaSourceView } from '../../engine/snapshot.ts';
-import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
+import { isUnknown, type Known, type ReplicaSourceView } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
+import { resourcesOf } from './resources.ts';
 
-type MirrorDefinition = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
+/** A replica source as the engine reads it, with its object or Scale when there is one. */
+interface ReadReplicaSource {
+  readonly view: ReplicaSourceView;
+  readonly object: KubernetesObject | undefined;
+}
 
-/** Asks nothing when no group mirrors anything. What may not be read is unknown. */
+/** Reads the numbers of the replica sources of the groups. */
 export async function readReplicaSources(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<readonly ReplicaSourceView[]> {
-  const mirrors = groups.flatMap(({ namespace, zones }) =>
-    zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [{ namespace, mirror: replicas }] : [])),
-  );
-  const distinct = new Map(
-    mirrors.map((one) => [`${one.namespace}/${one.mirror.apiVersion}/${one.mirror.resourceKind}/${one.mirror.name}`, one]),
-  );
-  if (distinct.size === 0) return [];
-  const find = await resourceFinder(cluster);
-  return Promise.all([...distinct.values()].map(({ namespace, mirror }) => readOne(cluster, namespace, mirror, find(mirror))));
+  return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }
 
-/** Where the API server serves the kind of a mirrored object; undefined when it does not. */
-export async function resourceFinder({ env, timeoutMs }: Cluster): Promise<(mirror: MirrorDefinition) => Resource | undefined> {
-  const discovery = await discover(env, { timeoutMs });
-  return ({ apiVersion, resourceKind }) => {
-    const [first = '', second] = apiVersion.split('/');
-    const [group, version] = second === undefined ? ['', first] : [first, second];
-    return discovery.find({ group, version, kind: resourceKind })[0];
-  };
+/** Reads the replica sources of the groups; sends no request when no group mirrors anything. A source that may not be read is unknown. */
+export async function readReplicaSourceObjects(
+  cluster: Cluster,
+  groups: readonly GroupDefinition[],
+): Promise<readonly ReadReplicaSource[]> {
+  const references = new Map<string, ReplicaSourceReference>();
+  for (const { namespace, zones } of groups) {
+    for (const { replicas } of zones) {
+      if (replicas.kind !== 'mirror') continue;
+      const { apiVersion, resourceKind: kind, name, read, fieldPath } = replicas;
+      references.set(`${namespace}/${apiVersion}/${kind}/${name}`, { namespace, apiVersion, kind, name, read, fieldPath });
+    }
+  }
+  const find = await resourcesOf(cluster, [...references.values()]);
+  return Promise.all(
+    [...references.values()].map(async (reference) => {
+      const { namespace, apiVersion, kind, name } = reference;
+      const object = await readSource(cluster, reference, find(apiVersion, kind));
+      if (isUnknown(object)) return { view: { namespace, apiVersion, kind, name, replicas: object }, object: undefined };
+      return { view: observeReplicaSource(reference, object), object };
+    }),
+  );
 }
 
-async function readOne(
+async function readSource(
   { env, timeoutMs }: Cluster,
-  namespace: string,
-  mirror: MirrorDefinition,
+  { apiVersion, kind, namespace, name, read }: ReplicaSourceReference,
   resource: Resource | undefined,
-): Promise<ReplicaSourceView> {
-  const { apiVersion, resourceKind: kind, name, read, fieldPath } = mirror;
-  const identity = { namespace, apiVersion, kind, name };
-  if (resource === undefined) return { ...identity, replicas: { unknown: `the API server serves no ${kind} of ${apiVersion}` } };
+): Promise<Known<KubernetesObject | undefined>> {
+  if (resource === undefined) return { unknown: `the kind ${kind} of ${apiVersion} is not installed` };
   try {
     const subresource = read === 'scale' ? { subresource: 'scale' } : {};
-    const object = await getObject(env, resource, { namespace, name }, { site: 'live.replicaSource', timeoutMs, ...subresource });
-    return observeReplicaSource({ ...identity, read, fieldPath }, object);
+    return await getObject(env, resource, { namespace, name }, { site: 'live.replicaSource', timeoutMs, ...subresource });
   } catch (error) {
-    if (!isStatus(error, 403, 404)) throw error;
-    return { ...identity, replicas: { unknown: error.message } };
+    if (isStatus(error, 403)) return { unknown: `no permission to get ${resource.plural}${read === 'scale' ? '/scale' : ''}` };
+    if (isStatus(error, 404)) return { unknown: `${kind} ${namespace}/${name} has no scale subresource` };
+    throw error;
   }
 }

@@ -1,4 +1,4 @@
-// What was listed of a cluster as the engine takes it; what may not be read or is not understood is unknown.
+// The one snapshot of a cluster that every verb decides on: listed objects as the engine reads them.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
@@ -6,25 +6,25 @@ import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Ledger, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { LivePolicies } from '../../policies/live/sources.ts';
-import type { ListedName, Listing } from './listing.ts';
+import { itemsOf, type Listing, textIn } from './listing.ts';
 
-interface LiveSources {
-  readonly policies: LivePolicies;
+interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
-  /** What was published of groups, by `namespace/group`. */
+  /** The policies in force; for a plan, those of its files over those of the cluster. */
+  readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
+  /** Published decisions by `namespace/group`, from which readings of metrics are taken. */
   readonly published?: ReadonlyMap<string, PublishedDecision>;
 }
 
 /**
- * Gate readings are the agent's: here there are none, so that what needs them is unknown. Readings of metric inputs are those that the agent has
- * published, as long as they count.
+ * Returns the snapshot of a listing. An object that may not be read or is not understood is unknown. Readings of gates are unknown too: only the
+ * agent has them. Readings of metric inputs are those that the agent published and that are not too old.
  */
-export function liveSnapshot(
-  { policies, agentNamespace, published }: LiveSources,
+export function clusterSnapshot(
   listing: Listing,
-  { nowMs, replicaSources }: { readonly nowMs: number; readonly replicaSources: readonly ReplicaSourceView[] },
+  { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,
 ): Snapshot {
   const unread: UnreadObject[] = [];
   const understood = <View>(
@@ -71,12 +71,12 @@ export function liveSnapshot(
 }
 
 function ledgerOf({ documents }: Listing, namespace: string, group: string): Known<Ledger> {
-  if (documents !== undefined && isUnknown(documents)) return documents;
+  if (documents !== undefined && isUnknown(documents)) return { unknown: documents.unknown };
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
   return decodeLedger(object === undefined ? undefined : textIn(object, ledgerKey), { namespace, group });
 }
 
-/** One that is not understood might be the one that counts. */
+/** Reads all budgets. A budget that is not understood leaves all of them unknown: it may be the one that counts. */
 function allOf<View>(items: readonly KubernetesObject[], read: (item: KubernetesObject) => Known<View>): Known<readonly View[]> {
   const views: View[] = [];
   for (const item of items) {
@@ -87,44 +87,10 @@ function allOf<View>(items: readonly KubernetesObject[], read: (item: Kubernetes
   return views;
 }
 
-/** A value of `data` of a ConfigMap. */
-export function textIn(object: KubernetesObject, key: string): string | undefined {
-  const data = object['data'];
-  const text = typeof data === 'object' && data !== null ? Object.entries(data).find(([name]) => name === key)?.[1] : undefined;
-  return typeof text === 'string' ? text : undefined;
-}
-
-/** Nodes are not among them: without them every node counts as ready, as for an agent with a Role alone. */
-const partWords: readonly (readonly [ListedName, string])[] = [
-  ['groups', 'RolloutGroups'],
-  ['documents', 'ledgers'],
-  ['statefulSets', 'StatefulSets'],
-  ['policies', 'RolloutPolicies'],
-  ['agentPolicies', "RolloutPolicies of the agent's namespace"],
-  ['exceptions', 'RolloutExceptions'],
-  ['intents', 'RolloutIntents'],
-  ['pods', 'pods'],
-  ['podBudgets', 'PodDisruptionBudgets'],
-  ['zoneBudgets', 'ZoneAwarePodDisruptionBudgets'],
-];
-
-/** The parts that may not be read, in words. */
-export function unreadParts(listing: Listing): readonly string[] {
-  return partWords.flatMap(([name, words]) => {
-    const part = listing[name];
-    return part !== undefined && isUnknown(part) ? [words] : [];
-  });
-}
-
 function known<Value>(
-  part: Known<readonly KubernetesObject[]> | undefined,
+  list: Known<readonly KubernetesObject[]> | undefined,
   read: (items: readonly KubernetesObject[]) => Known<Value>,
 ): Known<Value> {
-  if (part === undefined) return { unknown: 'they were not read' };
-  return isUnknown(part) ? part : read(part);
-}
-
-/** Empty also for what may not be read. */
-export function itemsOf(part: Known<readonly KubernetesObject[]> | undefined): readonly KubernetesObject[] {
-  return part === undefined || isUnknown(part) ? [] : part;
+  if (list === undefined) return { unknown: 'they were not read' };
+  return isUnknown(list) ? { unknown: list.unknown } : read(list);
 }

@@ -85,7 +85,7 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
   const [{ discover }, { resources }, { listIn }] = await Promise.all([
     import('../../cluster/request/discovery.ts'),
     import('../../cluster/request/resource.ts'),
-    import('../source/cluster/cluster.ts'),
+    import('../cluster-snapshot/listing.ts'),
   ]);
   const statefulSets = await listIn(cluster, resources.statefulSets, namespaces);
   const discovery = await discover(cluster.env, { timeoutMs: cluster.timeoutMs });
@@ -125,11 +125,11 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
 
 /** The RolloutGroups that there are. Where the kind is not installed there are none. */
 async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefined, notes: string[]): Promise<readonly RolloutGroup[]> {
-  const [{ rolloutGroups }, { listIn, orUnknown }] = await Promise.all([
+  const [{ rolloutGroups }, { listKnown }] = await Promise.all([
     import('../cluster-snapshot/kinds.ts'),
-    import('../source/cluster/cluster.ts'),
+    import('../cluster-snapshot/listing.ts'),
   ]);
-  const list = await orUnknown(rolloutGroups, listIn(cluster, rolloutGroups, namespaces));
+  const list = await listKnown(cluster, rolloutGroups, namespaces);
   if (!Array.isArray(list)) {
     notes.push('no permission to list rolloutgroups, so a group may be proposed that there is');
     return [];

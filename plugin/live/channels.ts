@@ -6,7 +6,7 @@ import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { itemsOf } from '../cluster-snapshot/snapshot.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import type { ReadGroups } from './read.ts';

@@ -4,10 +4,8 @@ import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { decodeRequest } from '../../engine/judge/request-document.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
-import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
-import { liveSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
-import { readEvidence } from './read.ts';
+import { readSnapshot } from './read.ts';
 
 /** So many requests are tried for one id; more would take longer than somebody waits. */
 const mostTried = 5_000;
@@ -35,9 +33,7 @@ export async function foundAgain(cluster: Cluster, namespace: string, id: string
 }
 
 async function snapshotOf(cluster: Cluster, namespace: string): Promise<Snapshot> {
-  const { world, listing } = await readEvidence(cluster, { namespace, names: [] });
-  const replicaSources = await readReplicaSources(cluster, world.policies.groups);
-  return liveSnapshot(world, listing, { nowMs: cluster.env.clock.nowMs(), replicaSources });
+  return (await readSnapshot(cluster, { namespace, names: [] })).snapshot;
 }
 
 function* invited(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {

@@ -5,8 +5,8 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
-import { evidenceNames } from '../cluster-snapshot/listing.ts';
-import { itemsOf, liveSnapshot, unreadParts } from '../cluster-snapshot/snapshot.ts';
+import { evidenceNames, itemsOf, unreadLists } from '../cluster-snapshot/listing.ts';
+import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { LiveGroup } from './groups.ts';
 import { isUnderWay, type ReadGroups } from './read.ts';
 
@@ -46,9 +46,9 @@ export function estimationOf(
   const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
   if (group === undefined) return { unknown: 'the group is defined where only the agent reads' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
-  const unread = unreadParts(listing);
+  const unread = unreadLists(listing);
   if (unread.length > 0) return { unknown: `${unread.join(', ')} may not be read` };
-  const snapshot = liveSnapshot(world, listing, { nowMs, replicaSources });
+  const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
   return estimateEnd({ snapshot, group, pods: broughtBack(itemsOf(listing.pods), decision, group) });
 }
 

@@ -2,8 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
-import type { Listing } from '../cluster-snapshot/listing.ts';
-import { itemsOf } from '../cluster-snapshot/snapshot.ts';
+import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import { isUnderWay } from './read.ts';
 
 /** Of one container, as the pods name it. */

@@ -5,15 +5,13 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { Listing } from '../cluster-snapshot/listing.ts';
-import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
-import { itemsOf, liveSnapshot } from '../cluster-snapshot/snapshot.ts';
+import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { sourceText } from '../output/plan/plan-text.ts';
 import type { LiveGroup } from './groups.ts';
-import { readEvidence, scopeOf } from './read.ts';
+import { readSnapshot, scopeOf } from './read.ts';
 import type { GroupName } from './target.ts';
 
 export interface Member {
@@ -33,12 +31,11 @@ export interface Members {
 
 /** @throws Failure when there is no such group, or a StatefulSet of it is not there. */
 export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
-  const { groups, world, listing } = await readEvidence(cluster, scopeOf([name]));
+  const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
+  const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
   const [live] = groups;
   if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `there is no group ${name.namespace}/${name.group}` });
-  const definition = world.policies.groups.find((group) => group.namespace === name.namespace && group.name === name.group);
-  const replicaSources = await readReplicaSources(cluster, definition === undefined ? [] : [definition]);
-  const snapshot = liveSnapshot(world, listing, { nowMs: cluster.env.clock.nowMs(), replicaSources });
+  const definition = world.policies.groups.find(isGroup);
   const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, name.namespace, zone, statefulSet));
   return { live, members, snapshot, listing, ...(definition && { definition }) };
 }

@@ -4,8 +4,7 @@
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
-import type { Listing } from '../cluster-snapshot/listing.ts';
-import { itemsOf } from '../cluster-snapshot/snapshot.ts';
+import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { LiveGroup } from './groups.ts';
 import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';

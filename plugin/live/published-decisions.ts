@@ -1,8 +1,9 @@
 // Which of several agents decides about a namespace: what it published tells, else where its Lease is.
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
-import { listOnce } from '../cluster-snapshot/listing.ts';
+import { defined } from '../../policies/values/defined.ts';
+import { clusterState } from '../cluster-snapshot/cluster-state.ts';
+import { listCluster } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { readWorld } from './groups.ts';
 
 /** The latest decision about a group, as far as it says who made it. */
 interface MadeDecision {
@@ -24,24 +25,19 @@ export interface HeldLease {
 
 /** What agents have published in these namespaces, in all when undefined. Unknown when ConfigMaps may not be read. */
 export async function readDecisions(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<Known<readonly MadeDecision[]>> {
-  const found: MadeDecision[] = [];
-  for (const namespace of namespaces ?? [undefined]) {
-    const listing = await listOnce(cluster, ['documents', 'groups'], namespace);
-    if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
-    for (const { namespace: place, group, decidedMs, leader, waits, zones } of readWorld(listing).published.values()) {
-      // With an end it goes on by itself.
-      const misplaced = waits.find(({ rule, earliestMs }) => rule === 'pin-applied' && earliestMs === undefined)?.fact;
-      found.push({
-        namespace: place,
-        group,
-        decidedMs,
-        members: zones.map(({ statefulSet }) => statefulSet),
-        ...(leader === undefined ? {} : { leader }),
-        ...(misplaced === undefined ? {} : { misplaced }),
-      });
-    }
-  }
-  return found;
+  const listing = await listCluster(cluster, ['documents', 'groups'], namespaces);
+  if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
+  return [...clusterState(listing).published.values()].map(({ namespace, group, decidedMs, leader, waits, zones }) =>
+    defined({
+      namespace,
+      group,
+      decidedMs,
+      leader,
+      members: zones.map(({ statefulSet }) => statefulSet),
+      // A wait with an end ends by itself.
+      misplaced: waits.find(({ rule, earliestMs }) => rule === 'pin-applied' && earliestMs === undefined)?.fact,
+    }),
+  );
 }
 
 /** The Lease of the agent that decides in the namespace; undefined when there is none, or several and nothing tells which. */

@@ -1,16 +1,28 @@
 // The groups that a verb is about: read once, or anew with each change in the cluster.
 
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isUnknown, type ReplicaSourceView } from '../../engine/snapshot.ts';
+import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { definitionNames, evidenceNames, type Listing, listOnce, shownNames, watchListing } from '../cluster-snapshot/listing.ts';
+import { type ClusterState, clusterState } from '../cluster-snapshot/cluster-state.ts';
+import {
+  definitionNames,
+  denialOf,
+  evidenceNames,
+  type Listing,
+  listCluster,
+  type Namespaces,
+  shownNames,
+  snapshotNames,
+  unreadLists,
+  watchListing,
+} from '../cluster-snapshot/listing.ts';
 import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
-import { unreadParts } from '../cluster-snapshot/snapshot.ts';
+import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { type LiveGroup, type LiveWorld, liveGroups, readWorld, unpublished } from './groups.ts';
+import { type LiveGroup, liveGroups, unpublished } from './groups.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -34,7 +46,7 @@ export interface ReadGroups {
   readonly groups: readonly LiveGroup[];
   /** What is there and could not be used. */
   readonly problems: readonly string[];
-  readonly world: LiveWorld;
+  readonly world: ClusterState;
   readonly listing: Listing;
   /** Of groups that mirror another object and were decided or estimated here. */
   readonly replicaSources: readonly ReplicaSourceView[];
@@ -49,8 +61,8 @@ interface ReadOptions {
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
-  const shown = await listOnce(cluster, shownNames, scope.namespace);
-  const first = readWorld(shown, cluster.agentNamespace);
+  const shown = await listCluster(cluster, shownNames, inScope(scope));
+  const first = clusterState(shown, cluster.agentNamespace);
   const asShown = () => ({ world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }), replicaSources: [] });
   const missing = evidenceFor(first, isWanted, options);
   if (missing.length === 0) return found(scope, asShown());
@@ -60,24 +72,24 @@ export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOp
   const evidence = isNeeded ? await reading : await reading.catch(() => undefined);
   if (evidence === undefined) return found(scope, asShown());
   const { listing, replicaSources } = evidence;
-  const world = readWorld(listing, cluster.agentNamespace);
+  const world = clusterState(listing, cluster.agentNamespace);
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }), replicaSources });
 }
 
 async function withEvidence(
   cluster: Cluster,
-  { namespace }: Scope,
+  scope: Scope,
   shown: Listing,
   groups: readonly GroupDefinition[],
 ): Promise<Pick<ReadGroups, 'listing' | 'replicaSources'>> {
   const rest = evidenceNames.filter((name) => !shownNames.includes(name));
-  const [more, replicaSources] = await Promise.all([listOnce(cluster, rest, namespace), readReplicaSources(cluster, groups)]);
+  const [more, replicaSources] = await Promise.all([listCluster(cluster, rest, inScope(scope)), readReplicaSources(cluster, groups)]);
   return { listing: { ...shown, ...more }, replicaSources };
 }
 
 /** The groups of which more must be read than what agents publish. */
 function evidenceFor(
-  world: LiveWorld,
+  world: ClusterState,
   isWanted: (name: GroupName) => boolean,
   { forEstimate = false }: ReadOptions,
 ): readonly GroupDefinition[] {
@@ -92,10 +104,27 @@ function evidenceFor(
 
 /** Everything that judging or deciding about the scope needs, whether an agent published or not. */
 export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
-  const listing = await listOnce(cluster, [...definitionNames, ...evidenceNames], scope.namespace);
-  const world = readWorld(listing, cluster.agentNamespace);
+  const listing = await listCluster(cluster, snapshotNames, inScope(scope));
+  const world = clusterState(listing, cluster.agentNamespace);
   const nowMs = cluster.env.clock.nowMs();
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }), replicaSources: [] });
+}
+
+/** Reads a snapshot of the scope, with everything from which it was made. `isMirrorRead` limits which groups' replica sources are read. */
+export async function readSnapshot(
+  cluster: Cluster,
+  scope: Scope,
+  isMirrorRead: (group: GroupDefinition) => boolean = () => true,
+): Promise<ReadGroups & { readonly snapshot: Snapshot }> {
+  const read = await readEvidence(cluster, scope);
+  const { world, listing } = read;
+  const replicaSources = await readReplicaSources(cluster, world.policies.groups.filter(isMirrorRead));
+  const snapshot = clusterSnapshot(listing, { ...world, nowMs: cluster.env.clock.nowMs(), replicaSources });
+  return { ...read, replicaSources, snapshot };
+}
+
+function inScope({ namespace }: Scope): Namespaces {
+  return namespace === undefined ? undefined : [namespace];
 }
 
 /** Whether something is to be done that ends by itself or by the word of a person. */
@@ -132,7 +161,7 @@ export async function watchGroups(
     cancel = undefined;
     const listing = watched.current();
     if (shownNames.some((name) => listing[name] === undefined)) return;
-    const world = readWorld(listing, cluster.agentNamespace);
+    const world = clusterState(listing, cluster.agentNamespace);
     if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
     if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
     const groups = liveGroups(world, listing, { nowMs: env.clock.nowMs(), isWanted, replicaSources });
@@ -158,7 +187,7 @@ function wanted({ names, namespace }: Scope): (name: GroupName) => boolean {
 function found({ names }: Scope, { groups, world, listing, replicaSources }: Omit<ReadGroups, 'problems'>): ReadGroups {
   const denials = definitionNames.flatMap((name) => {
     const part = listing[name];
-    return part !== undefined && isUnknown(part) ? [part.unknown] : [];
+    return part !== undefined && isUnknown(part) ? [denialOf(part) ?? part.unknown] : [];
   });
   const [denial] = denials;
   const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
@@ -167,7 +196,7 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
   if (missing !== undefined) {
     const released = releaseFailure(listing, missing);
     if (released !== undefined) throw released;
-    const unread = unreadParts(listing);
+    const unread = unreadLists(listing);
     throw new Failure({
       exitCode: exitCodes.notFound,
       what: `there is no group ${missing.group} in namespace ${missing.namespace}`,

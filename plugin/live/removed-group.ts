@@ -3,8 +3,7 @@ import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { instantText } from '../../policies/instant.ts';
-import { definitionNames, type Listing } from '../cluster-snapshot/listing.ts';
-import { itemsOf, textIn } from '../cluster-snapshot/snapshot.ts';
+import { definitionNames, itemsOf, type Listing, textIn } from '../cluster-snapshot/listing.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';

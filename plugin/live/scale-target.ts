@@ -2,8 +2,8 @@
 import { type Resource, resources } from '../../cluster/request/resource.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
-import { resourceFinder } from '../cluster-snapshot/replica-sources.ts';
-import { itemsOf } from '../cluster-snapshot/snapshot.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
+import { resourcesOf } from '../cluster-snapshot/resources.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -45,7 +45,7 @@ export async function scaleTarget(
       return { resource: rolloutGroups, namespace, name: group, zone, shown: `rolloutgroup/${group}` };
     }
     case 'mirror': {
-      const { read, resourceKind, name } = replicas;
+      const { apiVersion, read, resourceKind, name } = replicas;
       if (read !== 'scale') {
         const todo =
           read === 'desiredReplicas'
@@ -53,14 +53,9 @@ export async function scaleTarget(
             : `change ${resourceKind} ${name}`;
         throw writtenElsewhere(definition, zone, `${resourceKind} ${name} decides about its replicas`, todo);
       }
-      const resource = (await resourceFinder(cluster))(replicas);
+      const resource = (await resourcesOf(cluster, [{ apiVersion, kind: resourceKind }]))(apiVersion, resourceKind);
       if (resource === undefined)
-        throw writtenElsewhere(
-          definition,
-          zone,
-          `the API server serves no ${resourceKind} of ${replicas.apiVersion}`,
-          `install ${resourceKind}`,
-        );
+        throw writtenElsewhere(definition, zone, `the API server serves no ${resourceKind} of ${apiVersion}`, `install ${resourceKind}`);
       return { resource, namespace, name, zone, shown: `${resourceKind.toLowerCase()}/${name}` };
     }
   }

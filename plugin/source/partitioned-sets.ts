@@ -9,10 +9,13 @@ import type { HeldSet } from '../../install/held-partitions.ts';
 import { agentName } from '../../install/object.ts';
 import type { InstallScope } from '../../install/scope.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { namespacesFlagOf } from './agent-flags.ts';
-import { comparedObjects, readObjects } from './cluster/cluster.ts';
+import { comparedObjects, listForPlan } from './cluster/live-plan-inputs.ts';
 import { asFile } from './cluster/plan-policies.ts';
 
 /**
@@ -25,14 +28,14 @@ export async function readHeldSets(
 ): Promise<Known<readonly HeldSet[]>> {
   try {
     const namespaces = scope.namespaces.length === 0 ? await toldNamespaces(cluster, agentNamespace) : scope.namespaces;
-    const objects = await readObjects(cluster, namespaces, agentNamespace);
-    const { groups } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace }).resolution.bundle;
+    const { listing } = await listForPlan(cluster, namespaces, agentNamespace);
+    const { groups } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace }).resolution.bundle;
     const live = groups.filter((group) => traitsOf(group).holdsPartition);
     const members = new Set([
       ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
       ...[...scope.partition.members, ...scope.pinned.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),
     ]);
-    return objects.statefulSets
+    return itemsOf(listing.statefulSets)
       .map(observeStatefulSet)
       .flatMap((set) => (isUnknown(set) || set.updateStrategy !== 'RollingUpdate' ? [] : [set]))
       .filter(
@@ -42,7 +45,7 @@ export async function readHeldSets(
       .map(({ namespace, name }) => ({ namespace, name }))
       .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
   } catch (error) {
-    if (!isStatus(error, 403)) throw error;
+    if (!isStatus(error, 403) && !(error instanceof Failure && error.exitCode === exitCodes.notAllowed)) throw error;
     return { unknown: 'no permission to list statefulsets, or to get the Deployment of the agent' };
   }
 }

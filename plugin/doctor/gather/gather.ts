@@ -1,7 +1,7 @@
 // Everything that doctor's checks look at, read from the cluster. What may not be read is unknown, and says what is missing.
 
 import { isStatus } from '../../../cluster/request/failure.ts';
-import { getObject, listObjects } from '../../../cluster/request/read.ts';
+import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
 import { ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
@@ -15,12 +15,13 @@ import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.
 import { customResourceDefinition } from '../../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { agentLeaseName } from '../../live/agent.ts';
 import { failingChannels } from '../../live/channels.ts';
 import { readDecisions } from '../../live/published-decisions.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import { comparedObjects, listIn, orUnknown, readObjects } from '../../source/cluster/cluster.ts';
+import { comparedObjects, listForPlan } from '../../source/cluster/live-plan-inputs.ts';
 import { asFile } from '../../source/cluster/plan-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from '../check.ts';
 import { readAccounts } from './accounts.ts';
@@ -49,19 +50,20 @@ const scaledObjects: Resource = {
 /** @throws ApiFailure when StatefulSets may not be read: there would be nothing to look at. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
-  const list = (resource: Resource) => orUnknown(resource, listIn(cluster, resource, namespaces));
+  const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
   const [leases, published] = await Promise.all([readLeases(cluster, scope), readDecisions(cluster, namespaces)]);
   const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
-  const [objects, clock, deployed, autoscalers, scaled, documents, installed] = await Promise.all([
-    readObjects(cluster, namespaces, agentNamespace),
+  const [{ listing }, clock, deployed, autoscalers, scaled, installed] = await Promise.all([
+    listForPlan(cluster, namespaces, agentNamespace),
     readVersion(cluster, nowMs),
     list(deployments),
     list(resources.horizontalPodAutoscalers),
     list(scaledObjects),
-    orUnknown(resources.configMaps, listIn(cluster, resources.configMaps, namespaces, ledgerLabel.key)),
     readKinds(cluster),
   ]);
-  const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
+  const { documents = [], pods = [], podBudgets = [] } = listing;
+  const statefulSets = itemsOf(listing.statefulSets);
+  const { resolution, findings } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
   const registration = await readRegistration(cluster, { agentNamespace, groups });
   const policies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
@@ -92,14 +94,10 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
     groups,
     findings,
-    statefulSets: objects.statefulSets,
-    sets: objects.statefulSets.map(observeStatefulSet).flatMap((set) => (isUnknown(set) ? [] : [set])),
-    pods: isUnknown(objects.pods)
-      ? objects.pods
-      : objects.pods.map((pod) => observePod(pod)).flatMap((pod) => (isUnknown(pod) ? [] : [pod])),
-    budgets: isUnknown(objects.podBudgets)
-      ? objects.podBudgets
-      : objects.podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
+    statefulSets,
+    sets: statefulSets.map(observeStatefulSet).flatMap((set) => (isUnknown(set) ? [] : [set])),
+    pods: isUnknown(pods) ? pods : pods.map((pod) => observePod(pod)).flatMap((pod) => (isUnknown(pod) ? [] : [pod])),
+    budgets: isUnknown(podBudgets) ? podBudgets : podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
     ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
     ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
   };
@@ -147,9 +145,7 @@ function parsedVersion(body: string): string | undefined {
 /** Those of the usual name, everywhere if that may be read, else where an agent may be. */
 async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: DoctorScope): Promise<Known<readonly LeaseFact[]>> {
   // By name: every node has a Lease too.
-  const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'doctor.leases', timeoutMs: cluster.timeoutMs };
-  const listed = listObjects(cluster.env, resources.leases, options).then(({ items }) => items);
-  const everywhere = await orUnknown(resources.leases, listed);
+  const everywhere = await listKnown(cluster, resources.leases, undefined, { fieldSelector: `metadata.name=${agentLeaseName}` });
   const named = [...new Set([agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
   const found = isUnknown(everywhere) ? await namedLeases(cluster, named) : everywhere;
   return isUnknown(found) ? found : found.map(leaseOf);

@@ -5,15 +5,13 @@ import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { secretKeysOf } from '../../../policies/integrations/secret-keys.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
+import { listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
-import { listIn, orUnknown } from '../../source/cluster/cluster.ts';
 import type { SecretsFact } from '../check.ts';
 
 /** Unknown where the objects that may name some may not be read. */
 export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
-  const lists = await Promise.all(
-    [metricSources, notificationChannels].map((resource) => orUnknown(resource, listIn(cluster, resource, [agentNamespace]))),
-  );
+  const lists = await Promise.all([metricSources, notificationChannels].map((resource) => listKnown(cluster, resource, [agentNamespace])));
   const unread = lists.find(isUnknown);
   if (unread !== undefined) return unread;
   const { documents } = loadObjects(lists.flatMap((list) => (isUnknown(list) ? [] : list)));

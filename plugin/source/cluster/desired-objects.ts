@@ -1,9 +1,12 @@
 // What is asked for, as the cluster would store it: the API server is asked to try, and where it may not be asked, the manifests are laid over.
-import { ApiFailure } from '../../../cluster/request/failure.ts';
+import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
+import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { createObject, patchObject } from '../../../cluster/request/write.ts';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import type { ResourceOf } from '../../cluster-snapshot/resources.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { overlaid } from './overlay.ts';
@@ -53,6 +56,36 @@ async function tryPatch(
   const { namespace, name, uid = '', resourceVersion = '' } = live.metadata;
   const target = { name, uid, resourceVersion, ...(namespace === undefined ? {} : { namespace }) };
   return patchObject(env, resource, target, { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+}
+
+/** The objects with their live twins; those that were read already are not read again. */
+export async function liveTwins(
+  { env, timeoutMs }: Cluster,
+  asked: readonly ObjectContent[],
+  resourceOf: ResourceOf,
+  seen: readonly ObjectContent[],
+): Promise<readonly AskedObject[]> {
+  const read = new Map(seen.map((object) => [nameOf(object), object]));
+  return Promise.all(
+    asked.map(async (manifest): Promise<AskedObject> => {
+      const resource = resourceOf(String(manifest['apiVersion']), String(manifest['kind']));
+      const twin = read.get(nameOf(manifest));
+      if (twin !== undefined && hasName(twin)) return { manifest, resource, live: twin };
+      return { manifest, resource, live: resource === undefined ? undefined : await get(resource, manifest) };
+    }),
+  );
+
+  async function get(resource: Resource, manifest: ObjectContent): Promise<KubernetesObject | undefined> {
+    const namespace = fieldAt(manifest, ['metadata', 'namespace']);
+    const target = { name: String(fieldAt(manifest, ['metadata', 'name']) ?? ''), ...(typeof namespace === 'string' ? { namespace } : {}) };
+    try {
+      return await getObject(env, resource, target, { site: 'source.twin', timeoutMs });
+    } catch (error) {
+      // The resource went away between discovery and now.
+      if (isStatus(error, 404)) return undefined;
+      throw error;
+    }
+  }
 }
 
 /** The JSON merge patch (RFC 7386) from one object to another; undefined when there is nothing to change. Lists are replaced whole. */

@@ -5,17 +5,29 @@ import { withRevisions } from '../../../engine/observe/revisions.ts';
 import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import { policyDigest } from '../../../policies/digest.ts';
+import type { LivePolicies } from '../../../policies/live/sources.ts';
 import { loadPolicies } from '../../../policies/load.ts';
-import { liveTwins, resourcesOf } from '../../cluster-snapshot/resources.ts';
+import { clusterState } from '../../cluster-snapshot/cluster-state.ts';
+import {
+  itemsOf,
+  type Listing,
+  listCluster,
+  type Namespaces,
+  requiredStatefulSets,
+  snapshotNames,
+} from '../../cluster-snapshot/listing.ts';
+import { readReplicaSourceObjects } from '../../cluster-snapshot/replica-sources.ts';
+import { resourcesOf } from '../../cluster-snapshot/resources.ts';
+import { clusterSnapshot } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
+import { agentNamespaceOf } from '../agent-namespace.ts';
 import { readInput, readInputs } from '../input.ts';
 import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
 import { assumptionsOf, instantOf, type PlanInputOptions, type PlanInputs, refuseRepeats, selectGroups, unique } from '../plan-inputs.ts';
 import { applyWhatIf, parseWhatIf } from '../what-if.ts';
-import { type ClusterObjects, comparedObjects, readObjects, readSources, seenSnapshot, unreadParts } from './cluster.ts';
-import { type AskedObject, type StoredObject, storedObject } from './desired-objects.ts';
+import { type AskedObject, liveTwins, type StoredObject, storedObject } from './desired-objects.ts';
 import { liveAbsence } from './members-elsewhere.ts';
 import { withReplicasAsAsked } from './overlay.ts';
 import { basisOf, type ReadObject } from './plan-basis.ts';
@@ -24,7 +36,8 @@ import { documentsOf, policiesOver } from './plan-policies.ts';
 export interface LivePlanInputs extends PlanInputs {
   /** What is asked for, in the order in which it is applied, each with what it would become. */
   readonly asked: readonly (AskedObject & StoredObject)[];
-  readonly objects: ClusterObjects;
+  readonly namespaces: Namespaces;
+  readonly agentNamespace: string;
   readonly snapshot: Snapshot;
   readonly basis: readonly ReadObject[];
   /** What could not be read or tried, each as one sentence part. */
@@ -58,8 +71,8 @@ export async function readLiveInputs(
   const manifests = loaded.manifests.filter(({ file }) => askedFiles.has(file));
   refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
-  const objects = await readObjects(cluster, namespaces, options.agentNamespace);
-  const live = comparedObjects(objects);
+  const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
+  const live = comparedObjects(listing);
 
   const askedObjects = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
   const kinds = await resourcesOf(cluster, askedObjects);
@@ -71,16 +84,19 @@ export async function readLiveInputs(
     asked,
     live,
     namespace,
-    agentNamespace: objects.agentNamespace,
+    agentNamespace,
   });
   const groups = groupsToPlan(bundle.groups, groupsBefore);
   const selected = errors.length > 0 ? groups : selectGroups(groups, options);
   const digest = policyDigest(bundle);
-  const sources = await readSources(cluster, selected, await resourcesOf(cluster, mirrored(selected)));
-  const snapshot = seenSnapshot(objects, { ...bundle, nowMs, policyDigest: digest, groups: selected, sources });
-  const sourceObjects = sources.flatMap(({ object }) =>
-    isUnknown(object) || object === undefined || object.kind === 'Scale' ? [] : [object],
-  );
+  const sources = await readReplicaSourceObjects(cluster, selected);
+  const snapshot = clusterSnapshot(listing, {
+    policies: { ...bundle, groups: selected, digest, intents: unsignedIntents(listing, agentNamespace) },
+    agentNamespace,
+    nowMs,
+    replicaSources: sources.map(({ view }) => view),
+  });
+  const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
   const current: readonly ObjectContent[] = [
     ...live,
     ...extra(asked, live),
@@ -114,7 +130,7 @@ export async function readLiveInputs(
           changes,
         ),
         current,
-        objects.revisions,
+        itemsOf(listing.revisions),
       ),
       assumptions,
       running: snapshot,
@@ -122,11 +138,45 @@ export async function readLiveInputs(
       nowMs,
     },
     asked: asked.map((one, index) => ({ ...one, ...(stored[index] ?? { object: one.manifest }) })),
-    objects,
+    namespaces,
+    agentNamespace,
     snapshot,
     basis: basisOf({ groups: selected, snapshot, live: current, asked: askedObjects }),
-    notes: [...unreadParts(objects), ...notes, ...new Set(stored.flatMap(({ note }) => note ?? []))],
+    notes: [...unreadNotes(listing), ...notes, ...new Set(stored.flatMap(({ note }) => note ?? []))],
   };
+}
+
+/** Lists everything that a plan reads. @throws Failure when StatefulSets may not be listed. */
+export async function listForPlan(
+  cluster: Cluster,
+  namespaces: Namespaces,
+  givenAgentNamespace?: string,
+): Promise<{ readonly listing: Listing; readonly agentNamespace: string }> {
+  const agentNamespace = givenAgentNamespace ?? (await agentNamespaceOf(cluster, namespaces));
+  const listing = await listCluster({ ...cluster, agentNamespace }, [...snapshotNames, 'revisions'], namespaces);
+  requiredStatefulSets(listing);
+  return { listing, agentNamespace };
+}
+
+/** Returns the live objects that diff and plan compare, by kind. */
+export function comparedObjects(listing: Listing): readonly ObjectContent[] {
+  const { statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies } = listing;
+  return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
+}
+
+/** Names the lists that could not be read, one sentence part each. Without policies of the agent's namespace a plan is as without the agent. */
+function unreadNotes(listing: Listing): readonly string[] {
+  const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
+  const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
+  return [
+    ...new Set(unread.flatMap((list = []) => (isUnknown(list) ? [list.unknown] : []))),
+    ...(nodes !== undefined && isUnknown(nodes) ? [`${nodes.unknown}; every node counts as ready`] : []),
+  ];
+}
+
+/** Returns the requests without their requesters: a plan assumes approvals or names the missing ones, and cannot check a webhook's stamp. */
+function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies['intents'] {
+  return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
 }
 
 /** undefined: all. Those of the files are meant when no flag says otherwise, and that of the context when there are none. */
@@ -167,12 +217,6 @@ const clusterWide: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
 ]);
-
-function mirrored(groups: PlanInputs['input']['groups']): readonly ObjectContent[] {
-  return groups.flatMap(({ zones }) =>
-    zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [{ apiVersion: replicas.apiVersion, kind: replicas.resourceKind }] : [])),
-  );
-}
 
 function isMap(value: unknown): value is ObjectContent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

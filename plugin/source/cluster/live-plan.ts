@@ -46,7 +46,7 @@ export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] 
  * @throws Failure when a Secret is among what is asked for: a plan is a file that is reviewed and passed on.
  */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
-  const { basis, plan, given, objects } = planned;
+  const { basis, plan, given, namespaces, agentNamespace } = planned;
   if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
     throw usageFailure('a saved plan holds no Secret', 'leave Secrets out of the manifests, and apply them by themselves');
   }
@@ -54,8 +54,8 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
   const scope = {
     ...(uid === undefined ? {} : { cluster: uid }),
     server: cluster.server,
-    namespaces: objects.namespaces ?? [],
-    agentNamespace: objects.agentNamespace,
+    namespaces: namespaces ?? [],
+    agentNamespace,
     groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
     files: given,
   };
