@@ -1,17 +1,17 @@
-// What the agent does with the API server, right by right, and what becomes of it without one. deploy/rbac.yaml gives the same.
+// The rights of the agent, and the effect of each missing right. deploy/rbac.yaml grants the same.
 
 export interface AgentRight {
   readonly group: string;
   /** With its subresource, as `pods/eviction`. */
   readonly resource: string;
   readonly verb: string;
-  /** What does not happen without it, as the end of a sentence. */
+  /** The effect of the missing right, as the end of a sentence. */
   readonly without: string;
-  /** `required`: groups stand still without it. `optional`: the agent goes on with less, and says so. */
+  /** `required`: groups make no progress without it. `optional`: the agent works without it and reports the loss. */
   readonly weight: 'required' | 'optional';
-  /** `namespace`: in each that is looked after. `agent`: in the agent's own. `cluster`: of no namespace. */
+  /** `namespace`: in each watched namespace. `agent`: in the agent's namespace. `cluster`: cluster-wide. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
-  /** Only where there is a group whose pods are pinned, or whose replicas come from a ReplicaTemplate. */
+  /** Needed only for groups with pinned pods, or with replicas from a ReplicaTemplate. */
   readonly only?: 'pinned' | 'mirroring';
 }
 
@@ -38,39 +38,39 @@ const mirroring: RightOptions = { only: 'mirroring' };
 const ours = 'rollout-group.dev';
 const grafana = 'rollout-operator.grafana.com';
 
-/** Every right that the agent has a use for. */
+/** Every right that the agent uses. */
 export const agentRights: readonly AgentRight[] = [
   ...rights('', 'pods', look, 'no group can be rolled out', required),
   ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion', required),
-  ...rights('', 'pods', ['patch'], 'a delete of a former leader that is still under way cannot be revoked'),
+  ...rights('', 'pods', ['patch'], 'a pending delete of a former leader cannot be revoked'),
   ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
   ...rights('apps', 'statefulsets', lookAndRead, 'no group can be rolled out', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
-  ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
+  ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete StatefulSets is not updated'),
   ...rights('apps', 'controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
-  ...rights('', 'configmaps', ['list'], 'groups that nothing defines any more are not released, whatever onPolicyDeleted said'),
-  ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent works alone and shares the work with no other', {
+  ...rights('', 'configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
+  ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent cannot elect a leader and must run alone', {
     scope: 'agent',
   }),
   ...rights('events.k8s.io', 'events', ['create'], 'decisions leave no Events'),
   ...rights(ours, 'rolloutgroups', lookAndRead, 'groups that are objects are not seen'),
   ...rights(ours, 'rolloutgroups/status', ['patch'], 'decisions are not published in objects'),
-  ...rights(ours, 'rolloutpolicies', look, 'policies that are objects are not kept'),
-  ...rights(ours, 'rolloutexceptions', look, 'exceptions do not count'),
+  ...rights(ours, 'rolloutpolicies', look, 'policies that are objects are not applied'),
+  ...rights(ours, 'rolloutexceptions', look, 'exceptions are ignored'),
   ...rights(ours, 'rolloutintents', look, 'pauses are not seen'),
   ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
-  ...rights(ours, 'metricsources', ['get'], 'gates that name a source that is an object hold', { scope: 'agent' }),
-  ...rights(ours, 'notificationchannels', ['get'], 'nobody is told by channels that are objects', { scope: 'agent' }),
+  ...rights(ours, 'metricsources', ['get'], 'gates that name a MetricSource object block', { scope: 'agent' }),
+  ...rights(ours, 'notificationchannels', ['get'], 'NotificationChannel objects send no notifications', { scope: 'agent' }),
   ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates', mirroring),
   ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates', mirroring),
-  ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force', mirroring),
+  ...rights(grafana, 'replicatemplates/status', ['patch'], 'the status of ReplicaTemplates does not show the replicas in force', mirroring),
   ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),
 ];
 
-/** Of them, what a process needs that only serves webhooks: it looks, and keeps ledgers. */
+/** The rights of a process that only serves webhooks: it reads, and keeps ledgers. */
 export const webhookRights: readonly AgentRight[] = agentRights.filter(
   ({ resource, verb }) =>
     (resource === 'configmaps' && verb !== 'list') ||

@@ -1,4 +1,4 @@
-// Is an agent there, does it work, is it the only one, and may it do what it has to?
+// Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
 import { plural } from '../output/plural.ts';
@@ -15,13 +15,20 @@ import {
   skipped,
 } from './check.ts';
 
-/** The Lease, its holder, and the latest decision. */
+/** Checks the Lease, its holder and the latest decision. */
 export const agentPresent: Check = (facts) => {
   const { leases, agentNamespace, nowMs } = facts;
   if (isUnknown(leases)) return skipped('agent', leases.unknown);
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
-    return [{ check: 'agent', verdict: 'FAIL', message: `no agent holds a Lease in namespace ${agentNamespace}`, code: 'RG6001' }];
+    return [
+      {
+        check: 'agent',
+        verdict: 'FAIL',
+        message: `no agent holds a Lease in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`,
+        code: 'RG6001',
+      },
+    ];
   }
   return held.map((lease): CheckResult => {
     const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts, nowMs))} ago`;
@@ -31,12 +38,12 @@ export const agentPresent: Check = (facts) => {
   });
 };
 
-/** Instants in objects are those of the cluster's clocks. */
+/** Returns the clock of the API server: objects carry its instants. */
 function serverNow({ serverMs }: Facts, nowMs: number): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
 
-/** Those that somebody holds and renews. */
+/** Returns the Leases that have a holder and are renewed. */
 export function keptLeases(facts: Facts): readonly LeaseFact[] {
   const now = serverNow(facts, facts.nowMs);
   return isUnknown(facts.leases) ? [] : facts.leases.filter((lease) => lease.holder !== '' && !isExpired(lease, now));
@@ -46,7 +53,7 @@ function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean
   return renewedMs === undefined || nowMs - renewedMs > durationMs;
 }
 
-/** Of the holder: other agents may publish here too. */
+/** Tells the age of the holder's last decision: other agents may publish here too. */
 function lastDecision(facts: Facts, { holder }: LeaseFact): string {
   const { published, nowMs } = facts;
   const own = isUnknown(published) ? [] : published.filter(({ leader }) => leader === undefined || leader === holder);
@@ -55,7 +62,7 @@ function lastDecision(facts: Facts, { holder }: LeaseFact): string {
   return `, last decision published ${ageText(latest, serverNow(facts, nowMs))} ago`;
 }
 
-/** A group that the agent does not know about waits for ever. */
+/** Reports groups without a published decision: such a group never makes progress. */
 export const publishedDecisions: Check = ({ groups, leases, published, accounts }) => {
   if (groups.length === 0) return [];
   if (isUnknown(published)) return skipped('decisions', published.unknown);
@@ -69,54 +76,54 @@ export const publishedDecisions: Check = ({ groups, leases, published, accounts 
     silent.map(({ namespace, name }) => ({
       check: 'decisions',
       verdict: 'warn',
-      message: `${namespace}/${name}: the agent has published nothing about it`,
+      message: `${namespace}/${name}: the agent has published no decision`,
       code: 'RG6003',
     })),
     `published for ${plural(groups.length, 'group')}`,
   );
 };
 
-/** A group that a person has to let go on: restarts would be for nothing until the webhook is mended. */
+/** Reports groups that wait for a person: replacing pods again is useless until the webhook is repaired. */
 export const placedPins: Check = ({ published }) =>
   (isUnknown(published) ? [] : published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
     if (misplaced === undefined) return [];
-    const message = `${namespace}/${group} stands still: ${misplaced}; mend the webhook, then: kubectl rollout-group retry ${group} -n ${namespace}`;
+    const message = `${namespace}/${group} makes no progress: ${misplaced}. Repair the webhook, then run: kubectl rollout-group retry ${group} -n ${namespace}`;
     return [{ check: 'pin', verdict: 'FAIL', message, code: 'RG6026' }];
   });
 
-/** Two Leases that are kept mean two agents that know nothing of one another; so do two names under the decisions of one namespace. */
+/** Reports several agents that do not know of one another: two renewed Leases, or two leaders in the decisions of one namespace. */
 export const singleAgent: Check = ({ leases, published, ...facts }) => {
   if (isUnknown(leases)) return skipped('one agent', leases.unknown);
   const now = serverNow({ ...facts, leases, published }, facts.nowMs);
   const kept = keptLeases({ ...facts, leases, published });
   const holders = new Set(kept.map(({ holder }) => holder));
-  const strangers = isUnknown(published)
+  const foreign = isUnknown(published)
     ? []
     : published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
   const results: CheckResult[] = [];
   if (kept.length > 1) {
     const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
-    const verdict = doMeet(isUnknown(published) ? [] : published, holders) ? 'FAIL' : 'warn';
-    results.push({ check: 'one agent', verdict, message: `${kept.length} Leases are kept: ${names}`, code: 'RG6004' });
+    const verdict = shareNamespace(isUnknown(published) ? [] : published, holders) ? 'FAIL' : 'warn';
+    results.push({ check: 'one agent', verdict, message: `${kept.length} Leases are renewed: ${names}`, code: 'RG6004' });
   }
   const changedMs = lastChangeMs(leases, now);
-  for (const { namespace, group, leader, decidedMs } of kept.length === 0 ? [] : strangers) {
+  for (const { namespace, group, leader, decidedMs } of kept.length === 0 ? [] : foreign) {
     const name = `${namespace}/${group}`;
     if (decidedMs <= changedMs + clockSlackMs) {
-      const message = `${name} was last decided by ${leader}, who no longer holds the Lease: the agent has just stopped or changed, look again in a minute`;
+      const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
       results.push({ check: 'one agent', verdict: 'warn', message });
     } else {
-      const message = `${name} is decided by ${leader}, who does not hold the Lease`;
+      const message = `${name} is decided by ${leader}, which does not hold the Lease`;
       results.push({ check: 'one agent', verdict: 'FAIL', message, code: 'RG6004' });
     }
   }
-  return kept.length === 0 ? [] : orOk('one agent', results, 'nobody else acts');
+  return kept.length === 0 ? [] : orOk('one agent', results, 'no other agent decides');
 };
 
 /** Decisions and Leases are dated by the machines that write them. */
 const clockSlackMs = 5_000;
 
-/** When a Lease last changed hands: taken, given up, or run out. Never having been told when one was taken, it may have been just now. */
+/** Returns when a Lease last changed: acquired, released or expired. A Lease without acquireTime may have changed just now. */
 function lastChangeMs(leases: readonly LeaseFact[], nowMs: number): number {
   const changes = leases.map((lease) => {
     if (lease.holder === '') return lease.renewedMs ?? nowMs;
@@ -126,8 +133,8 @@ function lastChangeMs(leases: readonly LeaseFact[], nowMs: number): number {
   return Math.max(Number.NEGATIVE_INFINITY, ...changes);
 }
 
-/** Whether two of the holders decide in one namespace. Agents with namespaces of their own are well. */
-function doMeet(published: readonly PublishedFact[], holders: ReadonlySet<string>): boolean {
+/** Reports whether two of the holders decide in one namespace. Agents with separate namespaces do not conflict. */
+function shareNamespace(published: readonly PublishedFact[], holders: ReadonlySet<string>): boolean {
   const deciders = new Map<string, string>();
   return published.some(({ namespace, leader }) => {
     if (leader === undefined || !holders.has(leader)) return false;
@@ -137,10 +144,10 @@ function doMeet(published: readonly PublishedFact[], holders: ReadonlySet<string
   });
 }
 
-/** Right by right, in words of what is missing; several verbs on one resource in one line. */
+/** Reports each missing right; several verbs on one resource make one line. */
 export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permissionsOf);
 
-/** Namespaces that somebody looks at and the agent does not: nothing is missing there but the agent. */
+/** Reports namespaces that doctor looks at and the agent does not watch. */
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
   accounts.flatMap(({ unwatched }): readonly CheckResult[] => {
     if (unwatched === undefined) return [];
@@ -148,12 +155,12 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
     return namespaces.map((namespace) => ({
       check: 'namespaces',
       verdict: groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn',
-      message: `the agent does not look after ${namespace} (it is told ${told}): install again with --groups-in ${namespace} besides, or look elsewhere with -n`,
+      message: `the agent does not watch namespace ${namespace} (it runs with ${told}). Install it again with --groups-in ${namespace} added, or choose another namespace with -n`,
       code: 'RG6024',
     }));
   });
 
-/** More lines about one account in one namespace have the same cause, such as a Role that was never bound. */
+/** Lines per account and namespace: more of them have the same cause, such as a Role that was never bound. */
 const mostNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
@@ -171,7 +178,7 @@ function permissionsOf({ rights, name: agentUser }: AccountFact): readonly Check
     const message = `${agentUser} lacks ${texts.length} rights ${lines[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - mostNamed} more`;
     return [{ check: 'RBAC', verdict, message, code: 'RG6007', details: texts }];
   });
-  return orOk('RBAC', results, `${agentUser} may do all it needs`);
+  return orOk('RBAC', results, `${agentUser} has all rights that it needs`);
 }
 
 interface MissingRight {

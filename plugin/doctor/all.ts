@@ -1,10 +1,10 @@
-// The checks of doctor, in the order in which they are shown.
+// All checks of doctor, in the order of the output.
 import { admissionPolicies } from './admission-policies.ts';
 import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
 import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
-import { leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strangers, strategies } from './groups.ts';
+import { foreignMemberPods, leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strategies } from './groups.ts';
 import { heldPartitions } from './partitions.ts';
 import { namedSecrets } from './secrets.ts';
 import { webhookRegistration } from './webhooks.ts';
@@ -24,7 +24,7 @@ const checks: readonly Check[] = [
   strategies,
   heldPartitions,
   nameLabels,
-  strangers,
+  foreignMemberPods,
   autoscaledMembers,
   replicasInGit,
   overlappingBudgets,
@@ -37,6 +37,7 @@ const checks: readonly Check[] = [
   admissionPolicies,
 ];
 
+/** Runs all checks. */
 export function examine(facts: Facts): readonly CheckResult[] {
   return checks.flatMap((check) => check(facts));
 }

@@ -1,4 +1,4 @@
-// Whether people are told of runs: the notification channels that failed when the agent used them last.
+// Checks the notification channels: reports those whose last delivery failed.
 import type { Check } from './check.ts';
 import { orOk } from './check.ts';
 
@@ -13,6 +13,6 @@ export const channels: Check = ({ groups, failingChannels }) => {
       message: `${namespace}/${group}: the channel ${channel} fails: ${problem}`,
       code: 'RG6020',
     })),
-    'no channel has failed when it was used last',
+    'the last delivery of every channel succeeded',
   );
 };

@@ -1,4 +1,4 @@
-// What doctor looks at, and what a check answers. Checks are pure: everything they need was gathered before, and what could not be is unknown.
+// The facts that doctor gathers and the results of its checks. Checks are pure; a fact that could not be read is unknown.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
@@ -15,10 +15,10 @@ export interface CheckResult {
   /** The subject in a word or two, such as `agent` or `HPA`. */
   readonly check: string;
   readonly verdict: Verdict;
-  /** One sentence without a full stop: what was seen, or why it could not be. */
+  /** One sentence without a full stop: the finding, or why the check was skipped. */
   readonly message: string;
   readonly code?: FindingCode;
-  /** What the message sums up, one sentence each. */
+  /** The single problems that the message sums up, one sentence each. */
   readonly details?: readonly string[];
 }
 
@@ -27,10 +27,10 @@ export type Check = (facts: Facts) => readonly CheckResult[];
 export interface LeaseFact {
   readonly namespace: string;
   readonly name: string;
-  /** Empty when nobody holds it. */
+  /** Empty without a holder. */
   readonly holder: string;
   readonly renewedMs: number | undefined;
-  /** When its holder took it. */
+  /** When the holder acquired it. */
   readonly acquiredMs: number | undefined;
   readonly durationMs: number;
 }
@@ -42,14 +42,14 @@ export interface PublishedFact {
   readonly leader?: string;
   /** StatefulSets of its zones. */
   readonly members?: readonly string[];
-  /** What holds the group because pinned pods came back at another revision. */
+  /** Why the group is blocked after pinned pods came back at another revision. */
   readonly misplaced?: string;
 }
 
 export interface KindFact {
   readonly kind: Kind;
   readonly isServed: boolean;
-  /** Whether the installed definition says the same as ours. Unknown when it may not be read. */
+  /** Whether the installed definition equals ours. Unknown when it may not be read. */
   readonly isOurs: Known<boolean>;
 }
 
@@ -61,16 +61,16 @@ export interface RightFact {
 }
 
 export interface AccountFact {
-  /** `namespace/name`, or the namespaces when it is not known whose rights count there. */
+  /** `namespace/name`, or the namespaces when the account is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
-  /** Namespaces that were asked about and that its agent is not told to look after; absent: none. */
+  /** Namespaces that doctor looks at and the agent does not watch. */
   readonly unwatched?: UnwatchedFact;
 }
 
 interface UnwatchedFact {
   readonly namespaces: readonly string[];
-  /** The flag that names the others. */
+  /** The flag that names the watched namespaces. */
   readonly told: string;
 }
 
@@ -90,7 +90,7 @@ export interface AutoscalerFact {
   readonly target: { readonly kind: string; readonly name: string };
 }
 
-/** A channel that a group is told by, and that fails. */
+/** A notification channel of a group that fails. */
 export interface ChannelFact {
   readonly namespace: string;
   readonly group: string;
@@ -100,47 +100,47 @@ export interface ChannelFact {
 
 export interface LedgerFact {
   readonly namespace: string;
-  /** Of the ConfigMap. */
+  /** Name of the ConfigMap. */
   readonly name: string;
-  /** Whether its StatefulSets are handed back once nothing defines the group. */
+  /** Whether its StatefulSets are released when no policy defines the group. */
   readonly isReleased?: boolean;
-  /** When the agent saw that nothing defines the group any more. */
+  /** When the agent saw that no policy defines the group. */
   readonly goneMs?: number;
 }
 
 export interface UnansweredFact {
   readonly message: string;
-  /** Whether a group stands still, or is not protected, because of it. */
+  /** Whether a group is blocked or unprotected because of it. */
   readonly isNeeded: boolean;
 }
 
-/** What is registered of our webhooks. */
+/** The registration of our webhooks. */
 export interface RegistrationFact {
-  /** Whether any of our own configurations is there. */
+  /** Whether any of our configurations exists. */
   readonly areThere: boolean;
-  /** The Services that are asked, as `namespace/name`. */
+  /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];
-  /** In what they differ from what an installation registers, one sentence each. */
+  /** Differences from the installed configuration, one sentence each. */
   readonly problems: readonly string[];
-  /** Why nobody can answer, one sentence each; absent: nobody looked. */
+  /** Why no webhook can answer; absent when it was not checked. */
   readonly unanswered?: readonly UnansweredFact[];
-  /** Of groups. */
+  /** The namespaces of groups. */
   readonly namespaces: readonly { readonly name: string; readonly isOptedIn: boolean }[];
 }
 
-/** What the API server refuses by itself. */
+/** The admission policies, with which the API server denies requests without a webhook. */
 export interface AdmissionPolicyFact {
   /** False before Kubernetes 1.30. */
   readonly isServed: boolean;
-  /** In what it differs from what an installation has. */
+  /** Differences from the installed policies. */
   readonly problems: readonly PolicyProblem[];
 }
 
 /** The Secrets that metric sources and notification channels name. */
 export interface SecretsFact {
-  /** How many keys. */
+  /** Number of keys. */
   readonly named: number;
-  /** What is not there, with the object that names it; nothing of what is. */
+  /** Missing Secrets and keys, with the object that names them. */
   readonly problems: readonly string[];
   /** Names of Secrets that may not be read. */
   readonly forbidden: readonly string[];
@@ -151,44 +151,44 @@ export interface Facts {
   readonly nowMs: number;
   /** The clock of the API server at that instant, as far as its answers tell. */
   readonly serverMs: Known<number>;
-  /** How far the two may seem apart without being so. */
+  /** The largest difference of the two clocks that the measurement itself can cause. */
   readonly clockDoubtMs: number;
   /** `v1.35.2`. */
   readonly serverVersion: Known<string>;
   readonly agentNamespace: string;
-  /** Leases of agents, wherever they may be read. */
+  /** Leases of agents, in every namespace that may be read. */
   readonly leases: Known<readonly LeaseFact[]>;
   readonly published: Known<readonly PublishedFact[]>;
   readonly kinds: Known<readonly KindFact[]>;
-  /** Of each agent that decides in the namespaces that are looked at, with the rights that it needs there. */
+  /** The account of each agent that decides in the checked namespaces, with the rights that it needs there. */
   readonly accounts: readonly AccountFact[];
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
-  /** What lint and adoption find in the live objects. */
+  /** Findings of lint and adoption in the live objects. */
   readonly findings: readonly Finding[];
-  /** Raw, with managed fields. */
+  /** Raw objects, with managed fields. */
   readonly statefulSets: readonly KubernetesObject[];
   readonly sets: readonly StatefulSetView[];
   readonly pods: Known<readonly ObservedPod[]>;
   readonly budgets: Known<readonly PodBudgetView[]>;
   readonly ledgers: Known<readonly LedgerFact[]>;
-  /** Absent: nobody looked. */
+  /** Absent when not checked. */
   readonly registration?: Known<RegistrationFact>;
-  /** Absent: nothing is installed, or nobody looked. */
+  /** Absent when not installed or not checked. */
   readonly admissionPolicies?: Known<AdmissionPolicyFact>;
-  /** Absent: nobody looked. */
+  /** Absent when not checked. */
   readonly secrets?: Known<SecretsFact>;
-  /** Those that fail; absent when it was not looked at. */
+  /** Absent when not checked. */
   readonly failingChannels?: readonly ChannelFact[];
 }
 
-/** A check that could not be made, with the reason; never shown as passed. */
+/** Returns a skipped check with the reason; it never counts as passed. */
 export function skipped(check: string, why: string): readonly CheckResult[] {
   return [{ check, verdict: 'SKIP', message: why }];
 }
 
-/** The results, or one that says that all is well. */
+/** Returns the results, or one `ok` result with this message. */
 export function orOk(check: string, results: readonly CheckResult[], message: string): readonly CheckResult[] {
   return results.length > 0 ? results : [{ check, verdict: 'ok', message }];
 }

@@ -1,4 +1,4 @@
-// Kinds, clocks and the version of Kubernetes: what surrounds the groups.
+// Checks of the cluster: installed kinds, clocks and the version of Kubernetes.
 
 import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -6,22 +6,32 @@ import { spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 import { type Check, type CheckResult, orOk, skipped } from './check.ts';
 
-/** Every kind that has a definition is there, and is ours. */
+/** Checks that every kind of this project is installed, in this version. */
 export const installedKinds: Check = ({ kinds }) => {
   if (isUnknown(kinds)) return skipped('CRDs', kinds.unknown);
   const results = kinds.flatMap(({ kind, isServed, isOurs }): readonly CheckResult[] => {
     if (!isServed) return [{ check: 'CRDs', verdict: 'warn', message: `${kind} is not installed`, code: 'RG6005' }];
     if (isUnknown(isOurs)) return [{ check: 'CRDs', verdict: 'SKIP', message: `${kind}: ${isOurs.unknown}` }];
-    return isOurs ? [] : [{ check: 'CRDs', verdict: 'warn', message: `${kind} is installed in another version than ours`, code: 'RG6006' }];
+    return isOurs
+      ? []
+      : [
+          {
+            check: 'CRDs',
+            verdict: 'warn',
+            message: `${kind} is installed in another version. Run: kubectl rollout-group install`,
+            code: 'RG6006',
+          },
+        ];
   });
-  return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed, in our version`);
+  return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed in this version`);
 };
 
-/** From here on ages and ends that are shown are wrong enough to mislead. */
+/** A larger skew makes the shown ages and ends misleading. */
 const skewMs = 5_000;
-/** The agent does not believe instants that lie further ahead. */
+/** The agent ignores instants that are further in the future. */
 const unbelievedMs = 30_000;
 
+/** Compares the clock of this machine with that of the API server. */
 export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   if (isUnknown(serverMs)) return skipped('clock', serverMs.unknown);
   const apartMs = Math.max(0, Math.abs(nowMs - serverMs) - clockDoubtMs);
@@ -36,24 +46,24 @@ const firstOrdinals = 27;
 /** Kubernetes 1.35 has MaxUnavailableStatefulSet on by default. */
 const maxUnavailable = 35;
 
-/** Behaviours of single versions, named only where a member is touched by them. */
+/** Reports traps of single Kubernetes versions, only if they concern a member. */
 export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
   const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
-  if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not understood`);
+  if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
   const membersOf = (wanted: typeof groups) =>
     sets.filter((set) =>
       wanted.some(({ namespace, zones }) => namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name)),
     );
   const members = membersOf(groups);
   const names = (list: typeof members): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  // With OnDelete the controller replaces nothing; that the strategy is another one there has a check of its own.
+  // With OnDelete the controller replaces no pod. The check of strategies reports another updateStrategy there.
   const rolled = membersOf(groups.filter((group) => traitsOf(group).updateStrategy === 'RollingUpdate'));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = members.filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];
   if (minor >= maxUnavailable && rolling.length > 0) {
-    const message = `${serverVersion} replaces only pods that maxUnavailable allows, also unready ones: a broken revision of ${names(rolling)} may keep its fix from going out`;
+    const message = `${serverVersion} counts unready pods against maxUnavailable: a broken revision of ${names(rolling)} may block its own fix`;
     results.push({ check: 'Kubernetes', verdict: 'warn', message, code: 'RG6017' });
   }
   if (minor < firstOrdinals && ordinals.length > 0) {

@@ -1,4 +1,4 @@
-// The groups themselves: members that are missing, strategies and labels that do not fit, budgets that overlap, ledgers without a group.
+// Checks of the groups: missing members, wrong strategies and labels, overlapping budgets, ledgers without a group.
 
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
@@ -16,7 +16,7 @@ function membersOf({ sets }: Facts, group: GroupDefinition): readonly StatefulSe
 }
 
 export const missingMembers: Check = ({ groups, sets }) => {
-  if (groups.length === 0) return [{ check: 'groups', verdict: 'warn', message: 'there is no group here' }];
+  if (groups.length === 0) return [{ check: 'groups', verdict: 'warn', message: 'no group exists here' }];
   const results = groups.flatMap(({ namespace, name, zones }) =>
     zones
       .filter(({ statefulSet }) => !sets.some((set) => set.namespace === namespace && set.name === statefulSet))
@@ -29,25 +29,25 @@ export const missingMembers: Check = ({ groups, sets }) => {
         }),
       ),
   );
-  return orOk('groups', results, `${plural(groups.length, 'group')}, every member there`);
+  return orOk('groups', results, `${plural(groups.length, 'group')}, every member exists`);
 };
 
-/** What lint and adoption say about live objects, under their own codes; notices are for authors and not for operators. */
+/** Reports findings of lint and adoption about live objects, with their own codes. Notices are left out: they are for authors. */
 export const settings: Check = ({ findings }) => {
-  const told = findings.filter(({ severity, code }) => severity !== 'notice' && !ownChecks.has(code));
+  const shown = findings.filter(({ severity, code }) => severity !== 'notice' && !ownChecks.has(code));
   return orOk(
     'settings',
-    told.map(({ severity, code, message, object, file }) => ({
+    shown.map(({ severity, code, message, object, file }) => ({
       check: 'settings',
       verdict: severity === 'error' ? 'FAIL' : 'warn',
       message: `${object ?? file}: ${message}`,
       code,
     })),
-    'every setting can be understood',
+    'every setting is valid',
   );
 };
 
-/** Findings of lint for which there is a check of its own, which knows the cluster. */
+/** Findings of lint that another check reports with more knowledge of the cluster. */
 const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'RG2118', 'RG2110']);
 
 export const strategies: Check = (facts) => {
@@ -56,14 +56,14 @@ export const strategies: Check = (facts) => {
     return membersOf(facts, group)
       .filter(({ updateStrategy }) => updateStrategy !== wanted)
       .map(({ namespace, name, updateStrategy }): CheckResult => {
-        const message = `${namespace}/${name} has the strategy ${updateStrategy}, and the strategy ${group.rollout.strategy} needs ${wanted}`;
+        const message = `${namespace}/${name} has the updateStrategy ${updateStrategy}: the rollout strategy ${group.rollout.strategy} needs ${wanted}`;
         return { check: 'strategy', verdict: 'FAIL', message, code: 'RG6013' };
       });
   });
-  return facts.groups.length === 0 ? [] : orOk('strategy', results, 'every strategy fits its strategy');
+  return facts.groups.length === 0 ? [] : orOk('strategy', results, 'every updateStrategy fits the rollout strategy');
 };
 
-/** Pods of adopted groups are found by the label `name`. */
+/** Checks the label `name`, by which pods of adopted groups are found. */
 export const nameLabels: Check = (facts) => {
   const byName = facts.groups.filter((group) => profileOf(group).matchesPodsByNameLabel).flatMap((group) => membersOf(facts, group));
   if (byName.length === 0) return [];
@@ -90,10 +90,10 @@ export const nameLabels: Check = (facts) => {
       code: 'RG6014',
     };
   });
-  return orOk('labels', [...unlabelled, ...results], 'every member has a label name of its own');
+  return orOk('labels', [...unlabelled, ...results], 'every member has a distinct label name');
 };
 
-export const strangers: Check = ({ groups, sets, pods }) => {
+export const foreignMemberPods: Check = ({ groups, sets, pods }) => {
   if (groups.length === 0) return [];
   if (isUnknown(pods)) return skipped('foreign pods', pods.unknown);
   const members = sets.filter((set) =>
@@ -104,14 +104,14 @@ export const strangers: Check = ({ groups, sets, pods }) => {
     foreignPods({ statefulSets: members, pods }).map(({ namespace, name, statefulSet, owner }) => ({
       check: 'foreign pods',
       verdict: 'warn',
-      message: `Pod ${namespace}/${name} looks like one of ${statefulSet} and belongs to ${owner ?? 'nobody'}`,
+      message: `Pod ${namespace}/${name} has the labels of ${statefulSet} and belongs to ${owner ?? 'no owner'}`,
       code: 'RG6015',
     })),
-    'every pod that looks like a member’s is one',
+    'every pod with the labels of a member belongs to it',
   );
 };
 
-/** The eviction API refuses pods that two budgets select. */
+/** Reports pods that two budgets select: the eviction API refuses to evict them. */
 export const overlappingBudgets: Check = (facts) => {
   if (facts.groups.length === 0) return [];
   if (isUnknown(facts.budgets)) return skipped('PDB', facts.budgets.unknown);
@@ -123,11 +123,11 @@ export const overlappingBudgets: Check = (facts) => {
       const message = `${over
         .map(({ name }) => name)
         .sort()
-        .join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses these`;
+        .join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses to evict them`;
       return [{ check: 'PDB', verdict: 'FAIL', message, code: 'RG6012' }];
     }),
   );
-  return orOk('PDB', results, 'no pod is under two budgets');
+  return orOk('PDB', results, 'no pod is selected by two budgets');
 };
 
 export const leftLedgers: Check = ({ groups, ledgers }) => {
@@ -141,14 +141,14 @@ export const leftLedgers: Check = ({ groups, ledgers }) => {
   );
 };
 
-/** The terms of a release are nowhere but in the ledger: whoever deletes it leaves the partitions as they are. */
+/** Describes a ledger without a group. Deleting a ledger with release terms ends the release and leaves the partitions unchanged. */
 function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
   const remove = `kubectl delete configmap ${name} -n ${namespace}`;
   const what = `ConfigMap ${namespace}/${name} belongs to no group`;
-  if (isReleased !== true) return `${what}; when no disruption of it is open any more: ${remove}`;
+  if (isReleased !== true) return `${what}. When it has no open claims, run: ${remove}`;
   const when =
     goneMs === undefined
-      ? 'once the agent has seen for a minute that nothing defines it'
-      : `from ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')} on`;
-  return `${what} and hands its StatefulSets back (onPolicyDeleted: release) ${when}; it goes by itself, and deleting it earlier stops the release`;
+      ? 'one minute after the agent sees that no policy defines it'
+      : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent deletes it then; deleting it earlier stops the release`;
 }

@@ -1,4 +1,4 @@
-// StatefulSets that nobody lets go on: a partition of ours holds all their pods, and no group is there for them.
+// Checks for StatefulSets that a partition of ours blocks although no group manages them.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { releaseCommand } from '../../install/held-partitions.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -6,7 +6,7 @@ import { holdingPartition } from '../../policies/strategies.ts';
 import { keptLeases } from './agent.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 
-/** Nothing else tells: Kubernetes takes such a StatefulSet to be rolled out. */
+/** Reports blocked StatefulSets: Kubernetes itself shows them as rolled out. */
 export const heldPartitions: Check = (facts) => {
   const { sets, groups, ledgers } = facts;
   return sets
@@ -14,8 +14,8 @@ export const heldPartitions: Check = (facts) => {
     .filter(({ namespace, name }) => !groups.some((group) => isMember(group, namespace, name)) && !isDecided(facts, namespace, name))
     .map(({ namespace, name }): CheckResult => {
       const isReleasing = !isUnknown(ledgers) && ledgers.some((one) => one.namespace === namespace && one.isReleased === true);
-      const until = isReleasing ? ', unless a group that is gone is handing it back' : '';
-      const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: changes of its pods are ignored${until}; define the group, or let it roll its pods: ${releaseCommand({ namespace, name })}`;
+      const until = isReleasing ? ', unless a group that was deleted is releasing it' : '';
+      const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: template changes do not reach its pods${until}. Define the group, or release the StatefulSet: ${releaseCommand({ namespace, name })}`;
       return { check: 'partition', verdict: 'warn', message, code: 'RG6023' };
     });
 };

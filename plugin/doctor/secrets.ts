@@ -1,10 +1,10 @@
-// Are the Secrets there that metric sources and notification channels name?
+// Checks the Secrets that metric sources and notification channels name.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { type Check, type CheckResult, orOk, skipped } from './check.ts';
 
 const check = 'Secrets';
 
-/** A gate whose source lacks its Secret waits, and nobody is told by such a channel. */
+/** Reports missing Secrets: a gate without its Secret waits, and a channel without its Secret sends nothing. */
 export const namedSecrets: Check = ({ agentNamespace, secrets }) => {
   if (secrets === undefined) return [];
   if (isUnknown(secrets)) return skipped(check, secrets.unknown);
@@ -15,10 +15,8 @@ export const namedSecrets: Check = ({ agentNamespace, secrets }) => {
     check,
     [
       ...problems.map((message): CheckResult => ({ check, verdict: 'warn', message, code: 'RG6022' })),
-      ...(names === ''
-        ? []
-        : skipped(check, `no permission to get Secrets in ${agentNamespace}, so that it is not known whether ${names} is there`)),
+      ...(names === '' ? [] : skipped(check, `no permission to get Secrets in ${agentNamespace}; whether ${names} exists is unknown`)),
     ],
-    'every Secret that a source or a channel names is there',
+    'every Secret that a source or a channel names exists',
   );
 };

@@ -1,10 +1,10 @@
-// Who else writes what the agent writes: another operator, autoscalers, GitOps tools.
+// Checks for other writers of the agent's fields: operators, autoscalers and GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';
 import { type AutoscalerFact, type Check, type CheckResult, type Facts, orOk, skipped } from './check.ts';
 
-/** grafana/rollout-operator and the agent in one cluster. */
+/** Reports grafana/rollout-operator running next to the agent. */
 export const otherOperator: Check = ({ operators, leases }) => {
   if (isUnknown(operators)) return skipped('operators', operators.unknown);
   const running = operators.filter(({ replicas }) => replicas > 0);
@@ -14,14 +14,14 @@ export const otherOperator: Check = ({ operators, leases }) => {
     running.map(({ namespace, name, image }) => ({
       check: 'operators',
       verdict: hasAgent ? 'FAIL' : 'warn',
-      message: `Deployment ${namespace}/${name} runs ${image}${hasAgent ? ' beside the agent' : ''}`,
+      message: `Deployment ${namespace}/${name} runs ${image}${hasAgent ? ' next to the agent' : ''}`,
       code: 'RG6008',
     })),
     'grafana/rollout-operator is not running',
   );
 };
 
-/** Whether the agent writes the replicas of the zone, so that nobody else may. */
+/** Reports whether the agent writes the replicas of the zone. */
 function isWritten(zone: ZoneDefinition): boolean {
   return zone.follows !== undefined || zone.replicas.kind !== 'leader';
 }
@@ -40,10 +40,10 @@ export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
     const message = `${group.namespace}/${group.name} is scaled by ${names.join(' and ')}: two writers`;
     return [...wrong, { check: 'HPA', verdict: 'FAIL', message, code: 'RG6010' }];
   });
-  return orOk('HPA', results, 'no autoscaler is in the way of the agent');
+  return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes');
 };
 
-/** KEDA makes an autoscaler of its own, which is named instead of the ScaledObject behind it. */
+/** Returns the autoscalers of a zone. A HorizontalPodAutoscaler made by KEDA replaces its ScaledObject. */
 function scalersOf(
   all: readonly AutoscalerFact[],
   { namespace }: GroupDefinition,
@@ -54,7 +54,7 @@ function scalersOf(
   return direct.length > 0 ? direct : found;
 }
 
-/** A tool that names replicas which the agent writes puts them back with each sync. */
+/** Reports GitOps tools that own replicas which the agent writes: each sync would revert them. */
 export const replicasInGit: Check = (facts) => {
   const results = facts.groups.flatMap((group) =>
     group.zones.filter(isWritten).flatMap((zone): readonly CheckResult[] => {
@@ -65,7 +65,7 @@ export const replicasInGit: Check = (facts) => {
       return [{ check: 'GitOps', verdict: 'FAIL', message, code: 'RG6011' }];
     }),
   );
-  return orOk('GitOps', results, 'no tool names replicas that the agent writes');
+  return orOk('GitOps', results, 'no GitOps tool owns replicas that the agent writes');
 };
 
 function liveMember({ statefulSets }: Facts, { namespace }: GroupDefinition, { statefulSet }: ZoneDefinition): unknown {

@@ -113,11 +113,11 @@ describeOnControlPlane('doctor', (controlPlane) => {
   }
 
   it('finds nothing but the silence of an agent that only keeps its Lease', async () => {
-    expect(await problems()).toEqual(['warn decisions RG6003 mimir/ingester: the agent has published nothing about it']);
+    expect(await problems()).toEqual(['warn decisions RG6003 mimir/ingester: the agent has published no decision']);
     const { status, checks } = await look();
     expect(status).toBe(0);
-    expect(checks.find(({ check }) => check === 'RBAC')?.message).toBe(`${account} may do all it needs`);
-    expect(checks.find(({ check }) => check === 'CRDs')?.message).toMatch(/^\d+ kinds installed, in our version$/);
+    expect(checks.find(({ check }) => check === 'RBAC')?.message).toBe(`${account} has all rights that it needs`);
+    expect(checks.find(({ check }) => check === 'CRDs')?.message).toMatch(/^\d+ kinds installed in this version$/);
     expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
   });
 
@@ -220,7 +220,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
         usableFrom: { namespaces: [namespace] },
       },
     });
-    const unread = 'SKIP Secrets - no permission to get Secrets in rollout-group, so that it is not known whether login is there';
+    const unread = 'SKIP Secrets - no permission to get Secrets in rollout-group; whether login exists is unknown';
     expect(await secrets()).toEqual([unread]);
     await grant(client, doctor.identity, 'rollout-group', [
       ...doctorRules,
@@ -280,16 +280,16 @@ describeOnControlPlane('doctor', (controlPlane) => {
       .poll(async () => (await problems()).some((line) => line.includes('RolloutIntent is not installed')), { timeout: 10_000 })
       .toBe(true);
     expect(await problems()).toEqual([
-      'warn decisions RG6003 mimir/ingester: the agent has published nothing about it',
-      'warn CRDs RG6006 RolloutPolicy is installed in another version than ours',
+      'warn decisions RG6003 mimir/ingester: the agent has published no decision',
+      'warn CRDs RG6006 RolloutPolicy is installed in another version. Run: kubectl rollout-group install',
       'warn CRDs RG6005 RolloutIntent is not installed',
-      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 beside the agent',
-      'FAIL strategy RG6013 mimir/ingester-zone-b has the strategy RollingUpdate, and the strategy onDelete needs OnDelete',
-      'warn foreign pods RG6015 Pod mimir/debug looks like one of ingester-zone-a and belongs to nobody',
+      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 next to the agent',
+      'FAIL strategy RG6013 mimir/ingester-zone-b has the updateStrategy RollingUpdate: the rollout strategy onDelete needs OnDelete',
+      'warn foreign pods RG6015 Pod mimir/debug has the labels of ingester-zone-a and belongs to no owner',
       'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/ingester-b scales ingester-zone-b, whose replicas the agent writes',
       'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',
-      'FAIL PDB RG6012 one and two cover the pods of mimir/ingester-zone-a: the eviction API refuses these',
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-distributor belongs to no group; when no disruption of it is open any more: kubectl delete configmap rollout-group-distributor -n mimir',
+      'FAIL PDB RG6012 one and two cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict them',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-distributor belongs to no group. When it has no open claims, run: kubectl delete configmap rollout-group-distributor -n mimir',
     ]);
     expect((await doctor.run(['doctor', '--fix-hints'])).stdout).toContain('fix: keep one budget over the pods of the group');
   });
@@ -335,7 +335,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     const { stdout } = await runInProcess(['doctor', '-n', namespace, '-o', 'json'], { env: { KUBECONFIG: identities.agent.kubeconfig } });
     const checks: readonly Shown[] = JSON.parse(stdout).checks;
     expect(checks.filter(({ check }) => check === 'RBAC')).toEqual([
-      { check: 'RBAC', verdict: 'ok', message: `${account} may do all it needs` },
+      { check: 'RBAC', verdict: 'ok', message: `${account} has all rights that it needs` },
     ]);
   });
 

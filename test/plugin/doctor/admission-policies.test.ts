@@ -28,7 +28,7 @@ async function said(answers: ClusterAnswers, registration: Facts['registration']
 
 describe('the admission policies', () => {
   it('are well as they are installed', async () => {
-    expect(await said({ objects })).toEqual(['ok - the API server refuses by itself what an installation has it refuse']);
+    expect(await said({ objects })).toEqual(['ok - the admission policies are as installed']);
   });
 
   it('are named when they are not there, where something is installed', async () => {
@@ -67,7 +67,7 @@ describe('the admission policies', () => {
   it('are skipped where the server knows no such kinds, and where they may not be read', async () => {
     const unserved = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
     expect(await said({ unserved })).toEqual([
-      'SKIP - ValidatingAdmissionPolicies are not available on this server: nothing stands in while the webhooks do not answer',
+      'SKIP - this API server has no ValidatingAdmissionPolicies: groups are unprotected while the webhooks do not answer',
     ]);
     expect(await said({ unserved }, nothing)).toEqual([]);
     expect(await said({ objects, forbidden: unserved })).toEqual([

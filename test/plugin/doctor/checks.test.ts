@@ -30,11 +30,15 @@ describe('a healthy installation', () => {
 
 describe('doctor', () => {
   it.each<readonly [what: string, overrides: Partial<Facts>, expected: string]>([
-    ['no agent', { leases: [] }, 'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group'],
+    [
+      'no agent',
+      { leases: [] },
+      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
+    ],
     [
       'a Lease that nobody holds',
       { leases: [lease({ holder: '' })] },
-      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group',
+      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
     [
       'a Lease that is not renewed',
@@ -44,14 +48,14 @@ describe('doctor', () => {
     [
       'two agents',
       { leases: [lease(), lease({ namespace: 'mimir', holder: 'agent-2' })] },
-      'warn one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
+      'warn one agent RG6004 2 Leases are renewed: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
     ],
     [
       'a stranger who decides',
       { published: [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs, leader: 'agent-2' }] },
-      'FAIL one agent RG6004 mimir/ingester is decided by agent-2, who does not hold the Lease',
+      'FAIL one agent RG6004 mimir/ingester is decided by agent-2, which does not hold the Lease',
     ],
-    ['a silent agent', { published: [] }, 'warn decisions RG6003 mimir/ingester: the agent has published nothing about it'],
+    ['a silent agent', { published: [] }, 'warn decisions RG6003 mimir/ingester: the agent has published no decision'],
     [
       'a kind that is missing',
       { kinds: [{ kind: 'RolloutIntent', isServed: false, isOurs: false }] },
@@ -60,12 +64,12 @@ describe('doctor', () => {
     [
       'a kind of another version',
       { kinds: [{ kind: 'RolloutGroup', isServed: true, isOurs: false }] },
-      'warn CRDs RG6006 RolloutGroup is installed in another version than ours',
+      'warn CRDs RG6006 RolloutGroup is installed in another version. Run: kubectl rollout-group install',
     ],
     [
       'the other operator beside the agent',
       { operators: [{ namespace: 'mimir', name: 'rollout-operator', image: 'grafana/rollout-operator:v0.38.1', replicas: 1 }] },
-      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 beside the agent',
+      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 next to the agent',
     ],
     [
       'a member that is gone',
@@ -75,7 +79,7 @@ describe('doctor', () => {
     [
       'a strategy that replaces pods by itself',
       { sets: members.map((name) => setNamed(name, name.endsWith('c') ? { updateStrategy: 'RollingUpdate' } : {})) },
-      'FAIL strategy RG6013 mimir/ingester-zone-c has the strategy RollingUpdate, and the strategy onDelete needs OnDelete',
+      'FAIL strategy RG6013 mimir/ingester-zone-c has the updateStrategy RollingUpdate: the rollout strategy onDelete needs OnDelete',
     ],
     [
       'a member without the label name',
@@ -90,7 +94,7 @@ describe('doctor', () => {
     [
       'a pod of nobody with the label of a member',
       { pods: [{ ...pod(setNamed('ingester-zone-a'), 0), name: 'debug', namespace: 'mimir', labels: { name: 'ingester-zone-a' } }] },
-      'warn foreign pods RG6015 Pod mimir/debug looks like one of ingester-zone-a and belongs to nobody',
+      'warn foreign pods RG6015 Pod mimir/debug has the labels of ingester-zone-a and belongs to no owner',
     ],
     [
       'an autoscaler on a follower',
@@ -122,27 +126,27 @@ describe('doctor', () => {
     [
       'two budgets over one pod',
       { budgets: ['x', 'y'].map((name) => ({ namespace: 'mimir', name, selector: { matchLabels: { name: 'ingester-zone-a' } } })) },
-      'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses these',
+      'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict them',
     ],
     [
       'the ledger of a group that was renamed',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old' }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group; when no disruption of it is open any more: kubectl delete configmap rollout-group-old -n mimir',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. When it has no open claims, run: kubectl delete configmap rollout-group-old -n mimir',
     ],
     [
       'the ledger of a group that is being released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true, goneMs: Date.parse('2026-07-30T10:00:00Z') }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and hands its StatefulSets back (onPolicyDeleted: release) from 2026-07-30T10:01:00Z on; it goes by itself, and deleting it earlier stops the release',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) after 2026-07-30T10:01:00Z. The agent deletes it then; deleting it earlier stops the release',
     ],
     [
       'the ledger of a group that will be released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and hands its StatefulSets back (onPolicyDeleted: release) once the agent has seen for a minute that nothing defines it; it goes by itself, and deleting it earlier stops the release',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines it. The agent deletes it then; deleting it earlier stops the release',
     ],
     [
       'a StatefulSet that a partition holds back and nobody lets go',
       { sets: [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })] },
-      `warn partition RG6023 StatefulSet mimir/left has the partition 1000000 and no group: changes of its pods are ignored; define the group, or let it roll its pods: kubectl patch statefulset left -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+      `warn partition RG6023 StatefulSet mimir/left has the partition 1000000 and no group: template changes do not reach its pods. Define the group, or release the StatefulSet: kubectl patch statefulset left -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
     ],
     [
       'pinned pods that do not come back',
@@ -157,7 +161,7 @@ describe('doctor', () => {
           },
         ],
       },
-      'FAIL pin RG6026 mimir/ingester stands still: a-0 came back 2 times and not at a-2; mend the webhook, then: kubectl rollout-group retry ingester -n mimir',
+      'FAIL pin RG6026 mimir/ingester makes no progress: a-0 came back 2 times and not at a-2. Repair the webhook, then run: kubectl rollout-group retry ingester -n mimir',
     ],
     [
       'a webhook that nobody can answer',
@@ -178,7 +182,7 @@ describe('doctor', () => {
         published: [],
         accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], told: '-namespaces=loki' } }],
       },
-      'FAIL namespaces RG6024 the agent does not look after mimir (it is told -namespaces=loki): install again with --groups-in mimir besides, or look elsewhere with -n',
+      'FAIL namespaces RG6024 the agent does not watch namespace mimir (it runs with -namespaces=loki). Install it again with --groups-in mimir added, or choose another namespace with -n',
     ],
     [
       'a setting that cannot be read',
@@ -191,7 +195,7 @@ describe('doctor', () => {
         groups: [group({ rollout: { strategy: 'partition' } })],
         sets: members.map((name) => setNamed(name, { updateStrategy: 'RollingUpdate' })),
       },
-      'warn Kubernetes RG6017 v1.36.3 replaces only pods that maxUnavailable allows, also unready ones: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may keep its fix from going out',
+      'warn Kubernetes RG6017 v1.36.3 counts unready pods against maxUnavailable: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may block its own fix',
     ],
     [
       'a first ordinal that is ignored',
@@ -204,7 +208,7 @@ describe('doctor', () => {
       { serverMs: kitNowMs + 31_000, leases: [lease({ renewedMs: kitNowMs + 30_000 })] },
       'FAIL clock RG6018 this machine is 31s behind the API server',
     ],
-    ['no group', { groups: [], ledgers: [] }, 'warn groups - there is no group here'],
+    ['no group', { groups: [], ledgers: [] }, 'warn groups - no group exists here'],
   ])('names %s, and nothing else', (_what, overrides, expected) => {
     expect(wrong(overrides)).toEqual([expected]);
   });
@@ -217,7 +221,7 @@ describe('doctor', () => {
       leader,
     }));
     expect(wrong({ leases: [lease(), lease({ namespace: 'mimir', holder: 'agent-2' })], published })).toEqual([
-      'FAIL one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
+      'FAIL one agent RG6004 2 Leases are renewed: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
     ]);
   });
 
@@ -230,7 +234,7 @@ describe('doctor', () => {
       ],
     };
     expect(wrong(agents)).toEqual([
-      'warn one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), loki/rollout-group-agent (agent-2)',
+      'warn one agent RG6004 2 Leases are renewed: rollout-group/rollout-group-agent (agent-1), loki/rollout-group-agent (agent-2)',
     ]);
     const messages = examine(facts(agents)).map(({ message }) => message);
     expect(messages).toContain('agent-2 holds Lease loki/rollout-group-agent, renewed 2s ago, last decision published 9s ago');
@@ -243,7 +247,7 @@ describe('doctor', () => {
   ])('only warns of a decision that was made before an agent %s', (_what, leases) => {
     const published = [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 20_000, leader: 'agent-0' }];
     expect(wrong({ leases, published })).toEqual([
-      'warn one agent - mimir/ingester was last decided by agent-0, who no longer holds the Lease: the agent has just stopped or changed, look again in a minute',
+      'warn one agent - mimir/ingester was last decided by agent-0, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute',
     ]);
     const later = published.map((one) => ({ ...one, decidedMs: kitNowMs }));
     expect(wrong({ leases, published: later })[0]).toMatch(leases[0]?.acquiredMs === undefined ? /^warn/ : /^FAIL one agent RG6004/);

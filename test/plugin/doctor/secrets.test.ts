@@ -43,7 +43,7 @@ async function said(answers: ClusterAnswers): Promise<readonly string[]> {
 describe('the Secrets that sources and channels name', () => {
   it('are well when all are there, and nothing is said where none is named', async () => {
     const secrets = [secret('login', ['user', 'password']), secret('slack', ['token'])];
-    expect(await said({ objects: { ...objects, secrets } })).toEqual(['ok - every Secret that a source or a channel names is there']);
+    expect(await said({ objects: { ...objects, secrets } })).toEqual(['ok - every Secret that a source or a channel names exists']);
     expect(await said({ objects: { secrets } })).toEqual([]);
     expect(await said({ unserved: ['metricsources', 'notificationchannels'] })).toEqual([]);
   });
@@ -61,7 +61,7 @@ describe('the Secrets that sources and channels name', () => {
 
   it('are skipped where they, or what names them, may not be read', async () => {
     expect(await said({ objects, forbidden: ['secrets'] })).toEqual([
-      'SKIP - no permission to get Secrets in rollout-group, so that it is not known whether login, slack is there',
+      'SKIP - no permission to get Secrets in rollout-group; whether login, slack exists is unknown',
     ]);
     expect(await said({ objects, forbidden: ['metricsources'] })).toEqual(['SKIP - no permission to list metricsources.rollout-group.dev']);
   });

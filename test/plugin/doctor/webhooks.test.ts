@@ -12,18 +12,20 @@ describe('the registration of the webhooks', () => {
   const well = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
   it('is well when it is as installed and in force, and when there is none and nobody asks for any', () => {
-    expect(said(well)).toEqual(['ok registered as an installation registers them, and in force where there are groups']);
-    expect(said({ ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(/^ok none is registered/);
+    expect(said(well)).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+    expect(said({ ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
+      /^ok no webhook is registered/,
+    );
   });
 
   it('says what was changed, at most five of it by name, and where nothing is enforced', () => {
     const problems = Array.from({ length: 7 }, (_, index) => `rules of webhook ${index} were changed`);
     const lines = said({ ...well, problems });
     expect(lines).toHaveLength(6);
-    expect(lines[0]).toBe('FAIL rules of webhook 0 were changed; what it guards may pass unseen: install again');
-    expect(lines[5]).toBe('FAIL 2 more differences from what an installation registers');
+    expect(lines[0]).toBe('FAIL rules of webhook 0 were changed. Requests may pass unchecked; install again');
+    expect(lines[5]).toBe('FAIL 2 more differences from the installed configuration');
     expect(said({ ...well, namespaces: [...well.namespaces, { name: 'loki', isOptedIn: false }] })).toEqual([
-      'warn nothing is enforced in namespace loki: kubectl label namespace loki rollout-group.dev/enforce=true',
+      'warn namespace loki is not enforced. Run: kubectl label namespace loki rollout-group.dev/enforce=true',
     ]);
   });
 
