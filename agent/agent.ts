@@ -38,7 +38,7 @@ export interface Agent {
   readonly stop: (guarded?: Promise<unknown>) => Promise<void>;
 }
 
-/** Limits each read of a turn, whatever the flags allow for other requests: a turn that hangs does not react. */
+/** Limits each read of a turn regardless of the flags: a turn that hangs does not react. */
 const longestReadMs = 30_000;
 /** Limits each request of the acting path. */
 const longestActMs = 5_000;

@@ -1,19 +1,19 @@
-// What an agent is told to do. Made from flags (process/flags.ts); tests and simulation make their own.
+// Defines the configuration of an agent. The flags produce it (flags/settings.ts); tests and the simulation make their own.
 
-/** Where groups may be defined, in the order in which the first definition counts. */
+/** Lists the sources of groups in the order in which the first definition counts. */
 export type PolicySourceName = 'directory' | 'objects' | 'adopted';
 
 export interface AgentConfig {
   /** Namespaces that are watched; undefined for the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
-  /** Where the agent itself lives: its Lease, and the policies that may name other namespaces. */
+  /** Namespace of the agent: its Lease, and policies that may name other namespaces. */
   readonly agentNamespace: string;
   /** Unique for each process: name of the pod and something random. */
   readonly identity: string;
   /** Ends the host names of pods; with the trailing dot when it is fully qualified. */
   readonly clusterDomain: string;
   readonly policySources: readonly PolicySourceName[];
-  /** Whether a webhook stamps who asked into every intent; nobody is believed to have asked, and so to have approved, when left out. */
+  /** Reports whether a webhook stamps the requester into every request. Without it no requester is verified, so no approval counts. */
   readonly areIntentsStamped?: boolean;
   /** For calls to pods: each request, in milliseconds. */
   readonly podTimeoutMs: number;

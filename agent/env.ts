@@ -1,18 +1,18 @@
-// What the agent reaches outside of itself: the ports of the cluster layer, the pods, the providers of gates, the policy directory and the log.
+// Defines the ports of the agent: the cluster layer, pods, metric sources, notification services, the policy directory and the log.
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 import type { MetricSourceDefinition } from '../policies/integrations/metric-source.ts';
 
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
-/** What every question to a metric source says. */
+/** Fields of every query to a metric source. */
 export interface GateQuestion {
-  /** Of the group that asks: a source may be there for some namespaces only. */
+  /** Namespace of the group: a source may be limited to some namespaces. */
   readonly namespace: string;
-  /** Its name. Where it is and what it is shown as credentials is known to whoever answers, and is in no object of a group. */
+  /** Name of the source. Its address and credentials are never in an object of a group. */
   readonly source: string;
-  /** What the agent's policy files say of the source; absent when they do not know it. */
+  /** The definition in the agent's policy files; absent if they have none. */
   readonly written?: MetricSourceDefinition | undefined;
-  /** How often it is asked, in milliseconds: a source may forbid to be asked so often. */
+  /** States how often it is asked, in milliseconds: a source may forbid to be asked so often. */
   readonly everyMs: number;
   /** Until the whole answer is there. */
   readonly timeoutMs: number;
@@ -56,9 +56,9 @@ export interface GateHttp {
 /** One request to a service that people are told by. */
 export interface NotifyRequest {
   readonly method: 'GET' | 'POST';
-  /** Where a NotificationChannel says the service is, with a path of its API. */
+  /** Address from the NotificationChannel with a path of the service's API. */
   readonly url: string;
-  /** Credentials among them: whoever logs a request leaves them out. */
+  /** Contains credentials: never log it. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** PEM of the authorities that may sign the certificate of the server; the usual ones when left out. */
@@ -97,7 +97,7 @@ export interface AgentEnv extends ClusterEnv {
   readonly log: Log;
   /** Absent: no gate that asks a metric source is ever read, so those that enforce hold. */
   readonly gates?: GateHttp;
-  /** Absent: nobody is told of anything. */
+  /** Absent: no notification is sent. */
   readonly notify?: NotifyHttp;
   /** Absent without `--policies`. */
   readonly policyDirectory?: PolicyDirectory;

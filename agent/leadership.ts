@@ -1,4 +1,4 @@
-// Whether this process may act: as the holder of the Lease, or alone where there is none.
+// Tracks whether this process may act: as holder of the Lease, or without a Lease.
 import { type Lease, type LeaseProblem, startLease } from '../cluster/lease/lease.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -12,17 +12,17 @@ interface LeadershipState {
 }
 
 export interface Leadership {
-  /** Whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
+  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
   readonly mayAct: (timeoutMs: number) => boolean;
-  /** The longest time that a request may take which is sent now, in milliseconds; 0 or less when none may be, infinite for whoever works alone. */
+  /** Returns how long a request sent now may take, in milliseconds: 0 or less if none may be sent, infinite without a Lease. */
   readonly leftMs: () => number;
-  /** Grows with each change of holder; 0 for whoever works alone. undefined while this process may not act. */
+  /** Returns the epoch, which grows with each change of holder; 0 without a Lease, undefined while this process may not act. */
   readonly epoch: () => number | undefined;
-  /** Whether nobody but this process acts because there is no Lease, or need be none. */
+  /** Reports whether this process acts without a Lease. */
   readonly isAlone: () => boolean;
   readonly state: () => LeadershipState;
   readonly degradation: () => Degradation | undefined;
-  /** Gives the Lease away. Whatever was sent under it must be over. */
+  /** Releases the Lease. No write may be in flight. */
   readonly release: () => Promise<void>;
   /** Ends without giving the Lease away, as a crash would: it expires by itself. */
   readonly stop: () => void;
@@ -35,7 +35,7 @@ interface LeadershipListener {
   readonly onState: () => void;
 }
 
-/** Between two looks at a refusal: a server that starts refuses for a moment what it permits, and somebody else may hold the Lease meanwhile. */
+/** Pause between two checks: a starting server denies requests that it allows later, and another process may hold the Lease. */
 const proofPauseMs = 5_000;
 
 /** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
@@ -98,7 +98,7 @@ export function startLeadership(
       },
       onHolder: (holder) => {
         isUsable = true;
-        // Somebody holds it after all, so Leases can be used and nobody works alone.
+        // Another process holds the Lease, so Leases can be used.
         if (isAlone && holder !== undefined && holder !== identity) {
           isAlone = false;
           listener.onChange(false);

@@ -1,4 +1,4 @@
-// Whether this process may really not use Leases: asked of the API server once more, since what it says while it starts is not what it means.
+// Checks again whether this process may use Leases: a starting API server denies requests that it allows later.
 import { ApiFailure, isStatus } from '../cluster/request/failure.ts';
 import { isJsonObject, parseJson } from '../cluster/request/json.ts';
 import { getObject } from '../cluster/request/read.ts';
@@ -12,20 +12,20 @@ interface LeaseTarget {
 
 type Port = Pick<AgentEnv, 'kubernetes'>;
 
-/** What a holder does with its Lease. */
+/** Verbs that the holder of a Lease needs. */
 const verbs = ['get', 'create', 'update'] as const;
 const timeoutMs = 5_000;
 
 /**
  * True when the server refuses to read the Lease again, or a review says that a verb is denied; never when a review permits them all. False
- * when the server answers otherwise or not at all: then somebody else may hold the Lease. Never rejects.
+ * if the server answers otherwise or not at all: another process may hold the Lease. Never rejects.
  */
 export async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean> {
   let isReadRefused = false;
   try {
     await getObject(env, resources.leases, lease, { site: 'leaseProof.read', timeoutMs });
   } catch (error) {
-    // Leases are not served, or there is no such namespace: nobody can hold one.
+    // Leases are not served, or the namespace does not exist: no process can hold one.
     if (isStatus(error, 404)) return true;
     if (!isStatus(error, 403)) return false;
     isReadRefused = true;

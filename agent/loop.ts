@@ -1,7 +1,7 @@
 // When each group has its turn: at once after an event, at the instant that its decision names, or after a pause when a turn failed.
 import type { Clock, Timers } from '../cluster/env.ts';
 
-/** What a turn says about the next one. */
+/** The next turn as the last one requests it. */
 export interface NextTurn {
   /** Wall clock: look again then. */
   readonly wakeAtMs?: number | undefined;
@@ -35,11 +35,11 @@ export interface Loop {
 
 /** Turns at a time, of different groups. A turn that waits for an answer costs nothing but its place. */
 const parallelTurns = 64;
-/** Nobody tells that a server answers again: a group is back within a minute of it, and a thousand groups ask some twenty times a second till then. */
+/** A recovered server sends no event, so a group tries again within a minute. A thousand groups then send some twenty requests a second. */
 const longestPauseMs = 60_000;
 /** The wall clock may jump; so no timer is trusted for longer than this, which costs a look at the clock and no write. */
 const longestSleepMs = 180_000;
-/** How often is looked at whether the wall clock was set, and what the two clocks may part by meanwhile without that. */
+/** States how often is looked at whether the wall clock was set, and what the two clocks may part by meanwhile without that. */
 const clockLookMs = 60_000;
 const clockToleranceMs = 1000;
 
@@ -65,7 +65,7 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
   let isPaused = false;
   let isStopped = false;
 
-  /** Turns begin after whatever is being done now, so that a burst of events is one turn. */
+  /** Begins turns in the next microtask, so that a burst of events causes one turn. */
   const begin = (): void => void Promise.resolve().then(beginNow);
 
   const beginNow = (): void => {
@@ -103,7 +103,7 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
   const schedule = (key: string, group: GroupState, { wakeAtMs, lookAgainInMs, retry }: NextTurn): void => {
     group.failures = retry === undefined ? 0 : group.failures + 1;
     group.wakeAtMs = wakeAtMs;
-    // What failed is not tried again by events alone as fast as they come, but an event shortens a pause that has grown.
+    // Events alone do not retry a failed turn at once, but an event shortens a pause that has grown.
     if (retry !== undefined) {
       const grown = Math.min(longestPauseMs, retryMs * 2 ** Math.min(group.failures - 1, 20));
       const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));

@@ -1,4 +1,4 @@
-// What the loop tells those who publish, count and record: one value per turn, and the parts of the agent that are missing.
+// Defines the reports to listeners: one per turn, and the degraded parts of the agent.
 import type { Action, GroupDecision } from '../engine/decision.ts';
 import type { PartingWord } from '../engine/release/parting.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
@@ -6,20 +6,20 @@ import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
-/** How an action ended. `conflict`: its object had changed, so nothing happened. `unknown`: no answer; it may have happened. */
+/** Result of an action. `conflict`: its object had changed, so nothing happened. `unknown`: no answer; it may have happened. */
 export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 export interface PerformedAction {
   readonly action: Action;
   readonly result: ActionResult;
-  /** What the server or the pod said; never a whole body. */
+  /** The message of the server or the pod; never a whole body. */
   readonly message?: string;
 }
 
 /** One turn of one group, after it ended. */
 export interface TurnReport {
   readonly group: GroupDefinition;
-  /** What the decision was made from. */
+  /** The snapshot behind the decision. */
   readonly snapshot: Snapshot;
   /** Absent when the turn failed before a decision. */
   readonly decision?: GroupDecision;
@@ -52,7 +52,7 @@ export interface ReleaseReport {
   readonly decision: ReleaseDecision;
   /** Absent when nothing was asked for. */
   readonly performed?: PerformedAction;
-  /** Whether it has waited for other zones for longer than from one look to the next. */
+  /** Reports whether it has waited for other zones for longer than from one look to the next. */
   readonly isLasting: boolean;
 }
 
@@ -72,7 +72,7 @@ export interface Degradation {
   readonly message: string;
 }
 
-/** Hears of turns. Must return at once and not throw: whoever has something to write keeps a queue of its own. */
+/** Hears of turns. Must return at once and not throw; a listener with writes needs a queue. */
 export interface TurnListener {
   readonly turnEnded: (report: TurnReport) => void;
   readonly releaseEnded?: (report: ReleaseReport) => void;

@@ -1,4 +1,4 @@
-// What a process needs that only serves webhooks: caches and policies of its own, and the guard over them. It leads nothing and acts on nothing.
+// Starts caches, policies and the guard of a process that only serves webhooks. Such a process never leads and takes no action.
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { startPolicySource } from '../policies/policies.ts';

@@ -11,7 +11,7 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** What was refused. */
+/** Identifies the StatefulSet of a denied request. */
 export interface DeniedSubject {
   readonly namespace: string;
   readonly statefulSet: string;
@@ -28,7 +28,7 @@ interface Denials {
 /** The label by which an Event is found that tells of a decision. */
 export const decisionLabel = 'rollout-group.dev/decision';
 
-/** The annotation with the request, so that it can be judged again by what there is then. */
+/** Annotation with the denied request, so that `explain` can evaluate it again. */
 export const requestAnnotation = 'rollout-group.dev/request';
 
 /** The same decision is told again after this long. */

@@ -1,4 +1,4 @@
-// What StatefulSets were taken out of lately, in one ConfigMap for each namespace: whoever judges the next request must know.
+// Records in one ConfigMap per namespace which StatefulSets recently left their group, so that the next request can be judged.
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type EncodedObject, SharedObject } from '../../cluster/shared/shared-object.ts';
@@ -20,7 +20,7 @@ const key = 'departures';
 const document = 'departures';
 /** Beyond it no more can be taken out for a while. */
 const mostDepartures = 500;
-/** What is over for longer than this is dropped; clocks differ. */
+/** Expired departures are dropped after this long; clocks differ. */
 const graceMs = 60_000;
 
 /** The store of departures. `timeoutMs`: of each request. */
@@ -55,7 +55,7 @@ export function departureStore(env: AgentEnv, { timeoutMs }: { readonly timeoutM
   };
 }
 
-/** Of two that tell of the same the longer one counts, and what there was before both while the first is not over. */
+/** Merges departures. Of two for the same StatefulSet and group the later end counts, and the earlier protection is kept until it expires. */
 function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
   const kept = new Map<string, Departure>();
   for (const departure of [...stored, ...departures]) {

@@ -1,4 +1,4 @@
-// What admission judges by: the agent's caches and policies, ledgers and objects from the quorum where something may be disturbed.
+// Gives admission its snapshots: the agent's caches and policies, with ledgers and objects from the quorum if a disruption is possible.
 
 import { sleep } from '../../cluster/env.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
@@ -47,7 +47,7 @@ export interface AdmissionGuard {
   readonly pinned: () => readonly ProtectedSet[] | undefined;
   /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
-  /** Of a StatefulSet, as it was last seen. */
+  /** Returns the UID of a StatefulSet as it was last seen. */
   readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
   /** As it is stored, from the quorum. Rejects when it cannot be read, or is not understood. */
   readonly ledger: (group: GuardedGroup) => Promise<Ledger>;
@@ -73,11 +73,11 @@ interface GuardParts {
 
 /** By which groups, and members by their labels, are known. */
 const tellingWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
-/** Of each request to the API server: the webhook's own deadline is a few seconds. */
+/** Limits each request to the API server: the webhook's own deadline is a few seconds. */
 const longestRequestMs = 2_000;
 /** Without departures nearly everything can be told, so they are waited for less long. */
 const longestDeparturesMs = 1_000;
-/** What a cache that has been silent for longer says is not believed when something may be disturbed. */
+/** A cache that was silent for longer does not count if a disruption is possible. */
 const longestSilenceMs = 10_000;
 /** For which a watch is waited for that has not told of a write yet, and how often it is looked at meanwhile. */
 const longestLagMs = 1_000;
@@ -144,7 +144,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
     return { ...seen, ledgers: observed, departures: departed, unprotected: free };
   };
 
-  // Another webhook may have written a moment ago, in the same request. What is known then is put together anew, policies included.
+  // Another webhook may have written during the same request, so policies are read again too.
   const snapshot: AdmissionGuard['snapshot'] = async (namespace, groups, timeoutMs) => {
     const endMs = env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
@@ -159,7 +159,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
 
   /** Undefined also where a watch is gone that would tell of more. */
   const seenGroups = (): readonly GroupDefinition[] | undefined => {
-    // What cannot be read may protect more than is known.
+    // A kind that cannot be read may protect more than is known.
     const isBlind = caches
       .degradations()
       .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
@@ -248,7 +248,7 @@ async function readDepartures(departures: Departures, namespace: string): Promis
   }
 }
 
-/** Every object of the groups, from the quorum. A cache that says otherwise although it has heard of everything up to then is listed anew. */
+/** Reads every object of the groups from the quorum. A cache that contradicts the result is listed again. */
 async function readObjects(
   env: AgentEnv,
   groups: readonly GroupDefinition[],

@@ -1,4 +1,4 @@
-// Readings of metric inputs for whoever judges requests: its own where this process leads and reads them, else those that were published.
+// Reads metric inputs for admission: the readings of this process if it leads, else the published ones.
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -26,11 +26,11 @@ interface JudgedMetrics {
 interface JudgedMetricsParts {
   readonly env: AgentEnv;
   readonly agentNamespace: string;
-  /** Of this process; absent where it reads none. */
+  /** Readings of this process; absent if it reads no metrics. */
   readonly own?: Pick<MetricReader, 'readings'> | undefined;
 }
 
-/** Over what is published of each group: in the status of its RolloutGroup, or in a ConfigMap where there is none. */
+/** Reads the published decision of each group: the status of its RolloutGroup, or its ConfigMap. */
 export function judgedMetrics({ env, agentNamespace, own }: JudgedMetricsParts): JudgedMetrics {
   const published = async (group: GroupDefinition, timeoutMs: number): Promise<unknown> => {
     const object = await new GroupObjects(env, timeoutMs).read(group, 'admission.getPublished');

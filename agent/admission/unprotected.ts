@@ -1,4 +1,4 @@
-// Which StatefulSets certainly left no group lately, by what this process has seen itself: nothing holds them while departures cannot be read.
+// Remembers which StatefulSets certainly left no group lately. Nothing protects them while departures cannot be read.
 import type { Clock } from '../../cluster/env.ts';
 import { groupOf } from '../../engine/judge/admission-claims.ts';
 import { departureMs, protectiveLabels } from '../../engine/judge/protection.ts';
@@ -22,7 +22,7 @@ interface Free {
   readonly isCertain: boolean;
 }
 
-/** Remembers, by namespace and UID, since when what is there has been nobody's. */
+/** Remembers, by namespace and UID, since when a StatefulSet has belonged to no group. */
 export function unprotectedSets(clock: Pick<Clock, 'monotonicMs'>): UnprotectedSets {
   const known = new Map<string, ReadonlyMap<string, Free>>();
   return {
@@ -35,7 +35,7 @@ export function unprotectedSets(clock: Pick<Clock, 'monotonicMs'>): UnprotectedS
         .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
         .map(({ uid }): readonly [string, Free] => {
           const last = before?.get(uid);
-          // What left between the reading and the look is in neither: it must have been free already.
+          // A StatefulSet that left its group between the two reads is in neither, so it must have been free before.
           if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
           return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
         });

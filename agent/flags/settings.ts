@@ -1,4 +1,4 @@
-// What the flags mean: the agent's configuration and the settings of the shell around it, checked in a fixed order.
+// Turns flags into the agent's configuration and the settings of its process, checked in a fixed order.
 import { listed } from '../../policies/wording.ts';
 import type { AgentConfig, PolicySourceName } from '../config.ts';
 import type { LogFormat, LogLevel } from '../process/log.ts';
@@ -25,9 +25,9 @@ export interface AgentSettings {
     readonly rateLimit?: { readonly qps: number; readonly burst: number };
   };
   readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
-  /** Of each write of the time since when a pod has been ready. */
+  /** Timeout of each write of a pod's ready time. */
   readonly readyPatchTimeoutMs: number;
-  /** Whether this process leads groups, beside webhooks or without. */
+  /** Reports whether this process runs the agent, with or without webhooks. */
   readonly runsAgent: boolean;
   /** Absent: this process serves no webhooks. */
   readonly webhook?: WebhookSettings;
@@ -39,7 +39,7 @@ export interface WebhookSettings {
   readonly address?: string;
   readonly requestTimeoutMs: number;
   readonly drainMs: number;
-  /** Of its own authority and in a Secret, or in files that somebody else keeps. */
+  /** Self-signed and kept in a Secret, or read from files. */
   readonly certificate:
     | {
         readonly kind: 'self-signed';
@@ -53,7 +53,7 @@ export interface WebhookSettings {
   readonly clientCaFile?: string;
   /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
   readonly zoneTracker?: string;
-  /** Whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
+  /** Reports whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
   readonly isPreparedElsewhere: boolean;
 }
 
@@ -62,7 +62,7 @@ interface Refusal {
   readonly refused: string;
 }
 
-/** A time-out of 0 is none in Go; here every request ends some day. */
+/** In Go a timeout of 0 means none; here every request has a limit. */
 const longestTimeoutMs = 3_600_000;
 
 /**
@@ -148,7 +148,7 @@ const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly
 const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
 const leaseModes = ['required', 'auto', 'off'] as const;
 const runs = ['all', 'agent', 'webhook'] as const;
-/** A certificate that is over before every replica has read it helps nobody. */
+/** A certificate must outlive the time until every replica has read it. */
 const shortestLifetimeMs = 60_000;
 
 /** In this order, whichever fails first is named. */

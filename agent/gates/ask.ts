@@ -1,4 +1,4 @@
-// How a gate is asked, whatever its provider is.
+// Defines how a gate is evaluated, for every provider.
 import type { GateReading } from '../../engine/snapshot.ts';
 
 export interface AskedGate {
@@ -10,7 +10,7 @@ export interface AskedGate {
 
 /** A gate with its provider. */
 export interface GateAsker {
-  /** How long a question may take at most, whatever the period of the gate is, in milliseconds. */
+  /** Limits each query in milliseconds, for every period of the gate. */
   readonly longestMs: number;
   /** Rejects with an Error whose message anybody may read. */
   readonly ask: (asked: AskedGate) => Promise<GateReading>;

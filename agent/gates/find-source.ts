@@ -1,4 +1,4 @@
-// Which MetricSource a question means: the agent's policy files and the objects of its own namespace, in the order of the policy sources.
+// Finds the MetricSource of a query: in the policy files or in the agent's namespace, in the order of the policy sources.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -27,7 +27,7 @@ export async function findSource(parts: SourceParts, question: GateQuestion): Pr
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
-  // Of files lint says so, of objects the API server.
+  // Lint checks this in files, the API server in objects.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
     throw new Error(`the metric source ${name} has both a token and a password`);
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);

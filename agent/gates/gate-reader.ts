@@ -13,7 +13,7 @@ import { type GateOfSource, prometheusAsker } from './prometheus.ts';
 import { type ReadGate, readGate } from './read-gate.ts';
 
 export interface GateReader {
-  /** What is known of the gates of the group, as they are defined there. Without I/O. */
+  /** Returns the readings of the group's gates as they are defined. Without I/O. */
   readonly readings: (group: GroupDefinition) => readonly GateReadingsView[];
   /**
    * From now on these gates of the group are read, each from its instant on (wall clock), and no others: what is no longer wanted is forgotten.
@@ -22,7 +22,7 @@ export interface GateReader {
   readonly want: (group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState) => void;
   /** Forgets the groups that are not among these. */
   readonly keep: (groups: readonly GroupDefinition[]) => void;
-  /** Forgets everything: whoever leads next, be it this process, begins anew. */
+  /** Forgets all readings: the next leader starts from none. */
   readonly clear: () => void;
   /** Forgets everything for good. */
   readonly stop: () => void;
@@ -39,9 +39,9 @@ interface GateReaderOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
   /** Ends the host names of pods. */
   readonly clusterDomain: string;
-  /** What is known of the pods of a group; undefined while nothing is. */
+  /** Returns the pods of a group; undefined while they are unknown. */
   readonly seen: (group: GroupDefinition) => SeenPods | undefined;
-  /** What the agent's policy files say of a metric source. */
+  /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
   /** Asked before each question. */
   readonly isLeading: () => boolean;

@@ -12,14 +12,14 @@ import { prometheusAsker } from './prometheus.ts';
 import { type ReadGate, readGate } from './read-gate.ts';
 
 export interface MetricReader {
-  /** What is known of every input. Without I/O. */
+  /** Returns the readings of every input. Without I/O. */
   readonly readings: () => readonly MetricView[];
   /**
    * From now on the inputs are read that these policies read of these groups, and no others. To be told whenever policies or groups change, and
    * when this process begins to lead: before that nothing is asked.
    */
   readonly follow: (groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]) => void;
-  /** Forgets everything: whoever leads next, be it this process, begins anew. */
+  /** Forgets all readings: the next leader starts from none. */
   readonly clear: () => void;
   /** Forgets everything for good. */
   readonly stop: () => void;
@@ -30,7 +30,7 @@ interface MetricReaderOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'gates'>;
   /** The policies there may name other namespaces. */
   readonly agentNamespace: string;
-  /** What the agent's policy files say of a metric source. */
+  /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
   /** Asked before each question. */
   readonly isLeading: () => boolean;
@@ -92,7 +92,7 @@ export function metricReader({ env, agentNamespace, written, isLeading, onReadin
       onReading: () => onReading(known.get(key)?.input.groups ?? []),
     });
     known.set(key, { input, definition: definitionOf(metric), read });
-    // Whatever instant the clock shows: only how old a reading is counts.
+    // Readings count by their age alone, so they may have any instant.
     read.readFrom(0);
   };
 
@@ -120,7 +120,7 @@ export function metricReader({ env, agentNamespace, written, isLeading, onReadin
   };
 }
 
-/** By a key of its own each input that a rule which binds a group reads. */
+/** Returns each input that a rule of a group reads, by a unique key. */
 function wantedInputs(
   groups: readonly GroupDefinition[],
   policies: readonly PolicyDefinition[],

@@ -10,10 +10,10 @@ import { counted } from '../../policies/wording.ts';
 import type { AgentEnv } from '../env.ts';
 import type { AskedGate, GateAsker } from './ask.ts';
 
-/** What is known of the pods of a group. */
+/** The pods of a group as the caches show them. */
 export interface SeenPods {
   readonly view: GroupView;
-  /** How long ago a change of them would certainly have been heard of, in milliseconds. */
+  /** States how long ago a change of them would certainly have been heard of, in milliseconds. */
   readonly ageMs: number;
 }
 
@@ -30,10 +30,10 @@ export interface GatedPodsOptions {
 const longestSilenceMs = 120_000;
 /** A thousand pods, 32 at a time, of which a few let their deadline pass. */
 const longestProbesMs = 60_000;
-/** What a pod says besides its status is not read. */
+/** Only the status of a response counts; the body is dropped. */
 const maxBodyBytes = 65_536;
 
-/** Pods of the wave that are not available. Asks nobody. */
+/** Counts the unavailable pods of the wave from the caches, without I/O. */
 export function availableAsker(
   { minReadySeconds }: NonNullable<GateDefinition['provider']['podsAvailable']>,
   options: GatedPodsOptions,
@@ -86,7 +86,7 @@ async function probe(
   const ownMs = Math.min(durationMs(endpoint.timeout), Math.floor(timeoutMs / 2));
   let unasked = 0;
   const answers = await inParallel(pods, async ({ pod, serviceName }) => {
-    // Whoever is asked has its whole time: a pod that is cut off may have been about to answer.
+    // A pod gets its whole timeout: a shorter one might cut off an answer.
     if (endMs - env.clock.monotonicMs() < ownMs) {
       unasked += 1;
       return undefined;

@@ -4,7 +4,7 @@ import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, GateQuestion } from '../env.ts';
 import type { GateAsker } from './ask.ts';
 
-/** What a question to a metric source says of its gate. */
+/** The context of a query: its gate's namespace and period. */
 export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
   readonly written: () => GateQuestion['written'];
   /** `gate.read` when left out. */

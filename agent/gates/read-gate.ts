@@ -22,12 +22,12 @@ interface ReadGateOptions {
   /** Those of the readings, oldest first, that are worth keeping. */
   readonly counted: (readings: readonly GateReading[]) => readonly GateReading[];
   readonly asker: GateAsker;
-  /** Whether a question may be asked now. When it becomes so, somebody calls `look`. */
+  /** Reports whether a query may be sent now. If this changes to true, the caller must call `look`. */
   readonly mayAsk: () => boolean;
   readonly onReading: () => void;
 }
 
-/** Between two questions, however short the period is and however often the readings begin anew. */
+/** Shortest pause between two queries, for every period and also after a restart of the readings. */
 const shortestPauseMs = 1_000;
 /** The wall clock may jump; so no timer that waits for it is trusted for longer than this. */
 const longestSleepMs = 180_000;
@@ -67,7 +67,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     const reading = await answered(atMs);
     isAsking = false;
     if (isOver) return;
-    // What was asked before the readings began anew says nothing about what came after.
+    // A query from before the restart of the readings does not count.
     if (atMs >= fromMs) {
       readings = counted([...upTo(readings, atMs), reading]);
       onReading();

@@ -1,4 +1,4 @@
-// What the caches know of the pods of a group, put together for gates as it is for decisions.
+// Builds the view of a group's pods for gates from the caches.
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { viewGroup } from '../../engine/observe/view.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

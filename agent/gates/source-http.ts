@@ -31,8 +31,8 @@ const mostProblems = 1000;
 
 /**
  * The port to metric sources. Where a source is and what it is shown as credentials is read at each question, from the agent's own namespace
- * alone: what is revoked counts at once, and nothing of it is kept. Whoever runs the agent finds in the log why a source gives no answer;
- * whoever runs a group is told no address and no Secret.
+ * alone: a revoked credential counts at once, and no credential is kept. The log of the agent says why a source does not answer;
+ * a group never sees an address or a Secret.
  */
 export function sourceHttp(options: SourceHttpOptions): GateHttp {
   const problems = new Map<string, string>();
@@ -95,7 +95,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
             'Content-Type': 'application/x-www-form-urlencoded',
             ...(authorization === undefined ? {} : { Authorization: authorization }),
           },
-          // It gives up when nobody listens any more.
+          // Prometheus stops the query when its client is gone.
           body: new URLSearchParams({ query: question.query, timeout: `${at.leftMs()}ms` }).toString(),
           ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
         });
@@ -117,7 +117,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
   };
 }
 
-/** Where and how one question is asked. */
+/** The target and the limits of one query. */
 interface At {
   readonly source: MetricSourceDefinition;
   readonly secrets: CredentialReader;
@@ -131,7 +131,7 @@ function below(url: string, path: string): string {
   return `${url.replace(/\/+$/, '')}${path}`;
 }
 
-/** What went wrong, without what only the agent may know. */
+/** Returns the cause without addresses and credentials. */
 function spoken(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;

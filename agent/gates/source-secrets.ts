@@ -21,15 +21,15 @@ export function credentialReader(
       throw new Error(`the Secret of the metric source cannot be read${why}`);
     }
     if ('problem' in found) throw new Error(secretProblemText(found.problem, 'the metric source'));
-    // What people pipe into a file ends with a line break.
+    // Secrets made from files often end with a line break.
     return found.text.replace(/\r?\n$/, '');
   };
 }
 
-/** What a header may hold (RFC 9110, 5.5), without the spaces around it that receivers drop. */
+/** Characters of a header value (RFC 9110, 5.5) without leading and trailing spaces. */
 const fieldValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** A token that goes into a header of its own. Throws when it cannot. */
+/** Returns a token for a header. Throws if it has invalid characters. */
 export function keyOf(token: string): string {
   if (!fieldValue.test(token))
     throw new Error('the token in the Secret of the metric source has characters that are not allowed in a header');

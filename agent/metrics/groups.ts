@@ -1,4 +1,4 @@
-// What the metrics know of groups between two scrapes: the last decision of each, and what was counted since the process started.
+// Holds the per-group state of the metrics between two scrapes: last decision and counters.
 import { unavailableLimit } from '../../engine/amount.ts';
 import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
@@ -7,7 +7,7 @@ import type { TurnReport } from '../report.ts';
 import type { ownMetrics } from './catalog.ts';
 import type { InstrumentsOf } from './registry.ts';
 
-/** Beyond this many groups none gets series of its own. */
+/** Groups beyond this number have no series of their own. */
 export const groupSeriesLimit = 1000;
 
 /** The most rules of a group that are shown as holding it. */
@@ -21,7 +21,7 @@ interface Instant {
   readonly monotonicMs: number;
 }
 
-/** Of the last decision; not the snapshot, which holds the whole namespace. */
+/** The last decision without its snapshot, which contains the whole namespace. */
 interface Last {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
@@ -40,7 +40,7 @@ interface KnownGroup {
   readonly actions: Map<string, { readonly kind: string; readonly result: string; count: number }>;
 }
 
-/** Every series of a group is written anew for each scrape, so that none outlives its group. */
+/** Sets every series of a group at each scrape, so that no series outlives its group. */
 export class GroupMetrics {
   readonly #groups = new Map<string, KnownGroup>();
   #defined = 0;

@@ -1,4 +1,4 @@
-// The agent's metrics: a registry of its own with nothing in it but the catalog, filled by turns, requests and what is published.
+// Fills the metrics of the catalog from turns, requests and publications, in a separate registry.
 import { type Gauge, Registry } from 'prom-client';
 import type { Clock } from '../../cluster/env.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -10,7 +10,7 @@ import { OriginalGroupMetrics } from './original.ts';
 import { kubernetesPathLabel } from './path.ts';
 import { BoundedLabel, instrumentsOf } from './registry.ts';
 
-/** Who writes beside the acting path. */
+/** The writers outside the acting path. */
 type Writer = 'decision' | 'event' | 'run';
 
 export interface Metrics {
@@ -41,7 +41,7 @@ export interface Metrics {
   readonly webhook: WebhookMetrics;
 }
 
-/** What the webhooks of this process tell. */
+/** Metrics of the webhooks. */
 interface WebhookMetrics {
   readonly decided: (review: {
     readonly route: string;
@@ -58,7 +58,7 @@ interface WebhookMetrics {
   readonly follow: (certificates: ServedCertificates) => void;
 }
 
-/** What is known of the certificate that is served, and of the webhook configurations. */
+/** State of the served certificate and of the webhook configurations. */
 interface ServedCertificates {
   readonly expiry: () => { readonly notAfterMs: number } | undefined;
   readonly failurePolicies: () => readonly {

@@ -5,7 +5,7 @@ const shape =
 
 /**
  * `core/v1/pods collection`, `apps/v1/statefulsets object`, `core/v1/pods object eviction subresource`. Lists and watches are both collections.
- * A path that is none of these stays as it is.
+ * Any other path stays unchanged.
  */
 export function kubernetesPathLabel(pathAndQuery: string): string {
   const path = pathAndQuery.replace(/[?#][\s\S]*$/, '');

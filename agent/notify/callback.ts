@@ -24,7 +24,7 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
       const response = await ask(parts, channel, { method: 'POST', url: channel.url, headers, body, site: 'notify.send' });
       return response.status >= 200 && response.status < 300 ? { kind: 'arrived' } : outcomeOf(response, parts.env.clock.nowMs());
     },
-    // Nobody can be asked. It is sent again under the same id, by which whoever takes it knows it.
+    // A callback has no query API. It receives the event again with the same id.
     find: async () => ({ kind: 'absent' }),
   };
 }

@@ -1,7 +1,7 @@
 // The queue of one channel: one thing at a time, what happened before what is only shown, and pauses that grow while the channel fails.
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 
-/** What became of one step. */
+/** Outcome of one step. */
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }
@@ -16,7 +16,7 @@ interface ChannelQueueOptions {
   readonly paceMs: number;
   /** Does the next thing for this group. Must not reject. */
   readonly step: (group: string) => Promise<Step>;
-  /** Whether something has happened in the group that the channel is to be told of, beside what is only shown. */
+  /** Reports whether the group has an unreported event for the channel, not only a changed display. */
   readonly isUrgent: (group: string) => boolean;
 }
 
@@ -91,7 +91,7 @@ export class ChannelQueue {
   async #take(group: string): Promise<void> {
     const { env, paceMs, step } = this.#options;
     const known = this.#groups.get(group) ?? { notBeforeMs: 0, failures: 0 };
-    // Whoever asks meanwhile asks anew; and the others come first the next time.
+    // New requests during the step queue the group again, behind the other groups.
     this.#groups.delete(group);
     const result = await step(group);
     const nowMs = env.clock.monotonicMs();

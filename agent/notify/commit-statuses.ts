@@ -73,7 +73,7 @@ function isSaidAlready(response: NotifyResponse, state: string): boolean {
   return response.status === 400 && from === state;
 }
 
-/** Whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
+/** Reports whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
 function hasStatus({ body }: NotifyResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
   let list: unknown;
   try {

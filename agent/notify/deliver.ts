@@ -24,7 +24,7 @@ import type { Outcome } from './outcome.ts';
 import { callTimeoutMs, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
 import { slackService } from './slack.ts';
 
-/** What became of one attempt, as metrics count it. */
+/** Outcome of one attempt, as the metrics count it. */
 export type NotifyResult = 'sent' | 'edited' | 'found' | 'refused' | 'failed';
 
 interface DelivererOptions {
@@ -36,16 +36,16 @@ interface DelivererOptions {
   readonly onResult: (channel: string, result: NotifyResult, problem?: string) => void;
 }
 
-/** Between the mark and the request; a process that stood still for longer marks anew, for another one may have taken it up. */
+/** Limits the time between mark and request. A process that stalled longer marks again, because another one may have taken over. */
 const freshMarkMs = 12_000;
 /** After a mark: its request, with the Secrets that are read before it, has arrived by then or never will. */
 const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
-/** Until somebody has changed a setting. */
+/** Pause until a changed setting is expected. */
 const unavailableMs = 300_000;
-/** What could not be delivered for this long is given up. */
+/** Undelivered notifications are given up after this long. */
 const givenUpMs = 24 * 3_600_000;
 
-/** What this process knows of a thing that it, or another one, began to send. */
+/** State of a notification that this or another process began to send. */
 interface Attempt {
   readonly by: string;
   /** `unsent`: it certainly did not arrive. `arrived`: it did, and that is not recorded yet. */
@@ -60,7 +60,7 @@ interface Target {
   readonly channel: ChannelDefinition;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
-  /** The same for the same thing, whoever sends it. */
+  /** Identifies the notification, for every sender. */
   readonly id: string;
 }
 
@@ -82,7 +82,7 @@ export class Deliverer {
     this.#shown.clear();
   }
 
-  /** Whether something has happened that the channel is to be told of. */
+  /** Reports whether something has happened that the channel is to be told of. */
   isUrgent(group: GroupNotifier, channel: string): boolean {
     return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
   }
@@ -185,7 +185,7 @@ export class Deliverer {
   async #resolve(target: Target, mark: SendingMark): Promise<Step | undefined> {
     const { env } = this.#options;
     const { channel, id } = target;
-    // Whoever takes it knows it again.
+    // The receiver recognizes the id.
     if (channel.service === 'callback') return undefined;
     const before = this.#attempts.get(id);
     const nowMs = env.clock.monotonicMs();
@@ -242,7 +242,7 @@ export class Deliverer {
     return { kind: 'later', who: 'channel', afterMs: unavailableMs };
   }
 
-  /** What is wrong with the channel stands beside what was sent, for those who look. */
+  /** Records the problem of the channel in the notes, next to the delivered notifications. */
   async #note(group: GroupNotifier, channel: string, problem: string | undefined): Promise<void> {
     if (group.notes?.problems?.[channel]?.text === problem) return;
     await group.change((notes) => withProblem(notes, channel, problem, this.#options.env.clock.nowMs()));

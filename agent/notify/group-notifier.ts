@@ -7,7 +7,7 @@ import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 import type { NotesStore } from './notes-store.ts';
 
-/** What holds a run for less than this is its ordinary course. */
+/** A rule that blocks a run for less than this is not reported. */
 const lastingMs = 60_000;
 /** As long may what is to end by itself take without one more pod that is new or available. */
 const stuckMs = 600_000;
@@ -57,7 +57,7 @@ export class GroupNotifier {
     return [...new Set(this.#notify.map(({ channel }) => channel))];
   }
 
-  /** What is seen now; undefined before the first turn with a run. */
+  /** Returns the current state; undefined before the first turn with a run. */
   live(): LiveRun | undefined {
     if (this.#facts === undefined || this.#report === undefined) return undefined;
     this.#live ??= { facts: this.#facts, pods: podLines(this.#report) };
@@ -93,11 +93,11 @@ export class GroupNotifier {
     if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
   }
 
-  /** A hold that time alone ends is news to nobody. */
+  /** A wait that ends by time alone is not reported. */
   #followHold({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
     const held = hold ?? inFlight;
     const isNews = held !== undefined && held.untilMs === undefined && run.outcome === 'running';
-    // Each pod that comes up begins the patience anew.
+    // Each pod that becomes available restarts the timer.
     const moving = isPatient ? `${updated} ${available}` : '';
     const key = isNews ? `${run.id} ${held.rule} ${wave?.place ?? ''} ${moving}` : undefined;
     if (this.#lasting?.key === key) return;
@@ -161,7 +161,7 @@ export class GroupNotifier {
   }
 }
 
-/** Whether one look takes the place of another: nothing that is told happened between them. */
+/** Reports whether one look takes the place of another: nothing that is told happened between them. */
 function isSameState(a: RunFacts, b: RunFacts): boolean {
   return a.run.id === b.run.id && a.run.outcome === b.run.outcome && a.run.failedMs === b.run.failedMs;
 }

@@ -1,4 +1,4 @@
-// The notes of all groups: one ConfigMap each, beside the ledger and apart from it, so that nothing that is written here holds up what acts.
+// Stores the notes of each group in a ConfigMap apart from the ledger, so that notifications never delay actions.
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
@@ -7,7 +7,7 @@ import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, no
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** What is stored is no notes that this version understands, or would grow too large. */
+/** The stored notes have an unknown format, or would exceed the size limit. */
 class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
@@ -15,7 +15,7 @@ class NotesUnusable extends Error {
 export interface NotesStore {
   /** From the quorum. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
   readonly read: (namespace: string, group: string) => Promise<Notes>;
-  /** What `change` makes of them, by compare-and-swap; it may be called several times. Rejects as `read`, and with WriteRefused. */
+  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read`, and with WriteRefused. */
   readonly update: (namespace: string, group: string, change: (notes: Notes) => Notes) => Promise<Notes>;
   readonly forget: (namespace: string, group: string) => void;
 }

@@ -1,4 +1,4 @@
-// What became of something that was sent to a service, from its answer: whether it arrived, whether it may have, and when to try again.
+// Derives the outcome of a notification from the service's response: delivered, uncertain, or when to retry.
 import type { NotifyResponse } from '../env.ts';
 
 export type Outcome =
@@ -6,17 +6,17 @@ export type Outcome =
   | { readonly kind: 'arrived'; readonly handle?: string }
   /** It did not, and never will. */
   | { readonly kind: 'refused'; readonly problem: string }
-  /** It did not, until somebody changes a setting. */
+  /** Not delivered; a setting must change first. */
   | { readonly kind: 'unavailable'; readonly problem: string }
   /** It did not, and may be sent again after a while. */
   | { readonly kind: 'busy'; readonly problem: string; readonly afterMs: number }
-  /** Nobody knows. */
+  /** Delivery is uncertain. */
   | { readonly kind: 'unknown'; readonly problem: string };
 
 const longestPauseMs = 3_600_000;
 const usualPauseMs = 30_000;
 
-/** Of an answer without success. What the service wrote is not carried on: it may repeat what it was sent. */
+/** Returns the outcome of a failed response. Its body is dropped, because it may repeat the request. */
 export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outcome, { readonly kind: 'arrived' }> {
   const { status, headers } = response;
   const problem = `the service answered ${status}`;
@@ -29,7 +29,7 @@ export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outc
   return { kind: 'unknown', problem };
 }
 
-/** How long the service wants to be left alone: Retry-After in seconds or as a date, or the instant at which a budget is filled again. */
+/** States how long the service wants to be left alone: Retry-After in seconds or as a date, or the instant at which a budget is filled again. */
 export function pauseOf(headers: NotifyResponse['headers'], nowMs: number): number {
   const after = headers['retry-after'];
   const seconds = Number(after ?? Number.NaN);

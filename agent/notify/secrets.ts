@@ -12,7 +12,7 @@ export const secretSite = 'notify.secret';
 export type ReadSecret = (key: SecretKey, form: 'token' | 'text') => Promise<string>;
 
 /**
- * Reads a key, each time anew. As `token` it must fit into a header: one line of printable ASCII, without the line end that editors leave behind.
+ * Reads a key from the API server at each call. A `token` must fit into a header: one line of printable ASCII, without a final line break.
  * Rejects with SecretUnusable, ApiFailure or TransportFailure; none of them names a value.
  */
 export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace: string, timeoutMs: number): ReadSecret {

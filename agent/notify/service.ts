@@ -1,4 +1,4 @@
-// What every service does: one request under the channel's credentials, and its answer as an outcome. Errors name no address and no credential.
+// Sends one request with the channel's credentials and returns the outcome. Errors contain no address and no credential.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { Delivery } from '../../engine/notify/deliveries.ts';
@@ -24,18 +24,18 @@ export type Found = Outcome | { readonly kind: 'absent' };
 /** One channel of one service. */
 export interface Service {
   readonly send: (sending: Sending) => Promise<Outcome>;
-  /** Whether it arrived when it was sent, at `sinceMs` (wall clock of whoever sent it) or later. */
+  /** Reports whether the notification arrived at or after `sinceMs` (wall clock of the sender). */
   readonly find: (sending: Sending, sinceMs: number) => Promise<Found>;
 }
 
-/** What a service works with. */
+/** Dependencies of a service. */
 export interface ServiceParts {
   readonly env: Pick<AgentEnv, 'clock'>;
   readonly call: (request: NotifyRequest) => Promise<NotifyResponse>;
   readonly secret: ReadSecret;
 }
 
-/** Of one request, its Secrets not included. */
+/** Timeout of one request without its Secrets. */
 export const callTimeoutMs = 10_000;
 const maxBodyBytes = 65_536;
 /** A page of messages with their metadata. */
@@ -61,7 +61,7 @@ export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: Se
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }
 
-/** What was asked for before anything was sent to the service, and could not be had. */
+/** Returns the outcome of an error before any request to the service was sent. */
 export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind: 'arrived' }> | undefined {
   if (error instanceof SecretUnusable) return { kind: 'unavailable', problem: error.message };
   if ((error instanceof ApiFailure || error instanceof TransportFailure) && error.site === secretSite) {
@@ -72,7 +72,7 @@ export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind:
   return undefined;
 }
 
-/** The body as an object; an empty one when it is none. */
+/** Returns the body as an object; an empty one if it is not an object. */
 export function bodyOf({ body }: NotifyResponse): JsonObject {
   try {
     const value: unknown = JSON.parse(body);

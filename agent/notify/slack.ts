@@ -16,7 +16,7 @@ const mostPages = 10;
 /** Clocks of Slack and of the cluster may differ by this much. */
 const skewMs = 120_000;
 
-/** Errors of a request that can never be right. All others that Slack names wait for somebody who changes a setting. */
+/** Errors of a request that can never succeed. Every other error that Slack names waits for a changed setting. */
 const hopeless: ReadonlySet<string> = new Set([
   ...['message_not_found', 'cant_update_message', 'edit_window_closed', 'msg_too_long', 'no_text', 'invalid_blocks'],
   ...['metadata_too_large', 'invalid_metadata_format', 'invalid_metadata_schema', 'message_limit_exceeded'],

@@ -25,7 +25,7 @@ export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies'
 export interface PolicySource {
   /** undefined until everything that defines policies has been read once. */
   readonly current: () => ActivePolicies | undefined;
-  /** As `current`, with everything that `refresh` was asked for, at once: whoever must not let pass what was forbidden a moment ago cannot wait for a rest. */
+  /** Returns the policies after any requested refresh, without the usual pause. Admission uses it, because a policy may have just forbidden the request. */
   readonly upToDate: () => ActivePolicies | undefined;
   /** Something that policies are made from has changed. Several calls at once are one. */
   readonly refresh: () => void;
@@ -34,9 +34,9 @@ export interface PolicySource {
 }
 
 interface PolicyListener {
-  /** What they are made from has changed; they may be the same all the same. */
+  /** The inputs changed; the policies may still be equal. */
   readonly onChange: (now: ActivePolicies) => void;
-  /** What can be read may have changed. */
+  /** The readable sources may have changed. */
   readonly onState: () => void;
 }
 
@@ -62,7 +62,7 @@ export function startPolicySource(
   const lastGood = new Map<string, KubernetesObject>();
   let goodFiles: readonly PolicyFile[] | undefined;
   let current: ActivePolicies | undefined;
-  /** What `current` was made from. */
+  /** The inputs of `current`. */
   let inputs: unknown;
   /** Why what is written down cannot be worked out at all. */
   let defect: string | undefined;
@@ -81,7 +81,7 @@ export function startPolicySource(
   };
 
   const refreshNow = (): void => {
-    // Somebody who could not wait was here before.
+    // `upToDate` already refreshed.
     if (!isAsked) return;
     isAsked = false;
     if (isStopped) return;
@@ -94,7 +94,7 @@ export function startPolicySource(
     listener.onChange(resolved);
   };
 
-  /** A defect in what reads policies must not end the process: then nobody would look after anything. */
+  /** Resolves policies. A defect in the resolver must not end the process. */
   const resolveSafely = (): ActivePolicies | undefined => {
     let message: string | undefined;
     let resolved: ActivePolicies | undefined;
@@ -138,7 +138,7 @@ export function startPolicySource(
       exceptions: used.exceptions,
       intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
       metricSources: used.metricSources,
-      // What is wrong now, not what was right before.
+      // Findings describe the current state, not the last valid one.
       findings: read.findings,
       digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
       unsure: { ...unsureDirectory(files, read), ...unsureObjects(broken) },
@@ -208,7 +208,7 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
   return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-/** Kinds without which nobody knows what is forbidden. Without exceptions nothing is permitted in addition, which is safe. */
+/** Without these kinds the restrictions are unknown. Missing exceptions only restrict more, which is safe. */
 function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
   return kinds.length === 0 ? [] : holdingAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);

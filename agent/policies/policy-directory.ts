@@ -9,7 +9,7 @@ import type { PolicyDirectory } from '../env.ts';
 
 interface PolicyDirectoryOptions {
   readonly path: string;
-  /** How often the files are read even though nothing said that they changed. */
+  /** States how often the files are read even though nothing said that they changed. */
   readonly rereadMs: number;
   readonly timers: Timers;
 }
@@ -26,7 +26,7 @@ const settleMs = 200;
 
 /** Files that end with .yaml, .yml or .json, in all folders below; names that begin with a dot are passed over. */
 export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryOptions): PolicyDirectory {
-  /** Of what was read last, or the reason for which nothing could be. */
+  /** Digest of the last read, or its error. */
   let lastSeen: string | undefined;
   const read = async (): Promise<PolicyFiles> => {
     try {
@@ -56,7 +56,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
         cancelTimer();
         if (!isStopped) cancelTimer = timers.after(delayMs, () => void look());
       };
-      /** Anew each time: after a swap the directory is another one, and the watch would stay with the old. */
+      /** Opens new watches each time: after a swap the path names another directory. */
       const listen = async (): Promise<void> => {
         for (const watcher of watchers.splice(0)) watcher.close();
         const real = await realpath(path).catch(() => path);

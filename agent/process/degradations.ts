@@ -1,10 +1,10 @@
-// What is missing in this process, whichever part of it says so, told as one list to those who log and count it.
+// Collects the degradations of all parts of this process in one list for logs and metrics.
 import type { Degradation, TurnListener } from '../report.ts';
 
 export interface Degradations {
   /** One more who hears of it, from the next change on. */
   readonly listen: (listener: Pick<TurnListener, 'degraded'>) => void;
-  /** What a part of the process reports to: each time everything that it misses. */
+  /** Returns the function with which a part reports its complete list. */
   readonly of: (part: string) => (missing: readonly Degradation[]) => void;
 }
 

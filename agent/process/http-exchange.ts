@@ -10,7 +10,7 @@ import { messageOf } from '../../policies/error-message.ts';
 interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** Beside Host and Content-Length, which follow from the rest. */
+  /** Headers in addition to Host and Content-Length. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** PEM of the authorities that are trusted, in place of the usual ones. */
@@ -38,13 +38,13 @@ export interface Exchanges {
 }
 
 interface ExchangesOptions {
-  /** Of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in capitals or not, as Go reads them. */
+  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** To one server at once. */
   readonly mostSockets: number;
 }
 
-/** Every exchange has a connection of its own: servers are asked rarely, and one that was replaced must not be asked over an old connection. */
+/** Every exchange opens a new connection: servers are called rarely, and a replaced server must not be called over an old connection. */
 export function createExchanges({ env, mostSockets }: ExchangesOptions): Exchanges {
   const agents = { http: new HttpAgent({ maxSockets: mostSockets }), https: new HttpsAgent({ maxSockets: mostSockets }) };
   return {
@@ -67,7 +67,7 @@ function exchange(request: ExchangeRequest, ways: Ways): Promise<ExchangeAnswer>
     const timer = setTimeout(() => fail(`no complete answer within ${request.timeoutMs} ms`), request.timeoutMs);
     const end = (): void => {
       clearTimeout(timer);
-      // Ends whatever is still open: a socket that drips, a tunnel that is being made.
+      // Also ends open sockets and tunnels.
       deadline.abort();
     };
     const fail = (message: string, cause?: unknown): void => {

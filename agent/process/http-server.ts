@@ -30,7 +30,7 @@ export interface HttpServerOptions {
   /** All interfaces when left out. */
   readonly address?: string;
   readonly isReady: () => boolean;
-  /** Whether waiting still makes sense; false lets the kubelet start the process again. */
+  /** Reports whether waiting still makes sense; false lets the kubelet start the process again. */
   readonly isAlive: () => boolean;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly clusterValidation?: ClusterValidation;
@@ -49,7 +49,7 @@ export interface HttpServer {
 const exchangeTimeoutMs = 10_000;
 /** A connection may be idle for this long between two requests. */
 const idleTimeoutMs = 180_000;
-/** Nobody but the kubelet and a few collectors asks. */
+/** Only the kubelet and a few collectors send requests. */
 const mostConnections = 256;
 
 /** Resolves when the server listens; rejects when it cannot. */
@@ -112,7 +112,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
   const route = known === undefined ? 'other' : path.slice(1);
   observer.inflight(method, route, 1);
   let requestBytes = 0;
-  // Whatever is sent is read and forgotten, so that the connection can be used again.
+  // The request body is read and dropped, so that the connection can be used again.
   request.on('data', (chunk: Buffer) => {
     requestBytes += chunk.length;
   });

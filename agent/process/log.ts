@@ -15,7 +15,7 @@ interface LogOptions {
   readonly write: (line: string) => void;
 }
 
-/** Longer values are cut off: whatever a server says must not fill the disk of a node. */
+/** Longer values are cut off, so that a server response cannot fill the disk of a node. */
 const longestValue = 4096;
 
 /** A log without worker threads, so that nothing is lost when the process ends. Credentials in addresses and headers are struck out. */

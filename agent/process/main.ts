@@ -21,9 +21,9 @@ import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** The kubelet gives 30 s by default. Whoever has webhooks drained for longer than by default gives more. */
+/** The kubelet allows 30 s by default. A longer drain of the webhooks needs a longer grace period. */
 const handOverMs = 25_000;
-/** What follows when webhooks are drained: answers that are still in hand, and the end of everything else. */
+/** Time after the drain for open responses and the remaining parts. */
 const afterDrainMs = 15_000;
 
 process.stderr.on('error', () => undefined);
@@ -128,7 +128,7 @@ async function start(settings: AgentSettings): Promise<void> {
   const withinMs = Math.max(handOverMs, webhook === undefined ? 0 : (settings.webhook?.drainMs ?? 0) + afterDrainMs);
   endOnSignal(log, withinMs, async () => {
     isEnding = true;
-    // Reviews are answered until the last: whoever leads next may be another process, and the API server asks this one until it has heard.
+    // Reviews are answered until the end: another process may lead next, and the API server still calls this one until its endpoint is removed.
     const served = webhook?.close();
     readyTimes?.stop();
     await Promise.all([leading?.handOver(served), served]);
@@ -163,7 +163,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
     },
   };
   for (const listener of writers.listeners) degradations.listen(listener);
-  // What the agent misses comes to them together with what the rest of the process does.
+  // Degradations of the agent reach these listeners together with those of the rest of the process.
   const listeners = [metrics.listener, turns, ...writers.listeners].map((listener) => ({ ...listener, degraded: () => undefined }));
   const reporting: TurnListener = { turnEnded: () => undefined, degraded: degradations.of('agent') };
   const agent = startAgent(real.env, config, [...listeners, reporting, leadership], real.admissionEnv);
@@ -191,7 +191,7 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
   process.on('SIGINT', end);
 }
 
-/** What nobody has thought of must not go on acting. */
+/** An unhandled error must end the process. */
 function endOnDefects(log: Log): void {
   process.on('unhandledRejection', (error) => fail(log, 'unhandled error', error));
   process.on('uncaughtException', (error) => fail(log, 'unhandled error', error));

@@ -4,7 +4,7 @@ import type { PodHttp } from '../env.ts';
 import { createExchanges } from './http-exchange.ts';
 
 interface PodHttpOptions {
-  /** Of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in capitals or not, as Go reads them. */
+  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userAgent: string;
   /** Value of the header X-Cluster, which other installations refuse. */

@@ -36,9 +36,9 @@ export function processIdentity(): string {
 
 export interface RealEnv {
   readonly env: AgentEnv;
-  /** The same with connections and a rate limit of their own: for what is published, which must not hold up what acts. */
+  /** The same ports with separate connections and rate limit, so that publications never delay actions. */
   readonly writersEnv: AgentEnv;
-  /** The same without a rate limit: whoever waits for an answer to an admission request has a few seconds. */
+  /** The same ports without a rate limit: an admission request must be answered within seconds. */
   readonly admissionEnv: AgentEnv;
   readonly close: () => void;
 }
@@ -80,7 +80,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   });
   const [acting, writing, admission] = [transport(), transport(), transport(false)];
   const sources = createExchanges({ env: process.env, mostSockets: mostSourceSockets });
-  // What gates read must not hold up what acts.
+  // Gate queries use the writing transport, so that they never delay actions.
   const gates = sourceHttp({
     kubernetes: writing,
     clock: processClock,

@@ -1,4 +1,4 @@
-// The webhooks of the executable put together: certificates, endpoints and their server, beside the agent or alone. The one file of the agent that knows them.
+// Composes the webhooks of the executable: certificates, endpoints and server. The only file of the agent that imports the webhook part.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
@@ -39,13 +39,13 @@ export interface ServeOptions {
 
 export interface ServedWebhook {
   readonly port: number;
-  /** Whether reviews can be answered: a certificate is served, and what the answers rest on is known. */
+  /** Reports whether reviews can be answered: a certificate is served, and what the answers rest on is known. */
   readonly isReady: () => boolean;
   /** Ends without losing a request. */
   readonly close: () => Promise<void>;
 }
 
-/** What the native endpoints take at the most, in milliseconds: their configurations give them 5 s. */
+/** Deadline of the native endpoints in milliseconds; their configurations allow 5 s. */
 const nativeLimitMs = 4_000;
 
 /** Resolves when the server listens. Rejects when it cannot, and when the authority of clients cannot be read. */
@@ -99,7 +99,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
   }
 }
 
-/** Our configurations are kept narrow where this process may write them, and looked at for what somebody has changed. */
+/** Narrows the webhook configurations if this process may write them, and watches them for changes. */
 function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
   const { agentNamespace: namespace, namespaces } = settings.agent;
   const { members, pinned } = guard;
@@ -122,7 +122,7 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
   };
 }
 
-/** How often is looked for what people should know of. */
+/** States how often is looked for what people should know of. */
 const lookMs = 60_000;
 
 /** Logs each problem of certificates and configurations when it begins, and when none is left. */
@@ -136,7 +136,7 @@ export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, 
     told = now;
     cancel = timers.after(lookMs, look);
   };
-  // What is only just being read is no problem yet.
+  // The first check waits, because certificates are read at the start.
   cancel = timers.after(lookMs, look);
   return () => cancel();
 }
@@ -180,7 +180,7 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   ];
 }
 
-/** Of our own workloads, which are never judged: who guards must be able to move. */
+/** Names of our own workloads, whose requests are never denied. */
 const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];
 
 function withClientCa(source: TlsSource, clientCa: string | undefined): TlsSource {

@@ -1,11 +1,11 @@
-// What the log says of turns: what was done and how it ended, and what holds a group, once and not again until it changes.
+// Logs turns: each action with its result, and each change of the rules that block a group.
 import type { Action } from '../../engine/decision.ts';
 import type { Log, LogFields } from '../env.ts';
 import type { PerformedAction, TurnListener } from '../report.ts';
 
 /** Writes about turns; nothing about a turn that changes nothing but the level debug. */
 export function turnLog(log: Log): TurnListener {
-  /** What was said last of each group. */
+  /** The last logged waits of each group. */
   const waits = new Map<string, string>();
   const errors = new Map<string, string>();
   const degradations = new Map<string, string>();

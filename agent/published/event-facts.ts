@@ -11,7 +11,7 @@ export interface EventFact {
   readonly type: 'Normal' | 'Warning';
   /** PascalCase. */
   readonly reason: string;
-  /** What the agent does: `Wait`, `Roll`. */
+  /** The action of the agent: `Wait`, `Roll`. */
   readonly action: string;
   readonly note: string;
   readonly zone?: string;

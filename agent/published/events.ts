@@ -27,7 +27,7 @@ interface Events {
   readonly close: () => Promise<void>;
 }
 
-/** What holds a group for less than this is the ordinary course of a rollout. */
+/** A rule that blocks a group for less than this causes no Event. */
 const lastingMs = 5000;
 /** The same fact is told again after this long. */
 const repeatMs = 600_000;
@@ -91,7 +91,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
   const writeWaiting = (): void => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
-      // What came in after the last one was written, and before this.
+      // Writes facts that arrived after the last write and before this callback.
       if (waiting.length > 0) writeWaiting();
     });
   };

@@ -46,7 +46,7 @@ export class GroupObjects {
     return object;
   }
 
-  /** Its UID as of a minute ago at most; undefined when there is none. */
+  /** Returns its UID, at most a minute old; undefined if the object does not exist. */
   async uidOf(group: GroupName, site: string): Promise<string | undefined> {
     const known = this.#known.get(`${group.namespace}/${group.name}`);
     if (known !== undefined && this.#env.clock.monotonicMs() - known.atMs < believedMs) return known.uid;

@@ -1,4 +1,4 @@
-// Publishes decisions: into the status of the RolloutGroup where there is one, otherwise into a ConfigMap beside the ledger; only what changed.
+// Publishes changed decisions: in the status of the RolloutGroup if it exists, else in a ConfigMap next to the ledger.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -21,7 +21,7 @@ interface PublisherOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs'>;
   readonly objects: GroupObjects;
-  /** Where a group is defined, for those who look: `directory`, `objects` or `adopted`. */
+  /** Returns the source that defines a group: `directory`, `objects` or `adopted`. */
   readonly originOf?: (group: GroupName) => string | undefined;
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
@@ -38,7 +38,7 @@ interface Publisher {
 const decisionKey = 'decision';
 /** Tells our ConfigMaps from ledgers, whose label has another value. */
 const labelValue = 'decision';
-/** What is reported of our webhook configurations, and of the label of a namespace. */
+/** Degradations about our webhook configurations and namespace labels. */
 const ofConfigurations = 'webhook/configurations';
 const ofNamespaces = 'webhook/namespaces/';
 /** Longer waits for an answer would hold the other groups up. */
@@ -48,7 +48,7 @@ interface Published {
   report: TurnReport;
   /** As it was last written, or found; undefined while it is being written. */
   last?: PublishedDecision | undefined;
-  /** What the scale subresource was last told, as text. It changes without a decision: pods go a while after replicas were written. */
+  /** The last published scale fields as text. They change without a decision: pods terminate some time after a scale-down. */
   lastScale?: string;
 }
 
@@ -58,7 +58,7 @@ interface Stored {
   /** Absent while there is no ConfigMap. */
   readonly object?: KubernetesObject;
   readonly decision?: PublishedDecision;
-  /** What the scale subresource says, as text. A ConfigMap has none. */
+  /** The scale fields as text; absent in a ConfigMap. */
   readonly scale?: string;
 }
 
@@ -68,7 +68,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
   const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
   let isLeader = false;
   let isHandingOver = false;
-  /** What the webhooks of this process report of what is registered. */
+  /** Degradations that the webhooks of this process report about their registration. */
   let unheard: readonly Degradation[] = [];
 
   const unenforcedIn = ({ namespace }: GroupName): { readonly unenforced?: string } => {
@@ -112,7 +112,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     const known = groups.get(key);
     if (known === undefined) return 'unchanged';
     const { report } = known;
-    // Until this is over nobody knows what is published, so whatever is decided meanwhile is wanted, even if it is what was published before.
+    // The published state is unknown until the write ends, so every decision in between is wanted, also an unchanged one.
     known.last = undefined;
     const stored = await read(report.group);
     const decision = decisionOf({ report }, stored.decision);
@@ -131,7 +131,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     return 'written';
   };
 
-  /** What was left to write after the Lease was given away must not hide what the next leader says. */
+  /** A write that is left after the Lease was released must not overwrite the next leader's decision. */
   const isSuperseded = (stored: PublishedDecision, decision: PublishedDecision): boolean =>
     !isLeader && stored.leader !== config.identity && stored.decidedMs >= decision.decidedMs;
 
@@ -171,7 +171,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     },
     onFailure: (key, error) => {
       onWrite?.('failed');
-      // Somebody else wrote it; it is read anew and written again.
+      // Another process wrote the object; it is read again and written.
       if (isStatus(error, 409) || failed.has(key)) return;
       failed.add(key);
       const [namespace = '', group = ''] = key.split('/');
@@ -252,7 +252,7 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** What makes `after` of `before` when it is merged: fields that are gone are named with null. */
+/** Returns the merge patch from `before` to `after`. Removed fields are null. */
 export function mergePatch(before: unknown, after: object): Readonly<Record<string, unknown>> {
   const patch: Record<string, unknown> = {};
   const old = isJsonObject(before) ? before : {};

@@ -20,14 +20,14 @@ interface ReadyTimesOptions {
    * that was seen: of several that write the same one succeeds.
    */
   readonly turn: () => WriterTurn;
-  /** Of each write, in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
+  /** Timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
   readonly patchTimeoutMs: number;
   readonly onPatch?: (result: 'set' | 'removed' | 'failed') => void;
 }
 
 export type WriterTurn = 'now' | 'later' | 'never';
 
-/** Of a process with an agent, which leads or not, and of one that only serves webhooks (undefined). */
+/** Returns the turn of a process with an agent, which leads or not, or of a process with webhooks only (undefined). */
 export function writerTurn(isLeading: boolean | undefined): WriterTurn {
   if (isLeading === undefined) return 'later';
   return isLeading ? 'now' : 'never';
@@ -38,9 +38,9 @@ interface ReadyTimes {
   readonly stop: () => void;
 }
 
-/** How soon a process that has come to its turn notices it. */
+/** States how soon a process that has come to its turn notices it. */
 const tickMs = 5000;
-/** For so long whoever writes later waits for somebody who writes at once, and for up to as long again, so that not all of them try together. */
+/** A `later` writer waits this long for a `now` writer, and up to as long again at random. */
 const patienceMs = 4000;
 /** All pods are looked at again this often. */
 const wholeMs = 300_000;
@@ -153,7 +153,7 @@ class Keeper {
         problem: messageOf(error),
       });
       this.#options.onPatch?.('failed');
-      // What the server refuses for good is tried again when all pods are looked at.
+      // A permanent error is retried at the next full scan.
       if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return 0;
       return Math.max(this.#pause.nextMs(), error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0);
     }
@@ -181,7 +181,7 @@ class Keeper {
   }
 }
 
-/** What the annotation should become; null removes it, undefined leaves it. */
+/** Returns the value of the annotation: null removes it, undefined keeps it. */
 function wanted({ phase, isTerminating, containersReady, ...pod }: ObservedPod, nowMs: number): string | null | undefined {
   const isAbsent = pod.readyTimeMs === undefined && pod.isReadyTimeUnreadable !== true;
   const isUp = phase === 'Running' && !isTerminating && containersReady;

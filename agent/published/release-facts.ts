@@ -11,7 +11,7 @@ export interface ReleaseFact {
 
 type Waiting = Extract<ReleaseDecision, { readonly kind: 'wait' }>;
 
-/** What this turn was worth telling. */
+/** Returns the facts of a release turn. */
 export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
   const { group, decision, performed } = report;
   const subject = `group ${group.name} has no definition any more (onPolicyDeleted: release)`;
@@ -32,7 +32,7 @@ export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
   return [{ statefulSet, fact }];
 }
 
-/** While nobody knows whether the definition is gone there is nothing to tell, and to wait for the zone before it is what every zone does for a moment. */
+/** Returns the facts of a waiting release. It has none while the deletion is uncertain or other zones were waited for only briefly. */
 function waitFacts(
   { snapshot, isLasting }: ReleaseReport,
   { because, earliestMs, ledger }: Waiting,
@@ -55,7 +55,7 @@ function waitFacts(
   return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
 }
 
-/** Of a group that stays as it is. Each time that its definition goes is one event. */
+/** Returns the facts of a deleted group that stays as it is, one for each deletion and StatefulSet. */
 export function partingFactsOf({ snapshot, words }: PartingReport): readonly ReleaseFact[] {
   return words.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,

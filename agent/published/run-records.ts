@@ -31,7 +31,7 @@ const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'r
 /** Turns of a group that wait until its records were read. */
 const mostTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
-/** Whether the kind was installed meanwhile is looked at this often. */
+/** Reports whether the kind was installed meanwhile is looked at this often. */
 const missingMs = 300_000;
 /** After the records could not be read for another reason. */
 const reloadMs = 5000;
@@ -178,7 +178,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     }
   };
 
-  /** Over whatever is there. */
+  /** Writes the record over the existing object. */
   const refreshed = async (record: RolloutRun): Promise<KubernetesObject> => {
     const { namespace = '', name } = record.metadata;
     const found = await getObject(env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs });
@@ -200,7 +200,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
       try {
         await deleteObject(env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs });
       } catch (error) {
-        // Who changed it may have a reason to keep it.
+        // Another writer changed the record and may want to keep it.
         if (!isStatus(error, 404, 409)) warn(error);
       }
     }

@@ -1,4 +1,4 @@
-// Writes beside the acting path: one at a time, the latest of each key only, never sooner than allowed, and again after a failure.
+// Queues writes outside the acting path: one at a time, the latest of each key, with a minimum interval and retries.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 
@@ -21,7 +21,7 @@ interface Wanted {
 
 /** After a server that was away everything is told within a minute. */
 const pauses = { firstMs: 1000, longestMs: 60_000 };
-/** Nobody tells that a right was granted or a kind installed: one that is missing is often on its way, and later tried for now and then. */
+/** Granted permissions and installed kinds cause no event. They are retried after half a minute, later every five minutes. */
 const forbiddenPauses = { firstMs: 30_000, longestMs: 300_000 };
 
 /** Keys with something to write. The number of keys is bounded by those who use it. */

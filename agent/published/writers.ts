@@ -1,4 +1,4 @@
-// Those who tell what turns have come to: published decisions, Events, records of runs, and notifications, beside the acting path.
+// Creates the writers outside the acting path: published decisions, Events, records of runs, and notifications.
 import { sleep } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';
@@ -11,7 +11,7 @@ import { createPublisher } from './publisher.ts';
 import { createRunRecords } from './run-records.ts';
 
 interface WritersOptions {
-  /** With connections and a rate limit of their own, so that what is published holds up nothing that acts. */
+  /** Has separate connections and rate limit, so that publications never delay actions. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
@@ -28,7 +28,7 @@ interface Writers {
   readonly close: () => Promise<void>;
 }
 
-/** What is to be told of the last turns may take this long. */
+/** Time for the writes of the last turns. */
 const flushMs = 5_000;
 
 export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
@@ -37,7 +37,7 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
   const events = createEvents({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
   const runs = createRunRecords({ env, config, onWrite: (result) => onWrite?.('run', result) });
   const onResult = onNotified === undefined ? {} : { onResult: onNotified };
-  // Where no service can be reached nobody is told, and nothing is remembered of it.
+  // Without a notification service nothing is sent or recorded.
   const notifier = env.notify === undefined ? [] : [createNotifier({ env, config, ...onResult })];
   const writers = [publisher, events, runs, ...notifier];
   return {

@@ -1,4 +1,4 @@
-// Tells once when the definition of a group goes away while this process leads: nothing else would say that nobody orders its rollout any more.
+// Reports once when the definition of a group is deleted while this process leads.
 import { decideParting, type FormerGroup } from '../../engine/release/parting.ts';
 import type { Definitions } from '../../engine/release/terms.ts';
 import type { RunState } from '../../engine/snapshot.ts';
@@ -11,7 +11,7 @@ import { groupKey } from '../wake-index.ts';
 export interface Partings {
   /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
   readonly look: () => void;
-  /** As after the loss of leadership: what goes away before the next look is told by somebody else. */
+  /** Forgets all groups after the loss of leadership; the next leader reports deletions. */
   readonly clear: () => void;
 }
 
@@ -19,7 +19,7 @@ interface PartingsOptions extends Omit<KnownParts, 'env'> {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
   readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
   readonly isLeading: () => boolean;
-  /** Of the group of this key, while it is remembered. */
+  /** Returns the run of the group with this key while it is remembered. */
   readonly runOf: (key: string) => RunState | undefined;
   readonly onReport: (report: PartingReport) => void;
 }

@@ -19,7 +19,7 @@ export interface Orphan extends LedgerIdentity {
   epoch?: number;
   /** Monotonic: since when nothing has defined it; absent while something does, or may. */
   goneSinceMs?: number | undefined;
-  /** What it waits for, as it was last logged. */
+  /** The last logged cause of the wait. */
   waitsFor?: string | undefined;
   /** Monotonic: since when it has waited for other zones without a break. */
   heldSinceMs?: number | undefined;
@@ -32,7 +32,7 @@ export interface Orphans {
   readonly look: () => void;
   /** Nothing is left to be done for it. */
   readonly settle: (key: string) => void;
-  /** As after the loss of leadership: whoever leads begins anew. */
+  /** Forgets all groups after the loss of leadership; the next leader searches again. */
   readonly clear: () => void;
   readonly degradation: () => Degradation | undefined;
 }
@@ -43,7 +43,7 @@ interface OrphansOptions {
   /** undefined while they are not known. */
   readonly groups: () => readonly GroupDefinition[] | undefined;
   readonly isLeading: () => boolean;
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly onChange: () => void;
 }
@@ -53,7 +53,7 @@ const retryMs = 30_000;
 /** None until it is told to look. */
 export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChange }: OrphansOptions): Orphans {
   const found = new Map<string, Orphan>();
-  /** StatefulSets without a group, as `namespace/name`, beside which ledgers were looked for since this process leads. */
+  /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
   const looked = new Set<string>();
   let isLooking = false;
   let isAskedAgain = false;
@@ -84,7 +84,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
     let isDone = true;
     for (const namespace of new Set(unlooked.map((set) => set.slice(0, set.indexOf('/'))))) {
       const problem = await listIn(namespace, named);
-      // Where no partition holds anything there is nothing that could be missed.
+      // Without a partition above 0 there is no group to miss.
       if (problem === undefined || (problem.isForbidden && !isHeld)) {
         for (const set of unlooked) if (set.startsWith(`${namespace}/`)) looked.add(set);
         continue;
@@ -137,7 +137,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
   };
 }
 
-/** The group whose ledger the object is; empty for what is none. */
+/** Returns the group of a ledger; empty if the object is not a ledger. */
 function groupOf({ metadata: { name } }: KubernetesObject): string {
   const prefix = ledgerName('');
   return name.startsWith(prefix) ? name.slice(prefix.length) : '';
@@ -145,7 +145,7 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
 
 /**
  * Every StatefulSet that no group has and whose pods its controller replaces, as `namespace/name`, and whether a partition holds any back. One that holds
- * nothing counts too: whoever died after it was handed back has left a ledger that still says so.
+ * also counts: a process may have died after the release and left a ledger that still names it.
  */
 function setsAlone(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));

@@ -23,11 +23,11 @@ export type ReleaseParts = Pick<
   readonly onReport: (report: ReleaseReport) => void;
 };
 
-/** How often pods that roll, and sources that cannot be read, are looked at. */
+/** States how often pods that roll, and sources that cannot be read, are looked at. */
 const lookMs = 5_000;
 /** To wait for other zones for less than this is what every zone does. */
 const lastingMs = 2 * lookMs;
-/** A watch that has been silent for longer may be dead: what it told of definitions is asked for anew. */
+/** After a longer silence the watch may be dead, so definitions are read from the API server. */
 const longestSilenceMs = 10_000;
 
 /** Has the turn. `isOver`: there is nothing more to do for the group. Never rejects: what goes wrong is reported, and tried again later. */
@@ -36,7 +36,7 @@ export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Prom
   if (parts.isStopping() || leading === undefined) return {};
   try {
     const stored = await parts.ledgers.read(orphan);
-    // A Lease that was deleted begins to count anew; what is stored never goes back.
+    // A deleted Lease restarts its count; the stored epoch never decreases.
     orphan.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
     return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
   } catch (error) {
@@ -109,7 +109,7 @@ class ReleaseTurn {
     return isTold ? fresh : undefined;
   }
 
-  /** Also what no Event tells, as there is nothing that it could be about: that nobody knows whether the definition is gone. */
+  /** Logs each new cause of a wait. Some have no Event, such as an unknown definition. */
   #logWait(decision: ReleaseDecision): void {
     const { namespace, name: group, waitsFor } = this.#orphan;
     this.#orphan.waitsFor = decision.kind === 'wait' ? decision.because : undefined;
@@ -125,7 +125,7 @@ class ReleaseTurn {
     return nowMs - (this.#orphan.heldSinceMs ?? nowMs) >= lastingMs;
   }
 
-  /** Rejects when somebody else has written since, or leads. */
+  /** Rejects if another process wrote the ledger or leads. */
   async #store(next: Ledger): Promise<void> {
     if (next === this.#stored) return;
     const written = ledgerOfEpoch(next, this.#epoch);

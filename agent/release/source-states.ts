@@ -1,4 +1,4 @@
-// Which sources of definitions are known whole now: only of those it is believed that they define a group no more.
+// Reports which sources of definitions are completely known. Only such a source can prove that a group was deleted.
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
 import type { AgentConfig } from '../config.ts';
 import type { ActivePolicies, PolicySource } from '../policies/policies.ts';
@@ -11,7 +11,7 @@ interface SourceParts {
   readonly policies: Pick<PolicySource, 'degradation'>;
 }
 
-/** Of these policies. */
+/** Returns the state of each source for these policies. */
 export function sourceStates({ config, hasDirectory, caches, policies }: SourceParts, { unsure }: ActivePolicies): Definitions['sources'] {
   const { policySources: followed } = config;
   const watch = (id: string) => caches.degradations().find((degradation) => degradation.id === id);

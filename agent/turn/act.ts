@@ -20,12 +20,12 @@ export interface Acted {
   readonly status?: number;
   /** The least time before the server wants to be asked again. */
   readonly retryAfterMs?: number;
-  /** What a cache must show before it may be decided upon again. */
+  /** The state that a cache must show before the next decision. */
   readonly changed?: ChangedObject;
 }
 
 interface ActOptions {
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   /** Asked again before a request that follows another one. */
   readonly mayAct: () => boolean;
@@ -105,7 +105,7 @@ async function advanceCurrentRevision(
   if (!mayAct()) {
     throw new TransportFailure('this process no longer leads', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
   }
-  // What was decided upon is written, or nothing is: the server compares both.
+  // The server compares both preconditions, so the write succeeds only on the object of the decision.
   const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };
   const answer = await replaceObject(env, resources.statefulSets, object, {
     subresource: 'status',
@@ -115,7 +115,7 @@ async function advanceCurrentRevision(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Gone or changed objects are conflicts; 4xx are refusals; after 5xx, as without an answer, nobody knows whether it happened. */
+/** Maps 404, 409, 410 and 412 to conflict and other 4xx to refused. After 5xx or without an answer the result is unknown. */
 function outcomeOf(error: unknown): Acted {
   const message = messageOf(error);
   if (error instanceof ApiFailure) {

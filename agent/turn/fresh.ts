@@ -12,7 +12,7 @@ import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
-  /** What the caches must show before they may be believed again. */
+  /** The states that the caches must show before they count again. */
   readonly read: readonly ChangedObject[];
   /** Nodes that are ready by what was read, and their versions. */
   readonly readyNodes: readonly { readonly name: string; readonly resourceVersion: string }[];
@@ -28,16 +28,16 @@ interface Member {
 }
 
 interface FreshOptions {
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Which nodes are ready by the cache. */
+  /** Readiness of nodes by the cache. */
   readonly nodes: Observed['nodes'];
 }
 
 /** At most so many nodes are asked for at once; when more of them are down, it is not for a line that a watch has lost. */
 const askedNodes = 10;
 
-/** Whose objects are read: a group, or what is known of one that is gone. */
+/** The members to read: those of a group, or of a deleted group's ledger. */
 interface ReadMembers {
   readonly namespace: string;
   readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
@@ -91,7 +91,7 @@ export async function readFresh(
   };
 }
 
-/** Whether the node is ready. Asked for as a list of one: the agent may list and watch nodes, and not get them. */
+/** Reports whether the node is ready. Asked for as a list of one: the agent may list and watch nodes, and not get them. */
 async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeoutMs: number) {
   const { items } = await listProjected(env, resources.nodes, {
     fieldSelector: `metadata.name=${name}`,
@@ -104,7 +104,7 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 
 /**
  * The kinds whose caches hold something else than was read, although they were told of everything up to it: their watch has swallowed a change,
- * and nobody knows how many others. A kind may be named for a change that is on its way just now; one list too many is the harm.
+ * and perhaps others. A change in transit may also count; the cost is one extra list.
  */
 export function contradicted(
   { read, readyNodes, podsAsOf, pods }: FreshRead,

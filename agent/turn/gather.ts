@@ -24,7 +24,7 @@ import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
 import { withRevisions } from './revisions.ts';
 
-/** What this process knows of a group between its turns, in one leadership. */
+/** State of a group between turns, in one leadership. */
 export interface GroupMemory {
   readonly freshness: Freshness;
   /** `current` differs from `stored` only by what is not worth writing. Absent: to be read. */
@@ -82,7 +82,7 @@ export interface Gathered {
   readonly fresh?: FreshRead | undefined;
 }
 
-/** Of a group that nothing is known of yet. */
+/** Returns the memory of a group without earlier turns. */
 export function newMemory(caches: CacheView): GroupMemory {
   return {
     freshness: new Freshness(caches),
@@ -99,10 +99,10 @@ export function newMemory(caches: CacheView): GroupMemory {
   };
 }
 
-/** How long the caches may be behind the group's own writes before the objects are read past them. */
+/** States how long the caches may be behind the group's own writes before the objects are read past them. */
 const patienceMs = 5_000;
 
-/** Whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
+/** Reports whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
 export function mustWait(memory: GroupMemory, nowMs: number): boolean {
   if (memory.isFreshWanted || !memory.freshness.isBehind()) {
     memory.behindSinceMs = undefined;
@@ -117,7 +117,7 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
 
 /**
  * A watch can lose the very change that a group waits for, and no other one may follow: then nothing but a look past the caches helps. So
- * whoever waits is looked at this often.
+ * waiting groups are read this often.
  */
 export const waitingLookMs = 300_000;
 
@@ -125,7 +125,7 @@ function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean 
   return isWaiting && freshMs !== undefined && nowMs - freshMs >= waitingLookMs;
 }
 
-/** How long until `mustWait` gives up, at most. */
+/** States how long until `mustWait` gives up, at most. */
 export const longestWaitMs: number = patienceMs;
 
 /** Gathers. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
@@ -228,7 +228,7 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
     if (error instanceof LedgerUnusable) return { unknown: error.message };
     throw error;
   }
-  // A Lease that was deleted begins to count anew; what is stored never goes back.
+  // A deleted Lease restarts its count; the stored epoch never decreases.
   memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
   if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader wrote the ledger');
   memory.ledger = { stored, current: stored };

@@ -1,4 +1,4 @@
-// What is known of a namespace as the engine's snapshot: policies and caches, and in their place what was read past them.
+// Builds the engine's snapshot of a namespace from policies and caches, with freshly read objects instead of cached ones.
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import type { Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
@@ -16,7 +16,7 @@ export interface KnownParts {
   readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
-/** What was read beside policies and caches. Ledgers are looked at with the snapshot, so they come later. */
+/** Reads besides policies and caches. Ledgers are added later. */
 interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];

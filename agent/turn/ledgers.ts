@@ -13,7 +13,7 @@ export class LedgerChanged extends Error {
   override readonly name = 'LedgerChanged';
 }
 
-/** What is stored is not a ledger that this version understands, or would grow too large. */
+/** The stored ledger has an unknown format, or would exceed the size limit. */
 export class LedgerUnusable extends Error {
   override readonly name = 'LedgerUnusable';
 }
@@ -34,9 +34,9 @@ export interface Ledgers {
 }
 
 interface LedgersOptions {
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Whether a ledger that nobody else can read is better than none: only for an agent that works alone, or may do so. */
+  /** Reports whether a ledger that nobody else can read is better than none: only for an agent that works alone, or may do so. */
   readonly mayUseMemory: () => boolean;
   /** Asked before each write is sent. */
   readonly mayWrite: () => boolean;

@@ -24,7 +24,7 @@ interface TurnEnd {
   readonly nowMs: number;
 }
 
-/** How many turns in a row may be overtaken before there is a pause between them. */
+/** States how many turns in a row may be overtaken before there is a pause between them. */
 const overtakenAtOnce = 3;
 /** A source that cannot be watched, or could not be read, is looked at this often. */
 const sourceLookMs = 30_000;
@@ -85,7 +85,7 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
 
-/** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
+/** Reports whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
   // What is forbidden has a pause of its own.

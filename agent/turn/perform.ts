@@ -23,10 +23,10 @@ interface PerformOptions {
   readonly snapshot: Snapshot;
   /** The mirrored objects as they were read for this decision. */
   readonly references: readonly SourceReference[];
-  /** Of each request to the API server, in milliseconds. */
+  /** Timeout of each request to the API server in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
-  /** How long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
+  /** States how long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
   readonly leftMs: () => number;
   /** Asked before each request by which pods go or replicas change: whether the rest of the decision still holds by what is known now. */
   readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
@@ -54,7 +54,7 @@ export async function perform(actions: readonly Action[], options: PerformOption
   return outcomes;
 }
 
-/** Whether pods go, or will go, by the action. */
+/** Reports whether pods go, or will go, by the action. */
 export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }

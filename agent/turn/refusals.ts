@@ -26,7 +26,7 @@ export interface RefusalPorts {
 export class Refusals {
   readonly #refusals = new Map<Verb, Refusal>();
 
-  /** Whether it is too soon to ask for it again. */
+  /** Reports whether it is too soon to ask for it again. */
   isHeld(verb: Verb, nowMs: number): boolean {
     return (this.#refusals.get(verb)?.untilMs ?? nowMs) > nowMs;
   }

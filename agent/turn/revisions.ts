@@ -13,7 +13,7 @@ import { traitsOf } from '../../policies/strategies.ts';
 
 interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 

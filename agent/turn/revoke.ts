@@ -25,7 +25,7 @@ export function openRevocations(
 }
 
 interface RevokeOptions {
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
   /** Pods may not be patched; what was announced for them is waited out. */

@@ -9,7 +9,7 @@ export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 
   return groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
 }
 
-/** Whether both say the same. Definitions are made anew whenever anything about policies may have changed, so most are equal and not the same. */
+/** Reports whether both say the same. Definitions are made anew whenever anything about policies may have changed, so most are equal and not the same. */
 export function isSameDefinition(group: GroupDefinition, other: GroupDefinition): boolean {
   return group === other || canonicalJson(group) === canonicalJson(other);
 }

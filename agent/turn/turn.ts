@@ -32,12 +32,12 @@ export interface TurnParts extends GatherParts {
   readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
   /** Of each request of the acting path, in milliseconds. */
   readonly actTimeoutMs: number;
-  /** Whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
+  /** Reports whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
   readonly isStopping: () => boolean;
   readonly onReport: (report: TurnReport) => void;
 }
 
-/** How often a turn begins again at once because somebody else wrote the ledger. */
+/** States how often a turn begins again at once because somebody else wrote the ledger. */
 const restarts = 3;
 /** When a watch that is behind is looked at again. */
 const unheardLookMs = 2_000;
@@ -159,7 +159,7 @@ class Turn {
     return { retry: {} };
   }
 
-  /** Whether pods had to be touched: then what was seen of them is old. */
+  /** Reports whether pods had to be touched: then what was seen of them is old. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
     const { confirmed, forbidden } = this.#memory;

@@ -12,7 +12,7 @@ interface WrittenQuestion extends WrittenPlaces {
   readonly fresh: FreshObjects | undefined;
   /** A cache that is no older than this for certain is believed, in milliseconds. */
   readonly longestAgeMs: number;
-  /** Of each request, in milliseconds. */
+  /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 

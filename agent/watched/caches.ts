@@ -40,10 +40,10 @@ export type CacheChange =
   | { readonly kind: 'node' }
   /** An object of our own kinds. */
   | { readonly kind: 'policy' }
-  /** Whether something can be read. */
+  /** Reports whether something can be read. */
   | { readonly kind: 'state' };
 
-/** Whether policies may have changed by it. The status of a StatefulSet, and most of its spec, say nothing about them. */
+/** Reports whether policies may have changed by it. The status of a StatefulSet, and most of its spec, say nothing about them. */
 export function concernsPolicies(change: CacheChange): boolean {
   if (change.kind !== 'statefulSet') return change.kind === 'policy' || change.kind === 'state';
   const { view, before } = change.change;
@@ -54,7 +54,7 @@ export function concernsPolicies(change: CacheChange): boolean {
 export interface FreshObjects {
   readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;
   readonly pods: readonly ObservedPod[];
-  /** Whether nodes are ready: those that the cache said were not. */
+  /** Reports whether nodes are ready: those that the cache said were not. */
   readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
@@ -71,7 +71,7 @@ export interface SharedWatches {
 export interface Caches extends CacheView {
   /** What is known of a namespace, its cluster-wide surroundings included. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
-  /** How long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
+  /** States how long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
   readonly ageMs: (namespace: string) => number;
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
   /** The manifests that groups may be adopted from. Those that cannot be read for a while are as they were last seen. */

@@ -16,7 +16,7 @@ interface CachedObject {
 
 export interface CacheView {
   readonly lookUp: (kind: ChangedObject['kind'], namespace: string, name: string) => CachedObject | undefined;
-  /** Whether the cache has seen everything up to this version. */
+  /** Reports whether the cache has seen everything up to this version. */
   readonly hasSeen: (kind: ChangedObject['kind'] | 'node', namespace: string, resourceVersion: string) => boolean;
 }
 
@@ -33,7 +33,7 @@ export class Freshness {
     this.#expected = [...this.#expected, ...objects];
   }
 
-  /** Whether a cache is behind something that is known already. What it has caught up with is forgotten. */
+  /** Reports whether a cache is behind something that is known already. What it has caught up with is forgotten. */
   isBehind(): boolean {
     this.#expected = this.#expected.filter((object) => !this.#isSeen(object));
     return this.#expected.length > 0;

@@ -31,7 +31,7 @@ export interface ReplicaSources {
   readonly read: (group: GroupDefinition) => Promise<readonly ReadSource[]>;
   /** Watches the sources of these groups and of no others. */
   readonly follow: (groups: readonly GroupDefinition[]) => void;
-  /** Whether a change of one of its sources wakes the group; without it, somebody must look. */
+  /** Reports whether a change of one of its sources wakes the group; without it, somebody must look. */
   readonly isFollowed: (group: GroupDefinition) => boolean;
   readonly stop: () => void;
 }

@@ -7,7 +7,7 @@ import type { AgentEnv } from '../env.ts';
 interface ServedKinds {
   /** Asks the server, at most once a minute. */
   readonly learn: () => void;
-  /** Whether the kind is known not to be served. */
+  /** Reports whether the kind is known not to be served. */
   readonly isMissing: (resource: Resource) => boolean;
 }
 

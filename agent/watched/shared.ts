@@ -9,7 +9,7 @@ export interface Shared<View> {
   readonly list: (namespace?: string) => readonly View[];
   /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind is missing. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
-  /** Whether everything is known, or known not to be readable. */
+  /** Reports whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;
   /** Calls back after each change, in their order. The answer ends that. */
   readonly onChange: (listener: (change: Change<View>) => void) => () => void;

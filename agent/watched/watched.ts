@@ -19,13 +19,13 @@ export interface WatchedOptions<View> {
   readonly onState: () => void;
   /** What follows when the objects cannot be read, as the end of a sentence. */
   readonly withoutIt: string;
-  /** Whether a kind that the server does not serve means that there are no such objects. */
+  /** Reports whether a kind that the server does not serve means that there are no such objects. */
   readonly mayBeMissing?: boolean;
-  /** Whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
+  /** Reports whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
   readonly isNotServed?: () => boolean;
   /** How old a list may be when its watch ends, in milliseconds; 30 minutes when left out. */
   readonly relistMs?: number;
-  /** Whether what was seen last is still good for a while after contact was lost. */
+  /** Reports whether what was seen last is still good for a while after contact was lost. */
   readonly outlivesContact?: boolean;
 }
 
@@ -43,13 +43,13 @@ export interface Watched<View> {
   readonly ageMs: (namespace: string) => number;
   /** What was read past the cache contradicts it: it is to be listed anew. */
   readonly relist: (namespace: string) => void;
-  /** Whether everything is known, or known not to be readable. */
+  /** Reports whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;
   readonly degradation: () => Degradation | undefined;
   readonly stop: () => void;
 }
 
-/** How long what outlives the contact to the server does so, in milliseconds. */
+/** States how long what outlives the contact to the server does so, in milliseconds. */
 const longestSilenceMs = 90_000;
 
 /** Starts to watch. */

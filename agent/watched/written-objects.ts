@@ -8,11 +8,11 @@ import type { Watched } from './watched.ts';
 export interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
-  /** How long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
+  /** States how long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
   readonly ageMs: number;
   /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
   readonly confirm: (askedMs: number) => void;
-  /** Whether the cache says the same as these, which were read past it. */
+  /** Reports whether the cache says the same as these, which were read past it. */
   readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
   /** What was read past the cache differs from it, so its watch is behind or has swallowed a change: it is listed anew at once. */
   readonly relist: () => void;
@@ -30,7 +30,7 @@ export interface WrittenPlaces {
 interface WrittenKind {
   readonly resource: Resource;
   readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
-  /** Whether such objects say something only of their own namespace. */
+  /** Reports whether such objects say something only of their own namespace. */
   readonly isLocal: boolean;
   /** What the cache has of the namespace, and what these objects would be there: by name, as far as it is people who write it. */
   readonly known: (namespace: string) => readonly Said[];

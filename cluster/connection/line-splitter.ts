@@ -18,7 +18,7 @@ export class LineSplitter {
     this.#onLine = onLine;
   }
 
-  /** Whether a line has begun and not ended. */
+  /** Reports whether a line has begun and not ended. */
   get isInsideLine(): boolean {
     return this.#begunBytes > 0;
   }

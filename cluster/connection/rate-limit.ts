@@ -4,7 +4,7 @@ import type { Clock, Timers } from '../env.ts';
 export interface RateLimit {
   /** Requests per second, in each API group. 0 or less: no limit. */
   readonly qps: number;
-  /** How many may be sent at once after a pause. 0 or less: no limit. */
+  /** States how many may be sent at once after a pause. 0 or less: no limit. */
   readonly burst: number;
 }
 

@@ -27,7 +27,7 @@ export interface TransportOptions {
   readonly rateLimit?: RateLimit;
   /** Sent with every request. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
-  /** Whether long answers may come compressed, as over slow networks; false when absent. */
+  /** Reports whether long answers may come compressed, as over slow networks; false when absent. */
   readonly isCompressed?: boolean;
   /** Once for each exchange with the server; of a watch, when it opens. */
   readonly onAnswer?: (answered: Answered) => void;

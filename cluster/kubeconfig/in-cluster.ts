@@ -6,7 +6,7 @@ import { inClusterContext } from './choice.ts';
 import type { Kubeconfig } from './file.ts';
 import type { ConnectionProcess } from './kubeconfig.ts';
 
-/** Whether this process runs in a pod that has a service account. */
+/** Reports whether this process runs in a pod that has a service account. */
 export async function isInCluster(process: ConnectionProcess): Promise<boolean> {
   if (!process.env['KUBERNETES_SERVICE_HOST'] || !process.env['KUBERNETES_SERVICE_PORT']) return false;
   return (await read(process, 'token')) !== undefined;

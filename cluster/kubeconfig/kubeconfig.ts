@@ -39,7 +39,7 @@ export interface ConnectionProcess {
   /** Where a pod finds the token, `ca.crt` and the namespace of its service account. */
   readonly serviceAccountDir: string;
   readonly isWindows: boolean;
-  /** Whether a person can answer on standard input. */
+  /** Reports whether a person can answer on standard input. */
   readonly isTerminal: boolean;
   /** Where credential plugins write what they have to say to a person: this process's standard error, or a file descriptor. */
   readonly pluginStderr: 'inherit' | number;

@@ -43,7 +43,7 @@ export class LeaseClock {
     return requestTimeoutMs < this.leftMs();
   }
 
-  /** How long the holding is certain from now on, in milliseconds; 0 or less when it is not. */
+  /** States how long the holding is certain from now on, in milliseconds; 0 or less when it is not. */
   leftMs(): number {
     this.#check();
     if (this.#renewal === undefined || this.#isInDoubt) return 0;

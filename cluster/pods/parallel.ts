@@ -1,6 +1,6 @@
 // Calls to many pods: a bounded number of them at a time.
 
-/** How many pods are asked at a time. */
+/** States how many pods are asked at a time. */
 const parallelCalls = 32;
 
 /**

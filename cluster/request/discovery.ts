@@ -19,9 +19,9 @@ type Version = Pick<Resource, 'group' | 'version'>;
 export interface Discovery {
   /** Every resource of that kind, the version that the server prefers first; subresources are not among them. */
   readonly find: (kind: { readonly group: string; readonly version?: string | undefined; readonly kind: string }) => readonly Resource[];
-  /** Whether the resource is served, in that version. */
+  /** Reports whether the resource is served, in that version. */
   readonly has: (resource: Version & Pick<Resource, 'plural'>) => boolean;
-  /** Whether the resource has that subresource, such as `scale`. */
+  /** Reports whether the resource has that subresource, such as `scale`. */
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
   /** False when the group, or that version of it, could not be read: then `find` and `has` say nothing about it. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;

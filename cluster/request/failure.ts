@@ -40,7 +40,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Whether the error is an answer of the API server with one of these HTTP status codes. */
+/** Reports whether the error is an answer of the API server with one of these HTTP status codes. */
 export function isStatus(error: unknown, ...codes: readonly number[]): error is ApiFailure {
   return error instanceof ApiFailure && codes.includes(error.status);
 }

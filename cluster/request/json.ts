@@ -16,7 +16,7 @@ export function parseJson(text: string): unknown {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether the value is a JSON object: no array and not null. */
+/** Reports whether the value is a JSON object: no array and not null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -26,7 +26,7 @@ export function asJsonObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
+/** Reports whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));

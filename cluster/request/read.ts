@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from './json.ts';
 import { type ListText, splitList } from './list-text.ts';
 import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
 
-/** How long a read may take when its caller does not say, in milliseconds. */
+/** States how long a read may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 30_000;
 /** Objects in one page of a list: half of what kubectl asks for, so that a page of large pods is some 3 MiB of text. */
 const pageSize = 250;
@@ -15,7 +15,7 @@ const restarts = 3;
 export interface ReadOptions {
   /** The place in the code that asks. */
   readonly site: string;
-  /** Of each request. */
+  /** Timeout of each request. */
   readonly timeoutMs?: number;
 }
 

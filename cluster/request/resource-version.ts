@@ -26,12 +26,12 @@ export class HighWaterMark {
     return this.#value;
   }
 
-  /** Whether the version is known to be older than the newest one seen. */
+  /** Reports whether the version is known to be older than the newest one seen. */
   isBehind(resourceVersion: string): boolean {
     return this.#value !== undefined && (compareResourceVersions(resourceVersion, this.#value) ?? 0) < 0;
   }
 
-  /** Whether everything up to the version has been seen. False when that cannot be told. */
+  /** Reports whether everything up to the version has been seen. False when that cannot be told. */
   covers(resourceVersion: string): boolean {
     return this.#value !== undefined && (compareResourceVersions(this.#value, resourceVersion) ?? -1) >= 0;
   }

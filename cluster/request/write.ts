@@ -7,7 +7,7 @@ import { collectionPath, type KubernetesObject, objectPath, type Resource } from
 
 type Port = Pick<ClusterEnv, 'kubernetes'>;
 
-/** How long a write may take when its caller does not say, in milliseconds. */
+/** States how long a write may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 10_000;
 
 interface WriteOptions {

@@ -48,7 +48,7 @@ export interface Steps<Value> {
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
   readonly mayWrite: () => boolean;
-  /** How often what may pass is tried again. */
+  /** States how often what may pass is tried again. */
   readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
@@ -89,7 +89,7 @@ export class Commit<Value> {
     }
   }
 
-  /** Whether all that waited has its answer. */
+  /** Reports whether all that waited has its answer. */
   async #attempt(): Promise<boolean> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;

@@ -34,7 +34,7 @@ export interface SharedObjectOptions<Value> {
    * rejects the update at once, for callers that keep the pauses themselves. Conflicts are always tried again.
    */
   readonly retries?: number;
-  /** Of each request, in milliseconds; 10 s when left out. */
+  /** Timeout of each request in milliseconds; 10 s when left out. */
   readonly timeoutMs?: number;
   /** The place in the code that asks; `.read`, `.create` and `.replace` are appended. */
   readonly site: string;

@@ -52,7 +52,7 @@ export interface Reflector<View> {
   readonly state: () => ReflectorState;
   /** Up to where the store is complete; undefined before the first list. */
   readonly resourceVersion: () => string | undefined;
-  /** Whether the store includes that version, such as that of our own last write. */
+  /** Reports whether the store includes that version, such as that of our own last write. */
   readonly hasSeen: (resourceVersion: string) => boolean;
   /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;

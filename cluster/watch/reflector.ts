@@ -219,7 +219,7 @@ class Following<View> {
     });
   }
 
-  /** Whether a list must follow the end of the watch. */
+  /** Reports whether a list must follow the end of the watch. */
   async #refused(error: unknown): Promise<boolean> {
     if (isStatus(error, 410)) {
       // Many watchers expire together, when a server restarts: hence not at once.
