@@ -214,8 +214,8 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** One rollout of one target, as far as it has come. */
-export interface RunState {
+/** The part of a rollout run that every state has. `run/states.ts` has the transitions. */
+export interface RunCore {
   readonly id: string;
   readonly kind: 'rollout' | 'rollback';
   /** Update revision per zone. */
@@ -223,37 +223,59 @@ export interface RunState {
   /** Revision per zone before the run. */
   readonly previous: Readonly<Record<string, string>>;
   readonly startedMs: number;
-  /** Index of the wave under way; the number of waves when all are done. */
+  /** Index of the current wave; the number of waves when all waves are done. */
   readonly wave: number;
-  /** When the wave before this one was done. */
+  /** When the previous wave was done. */
   readonly waveStartedMs: number;
-  /** Since when all pods of the wave have been available. */
-  readonly waveAvailableMs?: number;
-  /** Digest of the waves as they stood when a pod of the wave under way last went; absent where none of them asks for an approval before it. */
+  /** Digest of the waves at the last replacement of the current wave; absent if no wave requires an approval before it. */
   readonly waves?: string;
-  /** The zone in which pods are being replaced. */
-  readonly openZone?: string;
-  /** When a pod was last replaced, in this run or one before it. */
+  /** When a pod was last replaced, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;
-  /** Since when pods have been in flight without a break; absent while none is. */
+  /** Since when pods have been in flight without a break; absent while no pod is in flight. */
   readonly inFlightSinceMs?: number;
-  /** Time in which the group was free to move, up to `movableAsOfMs`. */
+  /** Time until `movableAsOfMs` in which the group was free to replace pods. */
   readonly movableMs: number;
   readonly movableAsOfMs: number;
   readonly isMovable: boolean;
-  readonly outcome: 'running' | 'completed' | 'failed';
-  readonly failure?: string;
-  readonly failedMs?: number;
-  /** What follows, when a person who ended the run has said so; otherwise what the group says. */
-  readonly onFailure?: 'pause' | 'rollback';
-  /** When a person last asked to go on after a failure. */
+  /** When a person last retried the run after a failure. */
   readonly retriedMs?: number;
-  readonly completedMs?: number;
-  /** Of a rollback: the revision per zone before the run that is taken back. */
+  /** In a rollback: the revision per zone before the run that is rolled back. */
   readonly restores?: Readonly<Record<string, string>>;
-  /** Of a run that brings pods back from a template which failed and is still asked for: that revision by zone, and why. */
+  /** In a run that restores pods from a failed template which the StatefulSets still name: that revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }
+
+/** The part of a run that is in a wave. */
+interface RunInWave extends RunCore {
+  /** The zone in which pods are being replaced. */
+  readonly openZone?: string;
+  /** Since when all pods of the wave have been available. */
+  readonly waveAvailableMs?: number;
+}
+
+export interface RunningRun extends RunInWave {
+  readonly outcome: 'running';
+}
+
+export interface FailedRun extends RunInWave {
+  readonly outcome: 'failed';
+  readonly failure: string;
+  readonly failedMs: number;
+  /** The choice of the requester who aborted the run; absent: the group's `onFailure` applies. */
+  readonly onFailure?: 'pause' | 'rollback';
+}
+
+export interface CompletedRun extends RunCore {
+  readonly outcome: 'completed';
+  readonly completedMs: number;
+  readonly openZone?: undefined;
+  readonly waveAvailableMs?: undefined;
+}
+
+export type UnfinishedRun = RunningRun | FailedRun;
+
+/** A rollout of one group from one set of revisions to another. */
+export type RunState = UnfinishedRun | CompletedRun;
 
 /**
  * A pod of this ordinal is made at another revision than the current one of its StatefulSet. Under the strategy `pinned` the webhook on the creation of

@@ -163,5 +163,6 @@ export class GroupNotifier {
 
 /** Reports whether one look takes the place of another: nothing that is told happened between them. */
 function isSameState(a: RunFacts, b: RunFacts): boolean {
-  return a.run.id === b.run.id && a.run.outcome === b.run.outcome && a.run.failedMs === b.run.failedMs;
+  const failedMs = ({ run }: RunFacts) => (run.outcome === 'failed' ? run.failedMs : undefined);
+  return a.run.id === b.run.id && a.run.outcome === b.run.outcome && failedMs(a) === failedMs(b);
 }

@@ -5,7 +5,7 @@ import { noteAsked } from '../../engine/decide/preparations.ts';
 import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
-import { revertProgress } from '../../engine/run/run.ts';
+import { revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

@@ -12,9 +12,11 @@ import type { RollQuestion } from '../rules/roll.ts';
 import { mayCureBeside, stuckInstants } from '../rules/stuck.ts';
 import { undoneResult } from '../rules/undone.ts';
 import { beforeWave, goneUnder, underWay, type WaveAnswer } from '../rules/wave.ts';
+import type { WaveProgress, ZoneProgress } from '../run/progress.ts';
 import { rollbackWarnings } from '../run/rollback.ts';
-import { type AdvancedRun, fail, isUnbegun, type WaveProgress, type ZoneProgress } from '../run/run.ts';
-import type { PodView, RunState } from '../snapshot.ts';
+import { countMovableTime, failRun, isUnbegun, recordReplacement } from '../run/states.ts';
+import type { AdvancedRun } from '../run/waves.ts';
+import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 import { checkRoll } from './checks.ts';
 
@@ -45,15 +47,17 @@ function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, is
   if (advanced === undefined) return { steps: [], actions: [], warnings: [], wantedReadings: [] };
   const { progress, run, observations: warnings, wantedReadings } = advanced;
   if (progress === undefined) return { warnings, wantedReadings, steps: [], actions: [], run };
-  if (progress.isFilled) return { warnings, wantedReadings, actions: [], ...waitAfterWave(context, progress, advanced) };
+  if (progress.isFilled) return { warnings, wantedReadings, actions: [], ...waitAfterWave(context, advanced) };
   return rollWave({ context, progress, run, isScaling }, warnings);
 }
 
+type RunInWave = Extract<AdvancedRun, { readonly progress: WaveProgress }>;
+
 /** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
-function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, after }: AdvancedRun): Pick<RollDecision, 'steps' | 'run'> {
+function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWave): Pick<RollDecision, 'steps' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
   const current = failIfLate(context, run);
-  const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
+  const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure)] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
   const said = [...failed, ...(undone === undefined ? [] : [undone])];
   const results = progress.isAvailable
@@ -67,7 +71,7 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
     outcome: stepOutcome(results),
     results,
   };
-  return { steps: [step], run: countMovableTime(context, current, !results.some(isPersonOrCalendar)) };
+  return { steps: [step], run: countMovableTime(current, !results.some(isPersonOrCalendar), context.nowMs) };
 }
 
 function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
@@ -86,7 +90,7 @@ function unavailableZones(context: GroupContext, run: RunState): readonly RuleRe
 interface WaveTurn {
   readonly context: GroupContext;
   readonly progress: WaveProgress;
-  readonly run: RunState;
+  readonly run: UnfinishedRun;
   readonly isScaling: boolean;
 }
 
@@ -102,7 +106,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     const { actions, warnings, wantedReadings, run: next } = attempt;
     return { steps, actions, warnings: [...observations, ...warnings], wantedReadings, run: next };
   }
-  return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(context, run, false) };
+  return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
 }
 
 /**
@@ -139,7 +143,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const { view } = zone;
   const inTime = failIfLate(context, turn.run);
   const wave = checkWave(turn, inTime);
-  const run = wave.failure === undefined ? inTime : fail(inTime, wave.failure, context.nowMs);
+  const run = wave.failure === undefined || inTime.outcome === 'failed' ? inTime : failRun(inTime, wave.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
   const question: RollQuestion = { context, run, zone, isScaling };
   const choice = choosePods(question);
@@ -156,37 +160,28 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     results: isIdle ? [...results, podsInFlight(view, choice.queue)] : results,
   };
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
+  const digest = goneUnder(context.group);
+  const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
   return {
     step,
     actions: isActing ? strategyOf(context.group).replacePods(context, view, choice.chosen) : [],
     warnings: [...wave.observations, ...policies.warnings],
     wantedReadings: wave.wantedReadings,
-    run: countMovableTime(context, isActing ? noteReplacement(context, run, view) : run, isMovable),
+    run: countMovableTime(replaced, isMovable, context.nowMs),
   };
 }
 
 /** Returns the run, failed if one of its deadlines has passed. */
-function failIfLate(context: GroupContext, run: RunState): RunState {
+function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
-  return failure === undefined ? run : fail(run, failure, context.nowMs);
+  return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
 }
 
 /** Asks for the approval and the gates of the wave. A failed run asks for nothing. */
-function checkWave({ context, progress }: WaveTurn, run: RunState): WaveAnswer {
+function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
   const hasBegun = (run.lastDisruptionMs ?? -1) >= run.waveStartedMs;
   return hasBegun ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
-}
-
-/** Returns the run after pods of the zone were replaced at this instant. */
-function noteReplacement(context: GroupContext, run: RunState, { zone }: ZoneView): RunState {
-  return {
-    ...run,
-    ...goneUnder(context.group),
-    openZone: zone.name,
-    lastDisruptionMs: context.nowMs,
-    inFlightSinceMs: run.inFlightSinceMs ?? context.nowMs,
-  };
 }
 
 /** Says why no pod can be replaced although no rule blocks: the remaining pods are in flight, or on a node that would not terminate them. */
@@ -214,12 +209,6 @@ function isLiftedLater({ rule, outcome, limit, earliestMs }: RuleResult): boolea
 /** Reports whether a rule of a policy waits for an approval. Its result has the name of that rule. */
 function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
-}
-
-/** Adds the time since the last decision to the time in which the group was free to move. */
-function countMovableTime(context: GroupContext, run: RunState, isMovable: boolean): RunState {
-  const passed = run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0;
-  return { ...run, movableMs: run.movableMs + passed, movableAsOfMs: context.nowMs, isMovable };
 }
 
 /**

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { canonicalJson } from '../hash.ts';
 import { releaseRow } from '../release/release-document.ts';
-import { type Claim, isUnknown, type Known, type Ledger, type Preparation } from '../snapshot.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Preparation, type RunState } from '../snapshot.ts';
 import { encodePins, pinRow, pinsOf, ranges, templateRow, zone } from '../strategies/pinned/pins-document.ts';
 
 /** The key in `data` of the ConfigMap. */
@@ -318,11 +318,19 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     downscales: downscales.map((downscale) => downscale),
     preparations: sorted(known.flatMap((list) => list ?? [])),
     ...(epoch === undefined ? {} : { epoch }),
-    ...(state === undefined ? {} : { run: compact(state) }),
+    ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
     ...(release === undefined ? {} : { release: compact(release) }),
   };
+}
+
+/** Returns the state of a stored run. The ledger stores every field flat; a field that the state does not have is ignored. */
+function runOf({ outcome, failure, failedMs, onFailure, completedMs, openZone, waveAvailableMs, ...core }: z.infer<typeof run>): RunState {
+  if (outcome === 'completed') return compact({ ...core, outcome, completedMs: completedMs ?? core.startedMs });
+  const inWave = { ...core, openZone, waveAvailableMs };
+  if (outcome === 'running') return compact({ ...inWave, outcome });
+  return compact({ ...inWave, outcome, failure: failure ?? 'the run failed', failedMs: failedMs ?? 0, onFailure });
 }
 
 function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.infer<typeof podClaims>): readonly Claim[] | undefined {

@@ -136,7 +136,8 @@ function started(seen: Observation): RunNotes {
 }
 
 function wentOn(run: RunNotes, seen: Observation): RunNotes {
-  const { outcome, failedMs, completedMs } = seen.facts.run;
+  const { run: now } = seen.facts;
+  const { outcome } = now;
   if (outcome === run.outcome) {
     const { lasting, facts } = seen;
     return outcome === 'running' && lasting !== undefined
@@ -145,9 +146,9 @@ function wentOn(run: RunNotes, seen: Observation): RunNotes {
   }
   const { endedMs: _endedMs, ...rest } = run;
   // Somebody let it go on: what follows is told, that it does is not.
-  if (outcome === 'running') return { ...rest, outcome };
-  const endedMs = (outcome === 'completed' ? completedMs : failedMs) ?? seen.atMs;
-  return withEvent({ ...rest, outcome, endedMs }, seen, outcome, `${endedMs}`);
+  if (now.outcome === 'running') return { ...rest, outcome: now.outcome };
+  const endedMs = now.outcome === 'completed' ? now.completedMs : now.failedMs;
+  return withEvent({ ...rest, outcome: now.outcome, endedMs }, seen, now.outcome, `${endedMs}`);
 }
 
 /** How far it came is not known any more: what is seen is how far the next one is. */
@@ -165,7 +166,7 @@ function withEvent(run: RunNotes, seen: Observation, kind: NotedKind, about: str
     kind === 'superseded' ? events.includes('completed') || events.includes('failed') : events.includes(kind);
   const to = [...new Set(notify.filter(isTold).map(({ channel }) => channel))].slice(0, notesLimits.channels);
   if (to.length === 0) return run;
-  const { failure } = facts.run;
+  const failure = facts.run.outcome === 'failed' ? facts.run.failure : undefined;
   const event: NotedEvent = {
     id,
     kind,

@@ -181,6 +181,6 @@ function patient(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: n
 function heldBy({ end, last: { decision } }: ForwardRun): string {
   if (end === 'limit') return 'it does not end within 60 days';
   const [wait] = decision.waits;
-  if (decision.run?.failure !== undefined) return decision.run.failure;
+  if (decision.run?.outcome === 'failed') return decision.run.failure;
   return wait === undefined ? 'pods do not come back by themselves' : `${wait.rule}: ${wait.fact}`;
 }

@@ -5,7 +5,7 @@ import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { waveTarget } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { addsNothing, goneUnder } from '../rules/wave.ts';
-import { type WaveProgress, waveProgress } from '../run/run.ts';
+import { type WaveProgress, waveProgress } from '../run/progress.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { previousRevision } from './state.ts';
 

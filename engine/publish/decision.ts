@@ -174,7 +174,20 @@ function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly P
 }
 
 function publishedRun(run: RunState): PublishedRun {
-  const { movableMs: _movableMs, movableAsOfMs: _asOf, isMovable: _isMovable, lastDisruptionMs: _last, ...rest } = run;
-  const { inFlightSinceMs: _inFlight, retriedMs: _retried, restores: _restores, onFailure: _onFailure, waves: _waves, ...published } = rest;
-  return published;
+  const { id, kind, target, previous, startedMs, wave, waveStartedMs, rolledBack, outcome, openZone, waveAvailableMs } = run;
+  return {
+    id,
+    kind,
+    target,
+    previous,
+    startedMs,
+    wave,
+    waveStartedMs,
+    ...(waveAvailableMs === undefined ? {} : { waveAvailableMs }),
+    ...(openZone === undefined ? {} : { openZone }),
+    outcome,
+    ...(run.outcome === 'failed' ? { failure: run.failure, failedMs: run.failedMs } : {}),
+    ...(run.outcome === 'completed' ? { completedMs: run.completedMs } : {}),
+    ...(rolledBack === undefined ? {} : { rolledBack }),
+  };
 }

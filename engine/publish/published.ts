@@ -108,23 +108,17 @@ export interface PublishedMetric {
 /** The most metric inputs that are published. */
 export const publishedMetricLimit = 50;
 
+/** A run as published: flat, so that a reader needs no knowledge of the states. */
 export type PublishedRun = Pick<
   RunState,
-  | 'id'
-  | 'kind'
-  | 'target'
-  | 'previous'
-  | 'startedMs'
-  | 'wave'
-  | 'waveStartedMs'
-  | 'waveAvailableMs'
-  | 'openZone'
-  | 'outcome'
-  | 'failure'
-  | 'failedMs'
-  | 'completedMs'
-  | 'rolledBack'
->;
+  'id' | 'kind' | 'target' | 'previous' | 'startedMs' | 'wave' | 'waveStartedMs' | 'outcome' | 'rolledBack'
+> & {
+  readonly openZone?: string;
+  readonly waveAvailableMs?: number;
+  readonly failure?: string;
+  readonly failedMs?: number;
+  readonly completedMs?: number;
+};
 
 /** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
 export const publishedFormat = '1.0';

@@ -89,8 +89,8 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   const told = withPeople(moved.spec, turn, run);
   const spoken = told === moved.spec ? moved : fitted({ ...moved, spec: told });
   if (run.outcome === 'running') return spoken;
-  const atMs = (run.outcome === 'completed' ? run.completedMs : run.failedMs) ?? turn.startedMs;
-  return ended(spoken, run.outcome, atMs, run.failure);
+  if (run.outcome === 'completed') return ended(spoken, run.outcome, run.completedMs);
+  return ended(spoken, run.outcome, run.failedMs, run.failure);
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {

@@ -7,8 +7,8 @@ import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest, type Rule, result } from '../rule.ts';
+import type { ZoneProgress } from '../run/progress.ts';
 import { isHold } from '../run/requests.ts';
-import type { ZoneProgress } from '../run/run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
 import { isShrinkHeld, mayCureBeside, stuckInstants } from './stuck.ts';
 
@@ -61,7 +61,7 @@ export const notFailed: Rule<RollQuestion> = {
   id: 'run-failed',
   evaluate: ({ context, run }) => {
     if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
-    return result('run-failed', 'no', run.failure ?? 'the run failed', { source: sourceOf(context, 'rollout.onFailure') });
+    return result('run-failed', 'no', run.failure, { source: sourceOf(context, 'rollout.onFailure') });
   },
 };
 

@@ -1,71 +1,67 @@
-// Back to what ran before when a run fails, without another template: whether a group does that, and which run follows.
+// Rollback of a failed run to the previous revisions, without another template.
 
 import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { result } from '../rule.ts';
-import { isUnknown, type RunState } from '../snapshot.ts';
-import { requestsFor } from './requests.ts';
-import { newRun } from './run.ts';
+import { type FailedRun, isUnknown, type RunState } from '../snapshot.ts';
+import { followingRun, isRetried } from './run.ts';
 
-/** How long a failed run stands as such before it is rolled back, in milliseconds: long enough to be published and told. */
+/** The time from a failure to the rollback in milliseconds: enough to publish and notify the failure. */
 export const standsFailedMs = 1_000;
 
 /**
- * The context with the run that follows from a failed one: the same waves, back to what every zone ran before, by the strategy `pinned`, which can
- * make pods at any revision. The StatefulSets still name the template that failed; it is asked for no more until there is another one, or until
- * somebody says `retry`. Other engines cannot bring pods back without a template, and stop where they are. A run that goes back is not turned round
- * again when it fails.
+ * Returns the context with the run that follows a failed run or its rollback; the given context if none follows. A rollback has the same waves and
+ * restores the previous revision of every zone. Only the strategy `pinned` can roll back without another template, because it can create pods at
+ * any revision. The StatefulSets still name the failed template; the group ignores it until the template changes or a person retries. A rollback
+ * that fails is not rolled back.
  */
 export function withRollback(context: GroupContext): GroupContext {
   const { run } = context.view.ledger;
-  // Which pods are to go back is not known while a zone cannot be read.
+  // An unread zone hides which pods to restore.
   if (run === undefined || context.view.zones.some(({ unknown }) => unknown !== undefined)) return context;
-  const next = rolledBackRun(context, run) ?? retriedRun(context, run);
+  const next = startRollback(context, run) ?? restartRolledBack(context, run);
   if (next === undefined) return context;
   const { ledger } = context.view;
   const others = context.snapshot.ledgers.filter(({ namespace, group }) => namespace !== ledger.namespace || group !== ledger.group);
   return contextOf({ ...context.snapshot, ledgers: [...others, { ...ledger, run: next }] }, context.group);
 }
 
-function rolledBackRun(context: GroupContext, run: RunState): RunState | undefined {
+function startRollback(context: GroupContext, run: RunState): RunState | undefined {
   if (!rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
   const revisions = Object.fromEntries(
     Object.entries(run.target).filter(([zone, revision]) => (run.previous[zone] ?? revision) !== revision),
   );
   if (Object.keys(revisions).length === 0) return undefined;
   const target = Object.fromEntries(Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision]));
-  const back = newRun(context, { kind: 'rollback', target, previous: run.target }, run);
-  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because: run.failure ?? 'the run failed' } };
+  const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
+  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because: run.failure } };
 }
 
-/** When a failed run is rolled back; at once where a fast clock has dated the failure ahead. */
-function rollbackMs(context: GroupContext, { failedMs = 0 }: RunState): number {
+/** Returns when a failed run is rolled back; at once if a fast clock dated the failure in the future. */
+function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
   return isWithinClockSkew(context, failedMs) ? failedMs + standsFailedMs : 0;
 }
 
-/** Whether a failed run is to be rolled back. Who has aborted it said whether; otherwise the group does. */
-function rollsBack(context: GroupContext, run: RunState): boolean {
+/** Reports whether a failed run is rolled back. The requester of an abort decides; for other failures the group's `onFailure` does. */
+function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
-  // Somebody may have said that everything stays as it is.
-  if (isUnknown(context.intents)) return false;
-  if (requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0))) return false;
+  // An unread request may be a retry.
+  if (isUnknown(context.intents) || isRetried(context, run.failedMs, run)) return false;
   return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
 }
 
-/** What failed once is tried again when somebody says so: a run of its own, from the first wave on. */
-function retriedRun(context: GroupContext, run: RunState): RunState | undefined {
-  if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
-  if (!requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.completedMs ?? run.startedMs)))
-    return undefined;
+/** Returns a new run to the rolled-back revision, from the first wave, when a person retries it after the rollback. */
+function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
+  if (run.rolledBack === undefined || run.outcome !== 'completed' || !isRetried(context, run.completedMs, run)) return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),
   );
-  return newRun(context, { kind: 'rollout', target, previous: run.target }, run);
+  return followingRun(context, { kind: 'rollout', target, previous: run.target }, run);
 }
 
-/** What is to be known of a group that was rolled back, or is about to be. */
+/** Returns the warnings of a group that was rolled back or is about to be. */
 export function rollbackWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined) return [];
   if (rollsBack(context, run)) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/turn/remember.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import { type RunFields, withFields } from '../kit/questions.ts';
 
 const run: RunState = {
   id: 'one',
@@ -19,7 +20,7 @@ const run: RunState = {
 const ledger: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], run };
 const claim = { verb: 'deletePod' as const, zone: 'a', uid: 'u', ordinal: 0, atMs: 5000 };
 const preparation: Preparation = { zone: 'a', ordinal: 3, podUid: 'u', call: 'delayed', state: 'failed', seenMs: 1, message: 'no' };
-const withRun = (changes: Partial<RunState>): Ledger => ({ ...ledger, run: { ...run, ...changes } });
+const withRun = (changes: RunFields): Ledger => ({ ...ledger, run: withFields(run, changes) });
 const withPreparation = (changes: Partial<Preparation>): Ledger => ({ ...ledger, preparations: [{ ...preparation, ...changes }] });
 
 describe('a ledger is written', () => {

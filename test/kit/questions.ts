@@ -3,8 +3,9 @@ import { contextOf, type GroupContext } from '../../engine/context.ts';
 import type { ZoneView } from '../../engine/observe/view.ts';
 import type { RollQuestion } from '../../engine/rules/roll.ts';
 import type { ScaleQuestion } from '../../engine/rules/scale.ts';
-import { waveProgress } from '../../engine/run/run.ts';
-import type { IntentView, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import { waveProgress } from '../../engine/run/progress.ts';
+import { completeRun } from '../../engine/run/states.ts';
+import type { FailedRun, IntentView, Ledger, Preparation, RunningRun, RunState } from '../../engine/snapshot.ts';
 import type {
   ExceptionDefinition,
   GroupDefinition,
@@ -50,9 +51,20 @@ export function updatedPods(replicas = 3): Readonly<Record<number, { readonly re
   return Object.fromEntries(Array.from({ length: replicas }, (_, ordinal) => [ordinal, { revision: newRevision }]));
 }
 
+/** Fields of a run in any state. */
+export type RunFields = Partial<Omit<FailedRun, 'outcome' | 'openZone' | 'waveAvailableMs'>> & {
+  readonly outcome?: RunState['outcome'];
+  readonly openZone?: string | undefined;
+  readonly waveAvailableMs?: number | undefined;
+  readonly completedMs?: number;
+};
+
 /** A rollout from `rev-1` to `rev-2` that began an hour ago and has replaced nothing. */
-export function runOf(overrides: Partial<RunState> = {}): RunState {
-  return {
+export function runOf(overrides?: Partial<RunningRun>): RunningRun;
+export function runOf(overrides: RunFields): RunState;
+export function runOf(fields: RunFields = {}): RunState {
+  const { outcome = 'running', failure = 'the run failed', failedMs = 0, onFailure, completedMs, openZone, waveAvailableMs, ...core } = fields;
+  const run: RunningRun = {
     id: 'run-1',
     kind: 'rollout',
     target: { a: newRevision, b: newRevision, c: newRevision },
@@ -64,8 +76,18 @@ export function runOf(overrides: Partial<RunState> = {}): RunState {
     movableAsOfMs: ago(minuteMs),
     isMovable: true,
     outcome: 'running',
-    ...overrides,
+    ...core,
+    ...(openZone === undefined ? {} : { openZone }),
+    ...(waveAvailableMs === undefined ? {} : { waveAvailableMs }),
   };
+  if (outcome === 'running') return run;
+  if (outcome === 'completed') return completeRun(run, completedMs ?? run.startedMs);
+  return { ...run, outcome, failure, failedMs, ...(onFailure === undefined ? {} : { onFailure }) };
+}
+
+/** The run with other fields, which may be those of another state. */
+export function withFields(run: RunState, fields: RunFields): RunState {
+  return runOf({ ...run, ...fields });
 }
 
 export function ledgerOf(overrides: Partial<Ledger> = {}): Ledger {

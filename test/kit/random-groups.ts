@@ -15,6 +15,7 @@ import {
 } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { kitNowMs, pod, statefulSet } from './objects.ts';
+import { runOf } from './questions.ts';
 import { type Random, randomFrom } from './random.ts';
 import { type Chance, randomGroup, randomPolicies } from './random-definitions.ts';
 import { snapshotOf } from './snapshots.ts';
@@ -279,7 +280,7 @@ function randomRun(random: Random, chance: Chance, definition: GroupDefinition, 
   );
   const startedMs = kitNowMs - random.below(6) * hourMs;
   const outcome = chance(0.9) ? 'running' : chance(0.5) ? 'failed' : 'completed';
-  return {
+  return runOf({
     id: 'run-1',
     kind: chance(0.85) ? 'rollout' : 'rollback',
     target,
@@ -296,5 +297,5 @@ function randomRun(random: Random, chance: Chance, definition: GroupDefinition, 
     isMovable: chance(0.5),
     outcome,
     ...(outcome === 'failed' ? { failure: 'no pod became available for 20m', failedMs: kitNowMs - 60_000 } : {}),
-  };
+  });
 }

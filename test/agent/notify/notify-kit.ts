@@ -8,6 +8,7 @@ import type { PodView, RunState, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, NotifyDefinition } from '../../../policies/definition.ts';
 import { type GroupOverrides, group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
+import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
 import { objectsServer } from '../objects-server.ts';
@@ -94,7 +95,7 @@ export function notifyWorld(
       everySet: { replicas, annotations, status: { updateRevision: target } as never },
     });
     const decided = decideGroup(snapshot, definition);
-    run = decided.run && { ...decided.run, ...more };
+    run = decided.run && withFields(decided.run, more);
     const decision = run === undefined ? decided : { ...decided, run };
     return { group: definition, snapshot, decision, performed: [], startedMs: nowMs, durationMs: 5 };
   };

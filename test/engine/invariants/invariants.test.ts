@@ -6,7 +6,7 @@ import type { Claim } from '../../../engine/snapshot.ts';
 import { adopted, group, type ZoneOverrides } from '../../kit/groups.ts';
 import { podsIn, replace, violated } from '../../kit/hand-made.ts';
 import { kitNowMs, newRevision, pod, statefulSet } from '../../kit/objects.ts';
-import { ago, exception, hourMs, ledgerOf, minuteMs, outdatedSets, policy, preparation, runOf } from '../../kit/questions.ts';
+import { ago, exception, hourMs, ledgerOf, minuteMs, outdatedSets, policy, preparation, runOf, withFields } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const native = group();
@@ -266,7 +266,7 @@ describe('S15, one kind of change at a time', () => {
     expect(rolling()).toEqual(['S15: zone a shrinks while zone b rolls']);
     expect(rolling({ forceReplicas: 2 })).toEqual([]);
     expect(violated([resize('b', 3, 2)], settled(3), native, { run })).toEqual([]);
-    expect(violated([resize('a', 3, 2)], settled(3), native, { run: { ...run, outcome: 'failed' } })).toEqual([]);
+    expect(violated([resize('a', 3, 2)], settled(3), native, { run: withFields(run, { outcome: 'failed' }) })).toEqual([]);
   });
 });
 

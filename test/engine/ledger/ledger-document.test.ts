@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeLedger, encodeLedger, ledgerByteLimit } from '../../../engine/ledger/ledger-document.ts';
-import { type Claim, isUnknown, type Ledger, type Preparation } from '../../../engine/snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type Preparation, type RunState } from '../../../engine/snapshot.ts';
 
 const identity = { namespace: 'mimir', group: 'ingester' };
 const empty: Ledger = { ...identity, claims: [], downscales: [], preparations: [] };
@@ -189,7 +189,7 @@ const preparations = fc
     { requiredKeys: ['zone', 'ordinal', 'podUid', 'call', 'state', 'seenMs'] },
   )
   .map((made): Preparation => made);
-const runs = fc.record({
+const cores = fc.record({
   id: fc.string({ minLength: 1 }),
   kind: fc.constant('rollout' as const),
   target: fc.dictionary(zones, uids).map((made) => ({ ...made })),
@@ -200,8 +200,13 @@ const runs = fc.record({
   movableMs: instants,
   movableAsOfMs: instants,
   isMovable: fc.boolean(),
-  outcome: fc.constantFrom('running' as const, 'completed' as const, 'failed' as const),
 });
+const outcomes = fc.oneof(
+  fc.constant({ outcome: 'running' as const }),
+  fc.record({ outcome: fc.constant('failed' as const), failure: fc.string(), failedMs: instants }),
+  fc.record({ outcome: fc.constant('completed' as const), completedMs: instants }),
+);
+const runs = fc.tuple(cores, outcomes).map(([core, outcome]): RunState => ({ ...core, ...outcome }));
 const ledgers = fc
   .record(
     {

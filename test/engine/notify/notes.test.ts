@@ -14,12 +14,13 @@ import {
 } from '../../../engine/notify/notes.ts';
 import { decodeNotes, encodeNotes, notesByteLimit } from '../../../engine/notify/notes-document.ts';
 import { isUnknown, type RunState } from '../../../engine/snapshot.ts';
+import { type RunFields, runOf } from '../../kit/questions.ts';
 
 const group = { namespace: 'mimir', group: 'ingester' };
 const approval: Hold = { rule: 'approval', fact: 'wave rest has 0 of 1 approvals' };
 
-function run(id: string, more: Partial<RunState> = {}): RunState {
-  return {
+function run(id: string, more: RunFields = {}): RunState {
+  return runOf({
     id,
     kind: 'rollout',
     target: { a: id, b: id },
@@ -30,12 +31,11 @@ function run(id: string, more: Partial<RunState> = {}): RunState {
     movableMs: 0,
     movableAsOfMs: 0,
     isMovable: true,
-    outcome: 'running',
     ...more,
-  };
+  });
 }
 
-interface Look extends Partial<RunState> {
+interface Look extends RunFields {
   readonly id: string;
   readonly lasting?: Hold;
   readonly place?: number;

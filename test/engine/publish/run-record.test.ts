@@ -4,10 +4,10 @@ import type { Action } from '../../../engine/decision.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
 import type { TakenAction } from '../../../engine/publish/published.ts';
 import { type RunTurn, runRecord } from '../../../engine/publish/run-record.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { type RolloutRun, schemas } from '../../../policies/schema/kinds.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
+import { type RunFields, withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const minute = 60_000;
@@ -27,9 +27,9 @@ function must<Value>(value: Value | undefined): Value {
   return value;
 }
 
-function turn(atMinute: number, changes: Partial<RunTurn> & { readonly run?: Partial<RunState>; readonly decided?: object } = {}): RunTurn {
+function turn(atMinute: number, changes: Partial<RunTurn> & { readonly run?: RunFields; readonly decided?: object } = {}): RunTurn {
   const { run: ofRun, decided, ...rest } = changes;
-  const changed = { ...decision, ...decided, run: { ...run, ...ofRun } };
+  const changed = { ...decision, ...decided, run: withFields(run, ofRun ?? {}) };
   return { group: must(snapshot.groups[0]), snapshot, decision: changed, performed: [], startedMs: kitNowMs + atMinute * minute, ...rest };
 }
 

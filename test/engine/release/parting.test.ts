@@ -5,6 +5,7 @@ import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapsh
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { newRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
+import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const held = group({ rollout: { strategy: 'pinned' } });
@@ -63,7 +64,7 @@ describe('a group that is gone', () => {
     const rest = ': its partition stays at 1000000, so that changes of its template reach no pod; define the group again';
     expect(told({ snapshot: still })).toContain(`Normal ${rest}`);
     expect(told({ snapshot: still, run: running })).toContain(`Warning , which was under way${rest}`);
-    expect(told({ snapshot: still, run: { ...running, outcome: 'completed' } })).toContain(`Normal ${rest}`);
+    expect(told({ snapshot: still, run: withFields(running, { outcome: 'completed' }) })).toContain(`Normal ${rest}`);
   });
 
   it('says below which ordinal pods are held, and what happens where none is', () => {
@@ -121,8 +122,8 @@ describe('what a release undoes', () => {
 
   it('is a run that is not over, and that pods are held', () => {
     expect(undone(running, cluster())).toBe(`its rollout was under way; ${rest}, and 9 pods will be replaced`);
-    expect(undone({ ...running, outcome: 'failed' }, still)).toBe(`its rollout had failed; ${rest}`);
+    expect(undone(withFields(running, { outcome: 'failed' }), still)).toBe(`its rollout had failed; ${rest}`);
     expect(undone(undefined, cluster())).toBe(`${rest}, and 9 pods will be replaced`);
-    expect(undone({ ...running, outcome: 'completed' }, still)).toBeUndefined();
+    expect(undone(withFields(running, { outcome: 'completed' }), still)).toBeUndefined();
   });
 });

@@ -17,6 +17,7 @@ import {
   policy,
   runOf,
   scaleQuestion,
+  withFields,
   zoneIn,
 } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
@@ -187,7 +188,7 @@ describe('rollout-in-progress', () => {
     ['grows while nothing rolls', {}, 'ok', 'no pod is being replaced'],
     ['grows between two replacements', { run: open }, 'ok', 'no pod is being replaced'],
     ['does not grow during a replacement', { run: open, state: rolling }, 'wait', 'pods of zone c are being replaced'],
-    ['grows when the run is over', { run: { ...open, outcome: 'failed' }, state: rolling }, 'ok', 'no pod is being replaced'],
+    ['grows when the run is over', { run: withFields(open, { outcome: 'failed' }), state: rolling }, 'ok', 'no pod is being replaced'],
     [
       'grows during a rollout that allows it',
       { run: open, state: rolling, a: { duringRollout: 'allow' } },
@@ -200,8 +201,8 @@ describe('rollout-in-progress', () => {
 
   it.each<[string, Given, string, string]>([
     ['shrinks while nothing rolls', {}, 'ok', 'the group does not roll'],
-    ['shrinks when the run is over', { run: { ...running, outcome: 'completed' } }, 'ok', 'the group does not roll'],
-    ['shrinks when the run has failed', { run: { ...running, outcome: 'failed' } }, 'ok', 'the group does not roll'],
+    ['shrinks when the run is over', { run: withFields(running, { outcome: 'completed' }) }, 'ok', 'the group does not roll'],
+    ['shrinks when the run has failed', { run: withFields(running, { outcome: 'failed' }) }, 'ok', 'the group does not roll'],
     ['does not shrink during a rollout', { run: running }, 'wait', 'a rollout is under way'],
     ['shrinks during a rollout that allows it', { run: running, a: { duringRollout: 'allow' } }, 'ok', 'no other zone rolls'],
     ['does not shrink while another zone is open', { run: open, a: { duringRollout: 'allow' } }, 'wait', 'zone c rolls'],

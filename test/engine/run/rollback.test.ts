@@ -11,7 +11,7 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOverrides } from '../../kit/objects.ts';
-import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../../kit/questions.ts';
+import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 import { afterwards, podIn } from '../../kit/worlds.ts';
@@ -80,7 +80,7 @@ function said(action: IntentView['action'], atMs: number, more: Partial<IntentVi
 
 describe('a run that fails', () => {
   it('stands as failed until it has been told, then every pod goes back', () => {
-    const fresh = decided({ run: { ...failed, failedMs: kitNowMs }, pods: { a: { 2: { revision: newRevision } } } });
+    const fresh = decided({ run: withFields(failed, { failedMs: kitNowMs }), pods: { a: { 2: { revision: newRevision } } } });
     expect([fresh.run?.outcome, fresh.wakeAtMs]).toEqual(['failed', kitNowMs + standsFailedMs]);
     const back = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } } });
     expect(going(back)).toEqual([`a-2 ${oldRevision}`]);
@@ -92,7 +92,7 @@ describe('a run that fails', () => {
   });
 
   it('goes back at once when a fast clock has dated the failure ahead', () => {
-    const ahead = { ...failed, failedMs: kitNowMs + hourMs };
+    const ahead = withFields(failed, { failedMs: kitNowMs + hourMs });
     expect(going(decided({ run: ahead, pods: { a: { 2: { revision: newRevision } } } }))).toEqual([`a-2 ${oldRevision}`]);
   });
 
@@ -100,7 +100,7 @@ describe('a run that fails', () => {
     ['the group says pause', { group: { rollout: { onFailure: 'pause' } } }],
     ['another strategy replaces pods', { group: { rollout: { strategy: 'partition' } } }],
     ['it was going back itself', { run: { ...failed, kind: 'rollback' } }],
-    ['a person ended it, also when the word is gone', { run: { ...failed, onFailure: 'pause' } }],
+    ['a person ended it, also when the word is gone', { run: withFields(failed, { onFailure: 'pause' }) }],
     ['nobody knows what people said', { intents: { unknown: 'forbidden' } }],
   ] as const)('does not go back when %s', (_, more) => {
     const decision = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } }, ...(more as Partial<State>) });
@@ -108,11 +108,13 @@ describe('a run that fails', () => {
   });
 
   it('remembers what the person wanted who ended it', () => {
-    const running = { ...failed, outcome: 'running' as const };
+    const running = withFields(failed, { outcome: 'running' });
     const aborted = (rollback: boolean) =>
-      decided({ run: running, intents: [said('abort', ago(1000), { runId: failed.id, rollback })] }).run?.onFailure;
-    expect([aborted(true), aborted(false)]).toEqual(['rollback', 'pause']);
-    expect(decided({ run: { ...failed, onFailure: 'rollback' }, group: { rollout: { onFailure: 'pause' } } }).run?.kind).toBe('rollback');
+      decided({ run: running, intents: [said('abort', ago(1000), { runId: failed.id, rollback })] }).run;
+    expect([aborted(true), aborted(false)]).toMatchObject([{ onFailure: 'rollback' }, { onFailure: 'pause' }]);
+    expect(decided({ run: withFields(failed, { onFailure: 'rollback' }), group: { rollout: { onFailure: 'pause' } } }).run?.kind).toBe(
+      'rollback',
+    );
   });
 
   it('passes no gate on its way back, for they may measure what failed', () => {
@@ -150,7 +152,7 @@ describe('a revision that was rolled back', () => {
   });
 
   it('is what nobody goes back to when the template after it fails, too', () => {
-    const underWay = { ...rolledBack, outcome: 'running' as const, wave: 0, completedMs: 0 };
+    const underWay = withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 });
     const third = both('rev-3');
     const asked = { status: { updateRevision: 'rev-3' } };
     const next = decided({ run: underWay, a: asked, b: asked });
@@ -161,7 +163,7 @@ describe('a revision that was rolled back', () => {
     const retry = (atMs: number) => [said('retry', atMs, { runId: rolledBack.id })];
     expect(decided({ ...calm, intents: retry(ago(1000)) }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
     expect(decided({ ...calm, intents: retry(ago(2 * minuteMs)) }).run).toMatchObject({ kind: 'rollback' });
-    const stuck = { ...rolledBack, outcome: 'failed' as const, failure: 'late', failedMs: ago(minuteMs), wave: 0 };
+    const stuck = withFields(rolledBack, { outcome: 'failed', failure: 'late', failedMs: ago(minuteMs), wave: 0 });
     const on = decided({ run: stuck, intents: retry(ago(1000)), pods: { a: { 2: { revision: newRevision } } } });
     expect([going(on), on.run?.kind]).toEqual([[`a-2 ${oldRevision}`], 'rollback']);
   });
@@ -233,7 +235,7 @@ describe('a revision that was rolled back', () => {
   it('has a copy of what it was taken back to while the run is not over', () => {
     const template = { metadata: {}, spec: { containers: [] } };
     const revisions = zones.map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}`, name: oldRevision, template }));
-    const { of, snapshot } = question({ run: { ...failed, outcome: 'running' }, a: moved, pods: { a: updatedPods() } });
+    const { of, snapshot } = question({ run: withFields(failed, { outcome: 'running' }), a: moved, pods: { a: updatedPods() } });
     expect(decideGroup({ ...snapshot, revisions }, of).pinned?.templates?.map(({ zone, revision }) => `${zone} ${revision}`)).toEqual([
       `a ${oldRevision}`,
       `b ${oldRevision}`,

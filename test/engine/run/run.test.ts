@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { advanceRun, fail } from '../../../engine/run/run.ts';
+import { advanceRun } from '../../../engine/run/run.ts';
+import { failRun } from '../../../engine/run/states.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
-import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../../kit/questions.ts';
+import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const definition = group();
@@ -315,7 +316,7 @@ describe('a failed run', () => {
   const retry = (atMs: number) => intent({ action: 'retry', requestedBy: { user: 'kim', groups: [], atMs } });
 
   it('is what it was, with its failure and the instant', () => {
-    expect(fail(runOf(), 'gate errors', kitNowMs)).toEqual(runOf({ outcome: 'failed', failure: 'gate errors', failedMs: kitNowMs }));
+    expect(failRun(runOf(), 'gate errors', kitNowMs)).toEqual(runOf({ outcome: 'failed', failure: 'gate errors', failedMs: kitNowMs }));
   });
 
   it('stays failed, and in its wave, also when everything is well again', () => {
@@ -323,10 +324,8 @@ describe('a failed run', () => {
   });
 
   it('goes on when a person asks to, with soak and deadlines from now on', () => {
-    const { failure: _failure, failedMs: _failedMs, ...rest } = failed;
     expect(advanced(failed, { ...updatedA, intents: [retry(ago(minuteMs))] }, three)?.run).toEqual({
-      ...rest,
-      outcome: 'running',
+      ...withFields(failed, { outcome: 'running' }),
       waveAvailableMs: kitNowMs,
       retriedMs: kitNowMs,
       movableMs: 0,

@@ -55,7 +55,7 @@ function ledgerLines(stage: Stage, { claims, downscales, preparations, run }: Le
 function runLine(run: RunState): string {
   const target = Object.entries(run.target).map(([zone, revision]) => `${zone}=${revision}`);
   const open = run.openZone === undefined ? '' : `, zone ${run.openZone} is open`;
-  const failure = run.failure === undefined ? '' : `: ${run.failure}`;
+  const failure = run.outcome === 'failed' ? `: ${run.failure}` : '';
   const wave = run.outcome === 'completed' ? '' : `, wave ${run.wave + 1}`;
   return `${run.kind} to ${target.join(' ')} ${run.outcome}${failure}${wave}${open}`;
 }

@@ -10,7 +10,7 @@ import { keptTemplatesLimit, wantedRevisions, withoutPinsOf } from '../../../../
 import { holdingPartition } from '../../../../policies/strategies.ts';
 import { type GroupOverrides, group } from '../../../kit/groups.ts';
 import { newRevision, oldRevision, type PodChanges, type StatefulSetOverrides } from '../../../kit/objects.ts';
-import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf } from '../../../kit/questions.ts';
+import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, withFields } from '../../../kit/questions.ts';
 import { podsIn } from '../../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../../kit/snapshots.ts';
 
@@ -82,7 +82,7 @@ describe('what a ledger says of pinned pods', () => {
       { pods: { 1: { revision: 'rev-0' } } },
       ['1 rev-0', '3 rev-2 x1'],
     ],
-    ['says nothing of pods at the current revision', { ledger: { run: { ...run, outcome: 'failed', failure: 'x' } } }, []],
+    ['says nothing of pods at the current revision', { ledger: { run: withFields(run, { outcome: 'failed', failure: 'x' }) } }, []],
     [
       'keeps a pod that stands where it was put',
       { ...waits, ledger: { run, pins: [placed(3, { replaces: 'gone' })] } },
@@ -95,10 +95,14 @@ describe('what a ledger says of pinned pods', () => {
       ['3 rev-2 x1'],
     ],
     ['keeps one whose eviction may be under way', { ledger: { run, pins: [placed(3)], claims: [claim(3)] } }, ['3 rev-2 x1']],
-    ['drops one whose eviction never came', { ledger: { run: { ...run, outcome: 'failed', failure: 'x' }, pins: [placed(3)] } }, []],
+    [
+      'drops one whose eviction never came',
+      { ledger: { run: withFields(run, { outcome: 'failed', failure: 'x' }), pins: [placed(3)] } },
+      [],
+    ],
     [
       'counts the attempts before one that never came',
-      { ledger: { run: { ...run, outcome: 'failed', failure: 'x' }, pins: [placed(3, { placements: 2 })] } },
+      { ledger: { run: withFields(run, { outcome: 'failed', failure: 'x' }), pins: [placed(3, { placements: 2 })] } },
       ['3 rev-2 x1'],
     ],
     [
@@ -128,7 +132,7 @@ describe('what a ledger says of pinned pods', () => {
       {
         set: { replicas: 2, status: { currentRevision: newRevision, updateRevision: newRevision } },
         pods: { 0: isNew, 1: isNew },
-        ledger: { run: { ...run, outcome: 'completed', wave: 1 }, pins: [pin(3)] },
+        ledger: { run: withFields(run, { outcome: 'completed', wave: 1 }), pins: [pin(3)] },
       },
       [],
     ],
@@ -265,9 +269,9 @@ describe('the partition of a group that pins', () => {
 
   it('is raised also where it lets none go, but not beside a pod that goes', () => {
     expect(decided({ set: { partition: 4 } }).actions.map(({ kind }) => kind)).toEqual(['deletePod']);
-    expect(decided({ set: { partition: 4 }, ledger: { run: { ...run, outcome: 'failed', failure: 'x' } } }).actions).toMatchObject([
-      { kind: 'setPartition', to: holdingPartition },
-    ]);
+    expect(decided({ set: { partition: 4 }, ledger: { run: withFields(run, { outcome: 'failed', failure: 'x' }) } }).actions).toMatchObject(
+      [{ kind: 'setPartition', to: holdingPartition }],
+    );
   });
 });
 

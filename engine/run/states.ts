@@ -1,0 +1,208 @@
+// The states of a rollout run and every transition between them. Pure: each function returns the next run.
+//
+//                     startRun
+//                        |
+//                        v         failRun, abortRun
+//                  +-----------+ -------------------> +--------+
+//                  |  running  |                      | failed |
+//                  +-----------+ <------------------- +--------+
+//                        |             retryRun            |
+//            completeRun |                                 | completeRun
+//                        v                                 |
+//                  +-----------+                           |
+//                  | completed | <-------------------------+
+//                  +-----------+
+//
+// A changed template, outdated pods after the end, or a rollback replace a run in any state by the result of startRun (`run.ts`, `rollback.ts`).
+//
+// Inside a wave, while the run is running:
+//
+//   enterWave --> recordReplacement (opens a zone) --> closeZone --> markWaveAvailable --> soak, gates, approval --> enterWave
+//                        |        ^                                        |
+//                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
+import { hashText } from '../hash.ts';
+import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
+
+/** The change that a new run makes. */
+export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
+
+interface Start {
+  readonly change: RunChange;
+  /** `namespace/name` of the group. */
+  readonly group: string;
+  readonly nowMs: number;
+  readonly openZone?: string | undefined;
+  /** The run that the new run follows. */
+  readonly before?: RunState | undefined;
+}
+
+/** Starts a run in its first wave. */
+export function startRun({ change, group, nowMs, openZone, before }: Start): RunningRun {
+  return {
+    id: hashText(`${group} ${JSON.stringify(change.target)} ${nowMs}`).slice(0, 10),
+    ...change,
+    startedMs: nowMs,
+    wave: 0,
+    waveStartedMs: nowMs,
+    ...(openZone === undefined ? {} : { openZone }),
+    ...replacedBefore(before, nowMs),
+    movableMs: 0,
+    movableAsOfMs: nowMs,
+    isMovable: false,
+    outcome: 'running',
+  };
+}
+
+/** Records a failure. The group's `onFailure` decides what follows. */
+export function failRun(run: RunningRun, failure: string, nowMs: number): FailedRun {
+  return { ...run, outcome: 'failed', failure, failedMs: nowMs };
+}
+
+/** Fails the run at the request of a person, who also chose what follows. */
+export function abortRun(
+  run: RunningRun,
+  request: { readonly failure: string; readonly onFailure: 'pause' | 'rollback' },
+  nowMs: number,
+): FailedRun {
+  return { ...failRun(run, request.failure, nowMs), onFailure: request.onFailure };
+}
+
+/** Continues a failed run in its wave. Gates, soaks and deadlines start over. */
+export function retryRun(run: FailedRun, nowMs: number): RunningRun {
+  const { openZone } = run;
+  return {
+    ...coreOf(run),
+    ...(openZone === undefined ? {} : { openZone }),
+    outcome: 'running',
+    retriedMs: nowMs,
+    movableMs: 0,
+    movableAsOfMs: nowMs,
+  };
+}
+
+/** Completes a run in any state: every pod runs the target. */
+export function completeRun(run: RunState, nowMs: number): CompletedRun {
+  return { ...coreOf(run), outcome: 'completed', completedMs: nowMs };
+}
+
+/** Returns the fields that every state has. */
+function coreOf(run: RunState): RunCore {
+  const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, ...stateOfRun } = run;
+  switch (stateOfRun.outcome) {
+    case 'running': {
+      const { outcome: _outcome, ...core } = stateOfRun;
+      return core;
+    }
+    case 'failed': {
+      const { outcome: _outcome, failure: _failure, failedMs: _failedMs, onFailure: _onFailure, ...core } = stateOfRun;
+      return core;
+    }
+    case 'completed': {
+      const { outcome: _outcome, completedMs: _completedMs, ...core } = stateOfRun;
+      return core;
+    }
+  }
+}
+
+/** Begins a wave. */
+export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, nowMs: number): UnfinishedRun {
+  return { ...clearWaveAvailable(run), ...replacedBefore(run, nowMs), wave, waveStartedMs: nowMs };
+}
+
+/** Records that all pods of the wave are available, since the first call. */
+export function markWaveAvailable(run: UnfinishedRun, nowMs: number): UnfinishedRun {
+  return { ...run, waveAvailableMs: run.waveAvailableMs ?? nowMs };
+}
+
+/** Records that a pod of the wave is not available. */
+export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
+  const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
+  return rest;
+}
+
+/** Records the replacement of pods of a zone. `digest` has the digest of the waves if one of them requires an approval before it. */
+export function recordReplacement(
+  run: UnfinishedRun,
+  { zone, digest, nowMs }: { readonly zone: string; readonly digest: Pick<RunCore, 'waves'>; readonly nowMs: number },
+): UnfinishedRun {
+  return { ...run, ...digest, openZone: zone, lastDisruptionMs: nowMs, inFlightSinceMs: run.inFlightSinceMs ?? nowMs };
+}
+
+/** Makes the zone the first in which pods are replaced. */
+export function openZone(run: UnfinishedRun, zone: string): UnfinishedRun {
+  return { ...run, openZone: zone };
+}
+
+/** Records that no zone has pods in replacement. */
+export function closeZone(run: UnfinishedRun): UnfinishedRun {
+  const { openZone: _openZone, ...rest } = run;
+  return rest;
+}
+
+/** Reports whether the run is running and has replaced no pod yet. */
+export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
+  return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
+}
+
+/** Records since when pods have been in flight. Pods fail for other reasons than the run too, and after its last replacement. */
+export function trackInFlight<Run extends RunState>(run: Run, isInFlight: boolean, nowMs: number): RunState {
+  const { inFlightSinceMs, ...rest }: RunState = run;
+  if (!isInFlight) return inFlightSinceMs === undefined ? run : rest;
+  return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;
+}
+
+/** Adds the time since the last decision to the time in which the group was free to replace pods. */
+export function countMovableTime(run: UnfinishedRun, isMovable: boolean, nowMs: number): UnfinishedRun {
+  const passedMs = run.isMovable ? Math.max(0, nowMs - run.movableAsOfMs) : 0;
+  return { ...run, movableMs: run.movableMs + passedMs, movableAsOfMs: nowMs, isMovable };
+}
+
+/**
+ * Returns the run of a decision whose replacements were all denied or never requested. Gates before the wave count again, a closing window finds
+ * no pod in flight, and the progress deadline continues. `before` is the run before the decision.
+ */
+export function revertProgress(run: RunState, before: RunState | undefined): RunState {
+  if (run.outcome === 'completed') return run;
+  const { openZone: zone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
+  // Pods that are down for another reason have an earlier instant, or the next decision records them again.
+  const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };
+  const isSame = before?.id === run.id;
+  const open = isSame ? before.openZone : zone;
+  const lastMs = before?.lastDisruptionMs;
+  const isSameWave = isSame && before.wave === run.wave;
+  const last = lastMs === undefined ? {} : { lastDisruptionMs: isSameWave ? lastMs : Math.min(lastMs, run.waveStartedMs - 1) };
+  return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
+}
+
+/**
+ * Returns the last replacement as an instant before now. A wave or run that begins now has replaced no pod, also after the clock was set back;
+ * `isUnbegun` compares these instants.
+ */
+function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
+  return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
+}
+
+const instants: ReadonlySet<string> = new Set([
+  'startedMs',
+  'waveStartedMs',
+  'waveAvailableMs',
+  'lastDisruptionMs',
+  'inFlightSinceMs',
+  'failedMs',
+  'retriedMs',
+  'completedMs',
+]);
+
+/**
+ * Replaces instants of the future, which a fast clock left behind, by now. The waiting time then starts now and does not include the error of
+ * that clock.
+ */
+export function withoutFutureInstants(run: RunState, isBelievable: (instantMs: number) => boolean, nowMs: number): RunState {
+  const entries = Object.entries(run).flatMap(([name, value]: readonly [string, unknown]) =>
+    typeof value === 'number' && instants.has(name) ? [[name, isBelievable(value) ? value : nowMs] as const] : [],
+  );
+  const believed: RunState = { ...run, ...Object.fromEntries(entries) };
+  const { lastDisruptionMs: last } = run;
+  if (last === undefined || last >= run.waveStartedMs) return believed;
+  return { ...believed, lastDisruptionMs: Math.min(believed.lastDisruptionMs ?? last, believed.waveStartedMs - 1) };
+}
