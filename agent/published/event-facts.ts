@@ -114,10 +114,10 @@ function zoneOpened({ id }: RunState, zone: string): EventFact {
   return normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${id} ${zone}` });
 }
 
-function endFacts({ id: identity, outcome, failure }: RunState, subject: string): readonly EventFact[] {
-  if (outcome === 'completed') return [normal('RolloutFinished', 'Roll', `${subject} finished`, { identity })];
-  if (outcome !== 'failed') return [];
-  return [warning('RolloutFailed', 'Stop', `${subject} failed: ${failure ?? 'a limit was exceeded'}`, { identity })];
+function endFacts(run: RunState, subject: string): readonly EventFact[] {
+  const { id: identity } = run;
+  if (run.outcome === 'completed') return [normal('RolloutFinished', 'Roll', `${subject} finished`, { identity })];
+  return run.outcome === 'failed' ? [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity })] : [];
 }
 
 /** Returns one fact for each action that failed or scaled, and one for all pods of a zone that were replaced. */
