@@ -63,7 +63,16 @@ export type RunFields = Partial<Omit<FailedRun, 'outcome' | 'openZone' | 'waveAv
 export function runOf(overrides?: Partial<RunningRun>): RunningRun;
 export function runOf(overrides: RunFields): RunState;
 export function runOf(fields: RunFields = {}): RunState {
-  const { outcome = 'running', failure = 'the run failed', failedMs = 0, onFailure, completedMs, openZone, waveAvailableMs, ...core } = fields;
+  const {
+    outcome = 'running',
+    failure = 'the run failed',
+    failedMs = 0,
+    onFailure,
+    completedMs,
+    openZone,
+    waveAvailableMs,
+    ...core
+  } = fields;
   const run: RunningRun = {
     id: 'run-1',
     kind: 'rollout',
