@@ -1,4 +1,4 @@
-// The verb apply: a plan that is shown, confirmed, checked against the cluster once more, and then carried out object by object.
+// The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies object by object.
 import type { GroupPlan } from '../../engine/plan/document.ts';
 import { blocks } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -33,7 +33,7 @@ export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
   readonly output: 'table' | 'json' | 'yaml';
 }
 
-/** What is asked for, from files or from a saved plan. */
+/** The requested change, from files or from a saved plan. */
 interface Request {
   readonly options: LivePlanOptions;
   readonly files?: GivenFiles;
@@ -43,7 +43,7 @@ interface Request {
 export async function run(context: CommandContext, options: ApplyOptions): Promise<ExitCode> {
   const request = requestOf(context, options);
   if (options.dryRun === undefined && options.autoApprove !== true && (context.ask === undefined || options.input === false)) {
-    throw usageFailure('nobody is there to confirm', 'say --auto-approve, or look first with --dry-run=server');
+    throw usageFailure('the change cannot be confirmed without a terminal', 'add --auto-approve, or look first with --dry-run=server');
   }
   const access = options.dryRun === undefined ? 'write' : 'read';
   const { exitCode, groups } = await withCluster(context, options, access, (cluster) => carryOut(context, options, cluster, request));
@@ -53,11 +53,11 @@ export async function run(context: CommandContext, options: ApplyOptions): Promi
 function requestOf(context: CommandContext, options: ApplyOptions): Request {
   const { plan: path, file = [], desired, group = [] } = options;
   if (path === undefined) {
-    if (file.length === 0 && desired === undefined) throw usageFailure('there is nothing to apply', 'name a saved plan, or files with -f');
+    if (file.length === 0 && desired === undefined) throw usageFailure('there is nothing to apply', 'give a saved plan, or files with -f');
     return { options: { ...options, mayHaveNoGroup: true } };
   }
   if (file.length + group.length > 0 || desired !== undefined) {
-    throw usageFailure('a saved plan and other things to apply are both given', 'the plan holds all that it applies');
+    throw usageFailure('a saved plan cannot be combined with -f, --desired or --group', 'omit them; the plan contains everything');
   }
   const saved = readSavedPlan(path, context.cwd);
   const { namespaces, agentNamespace, groups, files } = saved.scope;
@@ -67,7 +67,7 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
 
 interface Ending {
   readonly exitCode: ExitCode;
-  /** `namespace/name` of the groups that are changed. */
+  /** Changed groups as `namespace/name`. */
   readonly groups: readonly string[];
 }
 
@@ -75,7 +75,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   const { saved } = request;
   if (saved !== undefined) await refuseOtherCluster(cluster, saved, options.plan ?? '');
   const planned = await readAndPlan(context, request.options, cluster, request.files).catch((error: unknown) => {
-    // A group of the plan is not there any more, or another object of it.
+    // A group or another object of the plan no longer exists.
     throw saved !== undefined && error instanceof Failure && error.exitCode === exitCodes.notFound
       ? staleFailure([], error.message)
       : error;
@@ -91,15 +91,14 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   if (isTable && plan.groups.length > 0) await (await import('./plan.ts')).writePlan(context.stdout, 'table', plan);
   refuseMissingKinds(planned);
   refuseBlocked(plan.groups);
-  refuseForeign(ready);
+  refuseGitOpsOwned(ready);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
   if (ready.length === 0) {
     await show([]);
     return { exitCode: exitCodes.done, groups };
   }
-  const { troubles, taken } =
-    options.dryRun === 'client' ? { troubles: [], taken: new Map<string, readonly string[]>() } : await tryAll(cluster, ready);
+  const { troubles, taken } = options.dryRun === 'client' ? untried : await tryAll(cluster, ready);
   refuseTroubles(troubles, cluster);
   if (options.dryRun !== undefined) {
     await show(ready.map((one) => wouldBe(one, taken.get(nameOf(one.object)))));
@@ -107,7 +106,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   }
   for (const [object, fields] of taken) context.stderr.write(`note: ${object}: ${renderTaken(fields)}\n`);
   if (options.autoApprove !== true && !(await isConfirmed(context, ready))) return { exitCode: exitCodes.refused, groups };
-  // The question may have stood for an hour.
+  // The user can take an hour to answer.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
   refuseStale(planned.basis, now.basis);
   const { applied, error } = await applyAll(cluster, readyObjects(now), digest);
@@ -117,7 +116,9 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   return { exitCode: exitCodes.done, groups };
 }
 
-/** The digest that a plan of these files would have had, so that what is applied directly can be named too. */
+const untried: Awaited<ReturnType<typeof tryAll>> = { troubles: [], taken: new Map() };
+
+/** Returns the digest of a plan of these files, so that a direct apply has a digest too. */
 async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): Promise<Pick<SavedPlan, 'metadata'>> {
   const isSecret = (object: Planned['asked'][number]): boolean => object.manifest['kind'] === 'Secret';
   return savedOf(cluster, { ...planned, asked: planned.asked.filter((one) => !isSecret(one)) }, nowMs);
@@ -133,9 +134,9 @@ async function refuseOtherCluster(cluster: Cluster, { scope }: SavedPlan, path: 
   if (!isOther) return;
   throw new Failure({
     exitCode: exitCodes.stale,
-    what: `${path} was made from another cluster`,
-    why: `it was ${scope.server}, and this is ${cluster.server}`,
-    todo: 'choose the cluster with --context, or make a plan of this one',
+    what: `${path} is a plan of another cluster`,
+    why: `the plan is for ${scope.server}, this cluster is ${cluster.server}`,
+    todo: 'choose the cluster with --context, or make a new plan',
   });
 }
 
@@ -147,13 +148,13 @@ function refuseStale(before: readonly ReadObject[], now: readonly ReadObject[]):
 function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string): Failure {
   return new Failure({
     exitCode: exitCodes.stale,
-    what: 'the plan is stale, and nothing was applied',
+    what: 'the plan is stale; nothing was applied',
     why: why ?? renderStale(changes),
-    todo: 'make it again with the same flags, and look at what is different now: plan ... --out FILE',
+    todo: 'make the plan again with the same flags and review it: kubectl rollout-group plan ... --out FILE',
   });
 }
 
-/** Of kinds that are not installed: applying the rest would leave the policies out without anybody noticing. */
+/** @throws Failure if a kind is not installed. Applying only the rest would silently omit policies. */
 function refuseMissingKinds({ asked }: Planned): void {
   const missing = [...new Set(asked.flatMap(({ resource, manifest }) => (resource === undefined ? [String(manifest['kind'])] : [])))];
   if (missing.length === 0) return;
@@ -165,40 +166,40 @@ function refuseMissingKinds({ asked }: Planned): void {
     what: `nothing was applied: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed in this cluster`,
     todo:
       ours.length === 0
-        ? 'install what defines these kinds first'
+        ? 'install the CRDs of these kinds first'
         : `kubectl rollout-group schema ${String(ours[0]?.manifest['kind'])} -o crd | kubectl apply -f -`,
   });
 }
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
-  // A group that policy holds for another reason is no obstacle: the policy that frees it must go in, too.
+  // A group that is blocked without changes of its own does not matter: the applied policy may be the one that unblocks it.
   const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
   const [first] = blocked;
   if (first === undefined) return;
   const why = first.refused[0]?.message ?? first.waits.find(({ outcome }) => outcome === 'no')?.fact;
-  // Nothing was applied, so the cluster knows nothing that `explain` could tell.
+  // Nothing was applied, so `explain` cannot show this denial.
   const results = [...(first.refused[0]?.results ?? []), ...first.waits].filter(blocks);
   const [todo] = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `nothing was applied: policy refuses a part of the plan of ${blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ')}`,
+    what: `nothing was applied: policy denies a part of the plan of ${blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ')}`,
     ...(why === undefined ? {} : { why }),
-    todo: todo ?? 'change what is asked for, or the rule, at the place that the plan names',
+    todo: todo ?? 'change the request or the rule at the source that the plan names',
   });
 }
 
-/** Whether its StatefulSets are in another namespace: what is applied would be a group of nothing. */
+/** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */
 function hasNoMember({ waits }: GroupPlan): boolean {
   return waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
 }
 
-/** Whether what is asked for says something about the members of the group. */
+/** Reports whether the request changes members of the group. */
 function isTouched({ changes, refused }: GroupPlan): boolean {
   return changes.length + refused.length > 0;
 }
 
-/** Whoever keeps an object as Git has it would put it back, and two writers would take turns. */
-function refuseForeign(ready: readonly ReadyObject[]): void {
+/** @throws Failure if a GitOps tool owns an object, because the tool would revert the change. */
+function refuseGitOpsOwned(ready: readonly ReadyObject[]): void {
   const owned = ready.flatMap(({ live }) => {
     const owner = live === undefined ? undefined : gitOpsOwner(live);
     return live === undefined || owner === undefined ? [] : [{ object: nameOf(live), owner }];
@@ -210,8 +211,8 @@ function refuseForeign(ready: readonly ReadyObject[]): void {
   throw new Failure({
     exitCode: exitCodes.refused,
     what: `nothing was applied: ${owner.tool} owns ${first.object}${others}`,
-    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; it would put back what Git says`,
-    todo: `commit the change to what ${owner.tool} applies`,
+    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; the tool would revert the change`,
+    todo: `commit the change to the Git repository that ${owner.tool} applies`,
   });
 }
 
@@ -229,7 +230,7 @@ function refuseTroubles(troubles: readonly Trouble[], cluster: Cluster): void {
     exitCode: exitCodes.refused,
     what: `nothing was applied: ${plural(fields.length, 'field')} ${fields.length === 1 ? 'belongs' : 'belong'} to another field manager`,
     why: fields.slice(0, 5).join(', '),
-    todo: `leave the ${fields.length === 1 ? 'field' : 'fields'} out of the manifests, or change what ${conflict.manager} applies; nothing is taken by force`,
+    todo: `remove the ${fields.length === 1 ? 'field' : 'fields'} from the manifests, or change them in ${conflict.manager}`,
   });
 }
 
@@ -246,7 +247,7 @@ async function write(context: CommandContext, { output }: ApplyOptions, report: 
   context.stdout.write(renderApplied(report, shown));
 }
 
-/** The status of one group after the other, with its exit codes. */
+/** Waits for each group like `status`, and returns the most severe exit code. */
 async function wait(context: CommandContext, options: ApplyOptions, groups: readonly string[]): Promise<ExitCode> {
   const { run: status } = await import('./status.ts');
   const codes: ExitCode[] = [];

@@ -1,4 +1,4 @@
-// The verb completion: scripts for shells, and the second executable that kubectl asks.
+// The verb completion: prints completion scripts, and installs the second executable that kubectl calls.
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
@@ -23,13 +23,13 @@ export async function run(context: CommandContext, { shell, dir }: CompletionOpt
   return exitCodes.done;
 }
 
-/** kubectl finds the second executable on the PATH, like the plugin itself; package managers link only the plugin. */
+/** Writes the second executable, which kubectl finds on the PATH. Package managers link only the plugin. */
 function install({ stdout, stderr, env }: CommandContext, directory: string): void {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Failure({
       exitCode: exitCodes.notFound,
-      what: `${directory} is no directory`,
-      todo: 'name a directory on the PATH with --dir',
+      what: `${directory} is not a directory`,
+      todo: 'choose a directory on the PATH with --dir',
     });
   }
   const path = join(directory, executable);
@@ -38,13 +38,13 @@ function install({ stdout, stderr, env }: CommandContext, directory: string): vo
     throw new Failure({
       exitCode: exitCodes.usage,
       what: `${path} exists and was not written by this program`,
-      todo: 'remove it, or name another directory on the PATH with --dir',
+      todo: 'remove the file, or choose another directory on the PATH with --dir',
     });
   }
   if (present === undefined) write(path);
-  stdout.write(`${path} ${present === undefined ? 'written' : 'is there already'}; kubectl completes rollout-group from now on\n`);
+  stdout.write(`${path} ${present === undefined ? 'written' : 'already exists'}; kubectl now completes rollout-group\n`);
   if (!(env['PATH'] ?? '').split(delimiter).includes(directory))
-    stderr.write(`warning: ${directory} is not on the PATH, so that kubectl will not find it\n`);
+    stderr.write(`warning: ${directory} is not on the PATH, so kubectl does not find the file\n`);
 }
 
 function isOurs(text: string): boolean {
@@ -62,9 +62,9 @@ function write(path: string): void {
   } catch (error) {
     throw new Failure({
       exitCode: exitCodes.notAllowed,
-      what: `${path} cannot be written`,
+      what: `${path} is not writable`,
       why: (error as NodeJS.ErrnoException).code ?? String(error),
-      todo: 'name a directory that you may write to with --dir',
+      todo: 'choose a writable directory with --dir',
     });
   }
 }

@@ -1,8 +1,8 @@
-// The example of the demo: the ingesters of a Mimir in three zones, and how they are to be rolled.
+// The example of the demo: Mimir ingesters in three zones and their policy.
 
 const zones = ['a', 'b', 'c'];
 
-/** StatefulSets of three zones, as they run; those that follow leave their replicas to the agent, and have those of the first. */
+/** The running StatefulSets of three zones. The followers leave their replicas to the agent. */
 export const demoManifests: string = zones
   .map(
     (zone) => `apiVersion: apps/v1
@@ -28,7 +28,7 @@ ${zone === 'a' ? '  replicas: 12\n' : ''}  serviceName: ingester
   )
   .join('---\n');
 
-/** One pod first, then its zone, then the others, with a soak and a gate in between. */
+/** The policy: one pod, then its zone, then the other zones, with a soak and a gate. */
 export const demoPolicy = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup
 metadata: { name: ingester, namespace: mimir }
@@ -55,5 +55,5 @@ spec:
       pass: { '<=': [{ var: value }, 0.5] }
 `;
 
-/** What the demo asks for. */
+/** The requested image. */
 export const demoImage = 'grafana/mimir:2.17.1';

@@ -1,4 +1,4 @@
-// The verb demo: the plan of an embedded example, then the same plan run forward before one's eyes.
+// The verb demo: shows the plan of an embedded example, then runs it on a virtual clock.
 import { setTimeout as pause } from 'node:timers/promises';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { runForward } from '../../engine/plan/forward.ts';
@@ -19,7 +19,7 @@ export interface DemoOptions {
   readonly fast?: boolean;
 }
 
-/** How long the display takes, however long the rollout would. */
+/** Duration of the display, independent of the duration of the rollout. */
 const displayMs = 10_000;
 const frameHeight = 8;
 
@@ -28,9 +28,9 @@ export async function run(context: CommandContext, { fast = false }: DemoOptions
   const input = demoInput();
   const plan = planGroups(input);
   const total = plan.groups[0]?.totals.p50Seconds;
-  stdout.write(`Three zones of a database run ${input.groups[0]?.name ?? ''}s of one version. Somebody asks for ${demoImage}.\n\n`);
+  stdout.write(`Three zones of a database run ${input.groups[0]?.name ?? ''}s of one version. The requested image is ${demoImage}.\n\n`);
   stdout.write(renderPlanTable(plan, stdout));
-  stdout.write('\nThe same plan, run forward on a virtual clock:\n\n');
+  stdout.write('\nThe same plan on a virtual clock:\n\n');
   const moments = input.groups.flatMap((group) => momentsOf(input, group, total));
   if (canRedraw(context)) await play(context, moments, fast ? 0 : displayMs / Math.max(1, moments.length));
   else writeTransitions(context, moments);
@@ -38,7 +38,7 @@ export async function run(context: CommandContext, { fast = false }: DemoOptions
   return exitCodes.done;
 }
 
-/** A terminal that moves its cursor and is high enough for a frame; in CI everything ends up in a log. */
+/** Reports whether the terminal can redraw a frame. CI output is a log. */
 function canRedraw({ stdout, env }: CommandContext): boolean {
   return stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb' && (process.stdout.rows ?? 0) > frameHeight;
 }
@@ -62,7 +62,7 @@ function demoInput(): PlanInput {
   };
 }
 
-/** Every decision of the run with the pods as they were. */
+/** Returns every decision of the run with the pods at that time. */
 function momentsOf(input: PlanInput, group: GroupDefinition, totalSeconds: number | undefined): readonly Moment[] {
   const snapshots = readPlanSnapshots(input);
   const moments: Moment[] = [];
@@ -84,7 +84,7 @@ function zoneProgress(snapshot: Snapshot, namespace: string, zone: GroupDefiniti
   return { zone: zone.name, done, toDo: whole.length - done, inFlight: Math.max(0, (set?.replicas ?? 0) - whole.length) };
 }
 
-/** Redraws in place. The cursor stays visible, so that there is nothing to restore when somebody interrupts. */
+/** Redraws in place. The cursor stays visible, so that an interrupt needs no cleanup. */
 async function play({ stdout }: CommandContext, moments: readonly Moment[], frameMs: number): Promise<void> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(process.stdout, { showCursor: true });
@@ -104,7 +104,7 @@ function writeTransitions({ stdout }: CommandContext, moments: readonly Moment[]
   }
 }
 
-/** No line is longer than a terminal of 80 columns. */
+/** Cuts lines at 80 columns. */
 const nextSteps = `Where to go next. kubectl finds the plugin when dist/ is on the PATH; without
 kubectl, write dist/kubectl-rollout_group in place of kubectl rollout-group.
 

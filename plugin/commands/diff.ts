@@ -1,4 +1,4 @@
-// The verb diff: what differs, grouped by zone, with what follows from it; 1 when anything does.
+// The verb diff: shows the differences by zone with their effects. The exit code is 1 if there are differences.
 import { planGroups } from '../../engine/plan/plan.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
@@ -13,7 +13,7 @@ import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
   readonly zones?: boolean;
-  /** `live`, or a source that stands for what runs. */
+  /** `live`, or a source for the running state. */
   readonly against?: string;
   readonly output: 'table' | 'json' | 'yaml' | 'markdown' | 'external';
 }
@@ -27,7 +27,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
     }
     return show(context, options, inputs);
   }
-  if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
+  if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
   const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster/live-plan-inputs.ts'),
@@ -36,15 +36,15 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
     readLiveInputs(context, options, cluster, await givenFiles(context, options)),
   );
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
-  // Nobody asks for anything: the zones are compared as they run.
-  const isAsked = inputs.asked.length > 0;
-  return show(context, options, isAsked ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
+  // Without a request, the zones are compared as they run.
+  const hasRequest = inputs.asked.length > 0;
+  return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
 }
 
 function withAgainst(options: DiffOptions): DiffOptions {
   const { against, current } = options;
   if (against === undefined) return options;
-  if (current !== undefined) throw usageFailure('--against and --current are both given', 'what runs comes from one of them');
+  if (current !== undefined) throw usageFailure('--against and --current exclude each other', 'give only one of them');
   return against === 'live' ? { ...options, live: true } : { ...options, current: against };
 }
 
@@ -93,7 +93,7 @@ async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions,
 
 type Stdout = CommandContext['stdout'];
 
-/** Markdown shows the same text as a block of code, which colours the signs. */
+/** Writes the text. In Markdown it is a code block of language diff, which colours the signs. */
 async function writeText(stdout: Stdout, output: DiffOptions['output'], render: (look: Stdout) => string): Promise<void> {
   if (output !== 'markdown') return stdout.write(render(stdout));
   const { markdownBlock } = await import('../output/plan/markdown-text.ts');

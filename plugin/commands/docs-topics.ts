@@ -1,4 +1,4 @@
-// The pages of docs/ that the executable carries.
+// The pages of docs/ that are embedded in the executable.
 import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
 import concepts from '../../docs/concepts.md';

@@ -1,4 +1,4 @@
-// The verb docs: the pages of docs/, the finding codes and the rules of the engine, embedded.
+// The verb docs: shows the embedded pages of docs/, the finding codes and the rules.
 import { type RuleEntry, ruleCatalog } from '../../engine/rules/catalog.ts';
 import { type CodeEntry, explainCode, findingCodes } from '../../policies/findings/codes.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
@@ -30,7 +30,7 @@ export async function run(context: CommandContext, { topic, output }: DocsOption
   return exitCodes.done;
 }
 
-/** Topics, codes and rules, for completion. */
+/** Returns topics, codes and rules for completion. */
 export function topicCandidates(): readonly Candidate[] {
   const codes: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);
   return [
@@ -91,7 +91,7 @@ function unknownTopic(topic: string): Failure {
   const meant = didYouMean(topic, [...Object.keys(topics), ...Object.keys(findingCodes), ...ruleCatalog.map(({ id }) => id)]);
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `there is no topic "${topic}"`,
+    what: `the topic "${topic}" does not exist`,
     todo: `${meant === undefined ? '' : `did you mean ${meant}? `}kubectl rollout-group docs lists all topics`,
   });
 }

@@ -1,4 +1,4 @@
-// The verb doctor: what is wrong with an installation, check by check, and an exit code when something is.
+// The verb doctor: checks an installation and returns exit code 4 if a check fails.
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { examine } from '../doctor/all.ts';
@@ -19,7 +19,7 @@ export interface DoctorOptions extends ConnectionFlags {
 export async function run(context: CommandContext, options: DoctorOptions): Promise<ExitCode> {
   const { allNamespaces, agentNamespace, agentServiceAccount, output } = options;
   if (agentServiceAccount !== undefined && !/^[^/]+\/[^/]+$/.test(agentServiceAccount)) {
-    throw usageFailure(`--agent-service-account ${agentServiceAccount} names no account`, 'write NAMESPACE/NAME');
+    throw usageFailure(`--agent-service-account ${agentServiceAccount} is not a service account`, 'write it as NAMESPACE/NAME');
   }
   const facts = await withCluster(context, options, 'read', (cluster) => {
     const scope = {

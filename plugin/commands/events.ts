@@ -1,4 +1,4 @@
-// The verb events: the decisions about groups as they were recorded, and each new one.
+// The verb events: shows the recorded decisions about groups, and with --watch each new one.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -22,17 +22,17 @@ export interface EventsOptions extends ConnectionFlags {
 
 export async function run(context: CommandContext, options: EventsOptions): Promise<ExitCode> {
   if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
-    throw usageFailure(`-o ${options.output} ends with its document and cannot go on`, 'take -o jsonl with --watch');
+    throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   const sinceMs = options.since === undefined ? undefined : durationFlag('--since', options.since);
   return withCluster(context, options, 'read', async (cluster) => {
     const { namespace, isWanted } = await wanted(cluster, options);
     const fromMs = sinceMs === undefined ? 0 : cluster.env.clock.nowMs() - sinceMs;
     const isShown = (event: GroupEvent): boolean => event.atMs >= fromMs && isWanted(event);
-    if (options.watch === true) return watch(context, cluster, namespace, options, isShown);
+    if (options.watch === true) return watch(context, cluster, options, { namespace, isShown });
     const events = (await listEvents(cluster, namespace)).filter(isShown);
     await write(context.stdout, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
-    if (events.length === 0) context.stderr.write('no events; the API server keeps them for an hour unless it is told otherwise\n');
+    if (events.length === 0) context.stderr.write('no events; by default the API server keeps events for one hour\n');
     return exitCodes.done;
   });
 }
@@ -48,7 +48,7 @@ async function wanted(cluster: Cluster, { group, allNamespaces }: EventsOptions)
   return { namespace: name.namespace, isWanted: isAbout(await subjectOf(cluster, name)) };
 }
 
-/** Events outlive their group, as the records of its runs do, which say what its StatefulSets were. @throws Failure when nothing tells of it. */
+/** Returns the subject of the events. For a deleted group, the records of its runs name its StatefulSets. @throws Failure without any record. */
 async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
   try {
     const [live] = (await readGroups(cluster, scopeOf([name]))).groups;
@@ -77,13 +77,12 @@ function eventDocument({ uid, resourceVersion: _version, atMs, ...event }: Group
   return { kind: 'Event', at: new Date(atMs).toISOString(), ...event, id: uid };
 }
 
-/** Until Ctrl-C, or until nobody reads it any more. What is there already comes first, in the order of time. */
+/** Prints the existing events by time, then new events until Ctrl-C or the end of the pipe. */
 async function watch(
   { stdout, stderr }: CommandContext,
   cluster: Cluster,
-  namespace: string | undefined,
   { output }: EventsOptions,
-  isShown: (event: GroupEvent) => boolean,
+  { namespace, isShown }: { readonly namespace: string | undefined; readonly isShown: (event: GroupEvent) => boolean },
 ): Promise<ExitCode> {
   const seen = new Map<string, number>();
   const show = (event: GroupEvent): void => {
@@ -101,6 +100,6 @@ async function watch(
       resolve();
     });
   });
-  stderr.write('the rollout goes on; only the watching has ended\n');
+  stderr.write('the rollout continues; only the watch has ended\n');
   return exitCodes.interrupted;
 }

@@ -1,4 +1,4 @@
-// The verb explain, asked about one decision of the admission webhook: what was refused, by which rule, when, and what the answer is now.
+// The verb explain for one denial of the admission webhook: the request, the rule, the time, and the judgement now.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -15,7 +15,7 @@ import type { LiveExplainOptions } from './explain-live.ts';
 /** The label that the webhook gives the Event of a denial. */
 const decisionLabel = 'rollout-group.dev/decision';
 
-/** The id of `decision/ID`, as denials name it; undefined for everything else. */
+/** Returns the id in `decision/ID`, or undefined for any other text. */
 export function decisionNamed(text: string): string | undefined {
   return /^decision\/([0-9a-f]{12})$/.exec(text)?.[1];
 }
@@ -45,7 +45,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
   });
 }
 
-/** Without an Event the request is looked for among those that would be refused now. */
+/** Looks for the request among the requests that would be denied now, because the Event has expired. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
   const now = await answerNow(() => foundAgain(cluster, cluster.namespace, id));
   if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
@@ -54,7 +54,7 @@ async function explainFound(context: CommandContext, cluster: Cluster, id: strin
   return exitCodes.done;
 }
 
-/** Nothing that was asked beside the Event keeps it from being shown. */
+/** Returns the judgement now. An error becomes an unknown judgement, so that the Event is shown in any case. */
 async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now | undefined> {
   try {
     return await ask();
@@ -70,7 +70,7 @@ function nowDocument(now: Now | undefined): object {
   return { now: { outcome, message, decision: decisionId, results } };
 }
 
-/** Of the namespace, else of those of all namespaces, the oldest first. */
+/** Returns the Events of the namespace, or of all namespaces if it has none. The oldest comes first. */
 async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEvent[]> {
   const labelSelector = `${decisionLabel}=${id}`;
   let refused: unknown;
@@ -84,7 +84,7 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
   try {
     return await listEvents(cluster, undefined, labelSelector);
   } catch (error) {
-    // Whoever may read one namespace has been told of that one.
+    // A user with access to only one namespace already has the result of that namespace.
     if (!isStatus(error, 403)) throw error;
     if (refused !== undefined) throw refused;
     return [];
@@ -94,8 +94,8 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
 function unknownDecision({ namespace }: Cluster, id: string): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `no Event tells of decision/${id}`,
-    why: `neither in ${namespace} nor where else you may look, and nothing that ${namespace} has would be refused by this decision now; the API server keeps Events for an hour unless it is told otherwise`,
-    todo: `ask again for what was refused, or see what holds a group now: kubectl rollout-group explain GROUP -n ${namespace}`,
+    what: `no Event was found for decision/${id}`,
+    why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; by default the API server keeps Events for one hour`,
+    todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
   });
 }

@@ -1,4 +1,4 @@
-// The verb explain, asked about a cluster.
+// The verb explain for a cluster.
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';

@@ -1,4 +1,4 @@
-// The verb explain: the next decision about one group, rule by rule.
+// The verb explain: shows the next decision about one group, rule by rule.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -12,7 +12,7 @@ import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
 
-/** Of one refusal when it is named, of manifests when any are, else of the cluster. */
+/** Explains a denial if it is named, otherwise the named manifests, otherwise the cluster. */
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
   const { current, desired, file = [], set = [], at } = options;
   if (options.group.startsWith('decision/')) {
@@ -31,9 +31,9 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
   if (group === undefined || others.length > 0) {
     throw new Failure({
       exitCode: exitCodes.notFound,
-      what: `${name} names ${others.length + 1} groups`,
+      what: `${name} matches ${others.length + 1} groups`,
       why: input.groups.map((one) => `${one.namespace}/${one.name}`).join(', '),
-      todo: 'name one of them with its namespace',
+      todo: 'give the name with its namespace',
     });
   }
   const snapshots = readPlanSnapshots(input);

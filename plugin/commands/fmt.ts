@@ -1,4 +1,4 @@
-// The verb fmt: policy files in one form.
+// The verb fmt: formats policy files.
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -19,14 +19,14 @@ export interface FmtOptions {
 
 interface Formatted extends InputFile {
   readonly formatted: string;
-  /** Why it cannot be read; such a file stays as it is. */
+  /** The reason why the file is unreadable. Such a file is not changed. */
   readonly errors: readonly Finding[];
 }
 
 export async function run(context: CommandContext, { files, check = false, write = false }: FmtOptions): Promise<ExitCode> {
   if (check && write) throw usageFailure('--check and --write exclude each other', 'kubectl rollout-group fmt --help');
   if (write) refuseUnwritable(files);
-  // JSON has no comments and no freedom of form: it is left to the tools that made it.
+  // JSON files are usually generated and have no comments, so they are not formatted.
   const inputs = (await readInputs(files, context)).filter(({ name }) => !name.toLowerCase().endsWith('.json'));
   const results = inputs.map(format);
   const errors = results.flatMap((result) => result.errors);
@@ -46,12 +46,13 @@ function format({ name, text }: InputFile): Formatted {
 
 function refuseUnwritable(files: readonly string[]): void {
   const unwritable = files.find((file) => file === '-' || file.startsWith('git:'));
-  if (unwritable !== undefined) throw usageFailure(`${unwritable} cannot be written to`, 'leave --write out to print the result');
+  if (unwritable !== undefined) throw usageFailure(`${unwritable} is not writable`, 'omit --write to print the result');
 }
 
 function reportUnformatted({ stdout, stderr, quiet }: CommandContext, changed: readonly Formatted[]): void {
   for (const { name } of changed) stdout.write(`${name}\n`);
-  if (changed.length > 0 && !quiet) stderr.write(`${plural(changed.length, 'file')} not in form; fmt --write changes them\n`);
+  if (changed.length > 0 && !quiet)
+    stderr.write(`${plural(changed.length, 'file')} not formatted. Run: kubectl rollout-group fmt --write FILES\n`);
 }
 
 function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[]): void {
@@ -60,13 +61,13 @@ function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[
       writeFileSync(resolve(cwd, name), formatted);
     } catch (error) {
       const why = (error as NodeJS.ErrnoException).code ?? String(error);
-      throw new Failure({ exitCode: exitCodes.notAllowed, what: `${name} cannot be written`, why });
+      throw new Failure({ exitCode: exitCodes.notAllowed, what: `${name} is not writable`, why });
     }
     stdout.write(`${name}\n`);
   }
 }
 
-/** Several files become one stream of documents. */
+/** Joins several files to one stream of documents. */
 function print({ stdout }: CommandContext, results: readonly Formatted[]): void {
   const text = results.map(({ formatted }) => formatted).join('---\n');
   if (stdout.isTerminal) stdout.write(text);

@@ -1,4 +1,4 @@
-// The verb get: the groups of a namespace, or one with its zones and pods, once or as they go on.
+// The verb get: shows the groups of a namespace, or one group with its zones and pods, once or as a watch.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -32,12 +32,12 @@ export interface GetOptions extends ConnectionFlags {
 
 export async function run(context: CommandContext, options: GetOptions): Promise<ExitCode> {
   if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
-    throw usageFailure(`-o ${options.output} ends with its document and cannot go on`, 'take -o jsonl with --watch');
+    throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   return withCluster(context, options, 'read', (cluster) => {
     const scope = scopeWanted(cluster, options);
     if (options.pods === 'all' && !isTree(scope, options)) {
-      throw usageFailure('--pods=all is about the tree of one group', 'name one group, and take -o table or wide');
+      throw usageFailure('--pods=all needs exactly one group', 'name one group, and use -o table or wide');
     }
     return options.watch === true ? watch(context, cluster, scope, options) : once(context, cluster, scope, options);
   });
@@ -51,20 +51,25 @@ function scopeWanted(cluster: Cluster, { groups = [], allNamespaces }: GetOption
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
-  await write(context.stdout, cluster, scope, options, attendedIn(read, notes, cluster));
+  await write(context.stdout, cluster, options, { scope, read: attendedIn(read, notes, cluster) });
   writeNotes(context, cluster, read, notes);
   if (read.groups.length === 0)
-    context.stderr.write(`no groups ${scope.namespace === undefined ? 'anywhere' : `in namespace ${scope.namespace}`}\n`);
+    context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
   suggest(context, options, read.groups);
   return exitCodes.done;
 }
 
-/** One group that is named is shown with all that it has, and with when it is likely to be done. */
+/** Reports whether a single group is shown as a tree with its estimated end. */
 function isTree({ names }: Scope, { output }: Pick<GetOptions, 'output'>): boolean {
   return names.length === 1 && (output === 'table' || output === 'wide');
 }
 
-async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { output, pods }: GetOptions, read: ReadGroups): Promise<void> {
+async function write(
+  stream: OutputStream,
+  cluster: Cluster,
+  { output, pods }: GetOptions,
+  { scope, read }: Pick<Shown, 'scope' | 'read'>,
+): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
   const { groups } = read;
   switch (output) {
@@ -106,7 +111,7 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, e
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
-/** With what is known of the agents that published them. */
+/** Adds to each group whether its agent still runs. */
 function attendedIn(read: ReadGroups, notes: Notes, { env }: Cluster): ReadGroups {
   const nowMs = env.clock.nowMs();
   return { ...read, groups: read.groups.map((live) => attended(live, notes, nowMs)) };
@@ -150,12 +155,12 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     },
     verdict: (read) => {
       const [first] = scope.names;
-      // Nobody waits for what would have to be made anew.
+      // A deleted group does not come back by waiting.
       if (first !== undefined && areGone(read)) throw goneFailure(read.listing, first);
       return undefined;
     },
   });
-  stderr.write('the rollout goes on; only the watching has ended\n');
+  stderr.write('the rollout continues; only the watch has ended\n');
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
 }
 
@@ -168,7 +173,7 @@ function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<
   return { frame, other: { name: 'summary', frame: summary }, look, flags };
 }
 
-/** For people a transition; for programs every change. */
+/** Reports whether the group has a new transition, or for programs any change. */
 function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boolean {
   const key = isText ? statusKey(live) : JSON.stringify(live.decision);
   const name = nameOf(live.decision);
@@ -179,6 +184,6 @@ function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boo
 
 function suggest(context: CommandContext, { output }: GetOptions, groups: readonly LiveGroup[]): void {
   if (output !== 'table' && output !== 'wide') return;
-  const held = groups.find(({ decision }) => decision.waits.length > 0);
-  if (held !== undefined) suggestNext(context, `explain ${nameOf(held.decision)}`);
+  const blocked = groups.find(({ decision }) => decision.waits.length > 0);
+  if (blocked !== undefined) suggestNext(context, `explain ${nameOf(blocked.decision)}`);
 }

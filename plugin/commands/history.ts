@@ -1,4 +1,4 @@
-// The verb history: past rollouts of a group, or the steps of one.
+// The verb history: shows the runs of a group, or one run in full.
 import { type ShownRun, shownRuns } from '../../engine/publish/run-outcome.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -22,28 +22,34 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
     const name = groupNamed(options.group, cluster);
     const { runs: records, unreadable } = await readRuns(cluster, name);
     const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
-    const { stdout, stderr } = context;
     for (const object of unreadable)
-      stderr.write(`note: RolloutRun ${name.namespace}/${object} was written by another version and is not shown\n`);
-    // Records outlive their group; without any the group itself must be there.
+      context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
+    // Records outlive their group. Without records, the group itself must exist.
     if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
-    const look = { ...stdout, isWide: false };
-    if (options.run !== undefined) {
-      const record = runNamed(runs, options.run, nameOf(name));
-      if (options.output === 'table') stdout.write(renderRun(record, look));
-      else await writeDocument(stdout, options.output, { kind: 'Run', run: record });
-      return exitCodes.done;
-    }
-    if (options.output !== 'table') await writeDocument(stdout, options.output, { kind: 'RunList', group: name, runs });
-    else if (runs.length > 0) stdout.write(renderRuns(runs, look));
-    else stderr.write(`no rollout of ${nameOf(name)} has been recorded yet\n`);
-    const [newest] = runs;
-    if (newest !== undefined && options.output === 'table') suggestNext(context, `history ${nameOf(name)} ${newest.id}`);
+    if (options.run === undefined) await writeRuns(context, options, name, runs);
+    else await writeRun(context, options, runNamed(runs, options.run, nameOf(name)));
     return exitCodes.done;
   });
 }
 
-/** Whether a run of it may go on: false only when it is certain that nothing defines it. */
+async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {
+  if (output === 'table') stdout.write(renderRun(record, { ...stdout, isWide: false }));
+  else await writeDocument(stdout, output, { kind: 'Run', run: record });
+}
+
+async function writeRuns(context: CommandContext, { output }: HistoryOptions, group: GroupName, runs: readonly ShownRun[]): Promise<void> {
+  const { stdout, stderr } = context;
+  if (output !== 'table') return writeDocument(stdout, output, { kind: 'RunList', group, runs });
+  const [newest] = runs;
+  if (newest === undefined) {
+    stderr.write(`no run of ${nameOf(group)} is recorded\n`);
+    return;
+  }
+  stdout.write(renderRuns(runs, { ...stdout, isWide: false }));
+  suggestNext(context, `history ${nameOf(group)} ${newest.id}`);
+}
+
+/** Reports whether a run of the group can continue. Returns false only if no object defines the group. */
 async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
   try {
     const { listing } = await readGroups(cluster, scopeOf([name]));
@@ -54,7 +60,7 @@ async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
   }
 }
 
-/** By its id, or by the beginning of it when that is enough. @throws Failure otherwise. */
+/** Returns the run with this id or unique prefix. @throws Failure if no run or several runs match. */
 function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRun {
   const found = runs.filter((record) => record.id === id || record.id.startsWith(id));
   const [record, ...others] = found;
@@ -63,7 +69,7 @@ function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRu
   if (record !== undefined && others.length === 0) return record;
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: record === undefined ? `there is no run ${id} of ${group}` : `${id} is the beginning of ${found.length} runs of ${group}`,
+    what: record === undefined ? `${group} has no run ${id}` : `${found.length} runs of ${group} start with ${id}`,
     todo: `kubectl rollout-group history ${group}`,
   });
 }

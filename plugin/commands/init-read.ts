@@ -1,4 +1,4 @@
-// What init reads: StatefulSets with labels, and objects of other operators, from files or from a cluster.
+// Reads the input of init from files or a cluster: StatefulSets and objects of other operators.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
@@ -16,11 +16,11 @@ import { readInput } from '../source/input.ts';
 
 export interface InitReading extends Omit<Conversion, 'findings'> {
   readonly findings: readonly Finding[];
-  /** What was read, in words for people. */
+  /** Description of the source. */
   readonly source: string;
-  /** What could not be read, each as one sentence part. */
+  /** Notes about unreadable objects. */
   readonly notes: readonly string[];
-  /** StatefulSets with or without labels, and the groups that there are beside them, for a guess. */
+  /** Input of a guess: all StatefulSets and the existing groups. */
   readonly guessable: GuessInput;
 }
 
@@ -50,7 +50,7 @@ export async function readFromFiles(context: CommandContext, fromDir: string): P
   };
 }
 
-/** With the namespace that the file gives to those that name none. */
+/** Adds the default namespace of the file to objects without one. */
 function objectsOfKind(manifests: readonly Manifest[], kind: string): readonly unknown[] {
   return manifests
     .filter((one) => one.kind === kind)
@@ -62,7 +62,7 @@ function recordAt(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(metadata) ? metadata : {};
 }
 
-/** The names of the keys; what they hold is looked at by nobody. */
+/** Returns the names of the keys. The values are never read. */
 function keysIn(manifests: readonly Manifest[], namespace: string, name: string): readonly string[] | undefined {
   const secret = manifests.find((one) => one.kind === 'Secret' && one.namespace === namespace && one.name === name);
   return secret && keysOf(secret.value);
@@ -80,7 +80,7 @@ const foreignResources: readonly Resource[] = [
   { group: 'bedrock.operator.slack.com', version: 'v1', plural: 'statefulsetrollouts', kind: 'StatefulsetRollout', isNamespaced: true },
 ];
 
-/** `namespaces` undefined: all of them. */
+/** Reads the cluster. `namespaces` undefined means all namespaces. */
 export async function readFromCluster(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<InitReading> {
   const [{ discover }, { resources }, { listIn }] = await Promise.all([
     import('../../cluster/request/discovery.ts'),
@@ -96,7 +96,7 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
   const lists = await Promise.all(
     served.map(async (resource) => {
       const list = await unlessForbidden(listIn(cluster, resource, namespaces));
-      if (list === undefined) notes.push(`no permission to list ${resource.plural}.${resource.group}, so none of them is converted`);
+      if (list === undefined) notes.push(`no permission to list ${resource.plural}.${resource.group}; they are not converted`);
       return (list ?? []).map((object) => foreignObject(object, resource));
     }),
   );
@@ -123,7 +123,7 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
   };
 }
 
-/** The RolloutGroups that there are. Where the kind is not installed there are none. */
+/** Lists the RolloutGroups. Returns an empty list if the kind is not installed. */
 async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefined, notes: string[]): Promise<readonly RolloutGroup[]> {
   const [{ rolloutGroups }, { listKnown }] = await Promise.all([
     import('../cluster-snapshot/kinds.ts'),
@@ -131,7 +131,7 @@ async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefi
   ]);
   const list = await listKnown(cluster, rolloutGroups, namespaces);
   if (!Array.isArray(list)) {
-    notes.push('no permission to list rolloutgroups, so a group may be proposed that there is');
+    notes.push('no permission to list rolloutgroups; a proposed group may already exist');
     return [];
   }
   return list.flatMap((object) => {
@@ -156,7 +156,7 @@ function foreignObject(object: KubernetesObject, { group, version, kind }: Resou
   };
 }
 
-/** Of the Secrets that PhasedRollouts name, and of no other: which keys they have. One that may not be read, or is not there, is left out. */
+/** Returns the keys of the Secrets that PhasedRollouts name. Omits missing and unreadable Secrets. */
 async function secretKeysOf(cluster: Cluster, objects: readonly ForeignObject[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const [{ getObject }, { resources }] = await Promise.all([
     import('../../cluster/request/read.ts'),

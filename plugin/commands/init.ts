@@ -1,4 +1,4 @@
-// The verb init: policy files for the groups that exist as labels and annotations, or as objects of other operators.
+// The verb init: writes policy files for groups found in labels, annotations and objects of other operators.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type GuessedGroup, type Guesses, guessGroups } from '../../policies/adopt/guess.ts';
@@ -26,10 +26,10 @@ export interface InitOptions extends ConnectionFlags {
 }
 
 interface Page {
-  /** Below the output directory, with slashes. */
+  /** Path below the output directory, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** What is in it, in words for people. */
+  /** Description of the content. */
   readonly content: string;
 }
 
@@ -39,7 +39,7 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   const reading = await read(context, options);
   const { groups, findings, source, statefulSets, notes } = reading;
   const guesses = guessGroups(reading.guessable);
-  // What cannot be read may be what says how one of the StatefulSets is to roll.
+  // An unreadable object may define how a StatefulSet is rolled out.
   const isGuessing = options.guess === true || (groups.length === 0 && countFindings(findings).error === 0);
   const guessed = isGuessing ? guesses.groups : [];
   for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : passedOverNotes(guesses))]) stderr.write(`note: ${note}\n`);
@@ -57,17 +57,16 @@ export async function run(context: CommandContext, options: InitOptions): Promis
 
 async function read(context: CommandContext, options: InitOptions): Promise<InitReading> {
   const { fromDir, fromCluster = false } = options;
-  if (fromCluster && fromDir !== undefined)
-    throw usageFailure('--from-dir and --from-cluster are both given', 'groups come from one of them');
+  if (fromCluster && fromDir !== undefined) throw usageFailure('--from-dir and --from-cluster exclude each other', 'give only one of them');
   if (fromDir !== undefined) return readFromFiles(context, fromDir);
-  if (!fromCluster) throw usageFailure('neither --from-dir nor --from-cluster is given', 'say where the groups are read from');
+  if (!fromCluster) throw usageFailure('--from-dir or --from-cluster is required', 'give one of them');
   const { withCluster } = await import('../connection.ts');
   return withCluster(context, options, 'read', (cluster) =>
     readFromCluster(cluster, options.allNamespaces === true ? undefined : [cluster.namespace]),
   );
 }
 
-/** What stands for the running cluster in a plan. StatefulSets that stood in other objects are manifests only now. */
+/** Returns the flag for the running state in a plan. StatefulSets taken from other objects exist only in the written manifests. */
 function currentOf({ fromDir, out }: InitOptions, hasManifests: boolean): string {
   if (fromDir === undefined) return '--live ';
   return `--current ${hasManifests ? join(out, manifestFolder) : fromDir} `;
@@ -76,7 +75,7 @@ function currentOf({ fromDir, out }: InitOptions, hasManifests: boolean): string
 const agentFolder = 'agent';
 const manifestFolder = 'manifests';
 
-/** One file per document; groups and StatefulSets below a folder per namespace when there are several namespaces. */
+/** Returns one file per document. With several namespaces, each has its folder. */
 function pagesOf({ groups, documents, statefulSets }: InitReading, guessed: readonly GuessedGroup[]): readonly Page[] {
   const namespaces = new Set([...groups, ...guessed.map(({ group }) => group)].map(({ metadata }) => metadata.namespace));
   const place = (namespace: string, name: string) => (namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`);
@@ -98,7 +97,7 @@ function groupPage(group: RolloutGroup, place: (namespace: string, name: string)
   return { path: place(namespace, name), text: writeDocuments([group]), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
 }
 
-/** What nobody has said stands in the file as a guess, with how it was made. */
+/** Returns the file of a guessed group. A comment in the file explains the guess. */
 function guessedPage({ group, comment, because }: GuessedGroup, place: (namespace: string, name: string) => string): Page {
   const page = groupPage(group, place);
   return { ...page, text: writeDocuments([group], { comment }), content: `${page.content}, guessed: ${because}` };
@@ -108,7 +107,7 @@ function leftOutNotes({ leftOut }: Guesses): readonly string[] {
   return leftOut.map(({ namespace, name, why }) => `StatefulSet ${namespace}/${name} is left out: ${why}`);
 }
 
-/** Beside groups that somebody has named, the others are nobody's to guess about unless that is asked. */
+/** Returns notes about StatefulSets without labels, which are left out without --guess. */
 function passedOverNotes({ groups }: Guesses): readonly string[] {
   const names = groups.flatMap(
     ({ group }) => group.spec.members.zones?.map(({ statefulSet }) => `${group.metadata.namespace}/${statefulSet}`) ?? [],
@@ -117,7 +116,7 @@ function passedOverNotes({ groups }: Guesses): readonly string[] {
   const some = names.slice(0, 5).join(', ');
   const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
   return [
-    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${some}${more}; --guess proposes groups for them`,
+    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${some}${more}. Run init with --guess to propose groups for them`,
   ];
 }
 
@@ -128,7 +127,7 @@ function agentPage(document: MetricSource | NotificationChannel): Page {
   return { path, text: writeDocuments([document]), content: `${kind} ${metadata.name}, for ${spec.usableFrom.namespaces.join(', ')}` };
 }
 
-/** Before anything is written, so that a refusal leaves everything as it was. A file that would not change is in nobody's way. */
+/** @throws Failure before any file is written, if an existing file would change. */
 function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): void {
   const inTheWay = pages.filter(({ path, text }) => {
     const file = join(resolve(cwd, out), path);
@@ -138,9 +137,9 @@ function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): vo
   if (first === undefined) return;
   throw new Failure({
     exitCode: exitCodes.usage,
-    what: `${join(out, first.path)} exists and would change`,
-    why: `${plural(inTheWay.length, 'file')} of ${pages.length} would lose what is in them`,
-    todo: 'name another directory with --out, or overwrite them with --force',
+    what: `${join(out, first.path)} already exists with other content`,
+    why: `${inTheWay.length} of ${plural(pages.length, 'file')} would be overwritten`,
+    todo: 'choose another directory with --out, or overwrite with --force',
   });
 }
 
@@ -150,7 +149,7 @@ function write(file: string, text: string): void {
     writeFileSync(file, text);
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${file} cannot be written`, why });
+    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${file} is not writable`, why });
   }
 }
 
@@ -159,16 +158,16 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
     const more = members.length > 5 ? ` and ${members.length - 5} more` : '';
     return new Failure({
       exitCode: exitCodes.notFound,
-      what: `every StatefulSet of ${source} is in a group already, so there is none to propose`,
-      why: `members are ${members.slice(0, 5).join(', ')}${more}`,
-      todo: 'look at the groups with kubectl rollout-group get, or name another namespace or directory',
+      what: `every StatefulSet of ${source} already belongs to a group`,
+      why: `members: ${members.slice(0, 5).join(', ')}${more}`,
+      todo: 'run kubectl rollout-group get to see the groups, or choose another namespace or directory',
     });
   }
   const { error } = countFindings(findings);
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `${source} has no StatefulSet that a group could be made of, and no object of another operator that can be converted`,
+    what: `${source} has no StatefulSet for a group and no convertible object of another operator`,
     ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
-    todo: 'name the directory with the rendered manifests, or the namespace of the StatefulSets',
+    todo: 'give the directory with the rendered manifests, or the namespace of the StatefulSets',
   });
 }

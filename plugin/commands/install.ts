@@ -1,4 +1,4 @@
-// The verb install: an installation as YAML, or applied object by object.
+// The verb install: prints an installation as YAML, or applies it object by object.
 import { installation } from '../../install/installation.ts';
 import { installNotes } from '../../install/notes.ts';
 import type { InstallOptions } from '../../install/object.ts';
@@ -22,7 +22,7 @@ export interface InstallFlags extends InstallationFlags, Omit<ConnectionFlags, '
   readonly admissionPolicies?: boolean;
 }
 
-/** Each answers while another is replaced and a third one's node is drained. */
+/** Three replicas: one still answers while another is replaced and the node of the third is drained. */
 const usualReplicas = 3;
 
 export async function run(context: CommandContext, flags: InstallFlags): Promise<ExitCode> {
@@ -47,7 +47,7 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
   for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
   if (flags.apply === true && flags.image === undefined && !context.quiet) {
     context.stderr.write(
-      `note: the image ${options.image} names no registry, so nodes ask their own default one for it; name yours with --image REGISTRY/NAME:TAG\n`,
+      `note: the image ${options.image} names no registry, so nodes pull it from their default registry. Use --image REGISTRY/NAME:TAG\n`,
     );
   }
   if (flags.apply !== true) {
@@ -59,7 +59,7 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
     applyInstallation(cluster, objects, {
       dryRun: flags.dryRun,
       onApplied: (object) => context.stdout.write(`${object} applied${suffix}\n`),
-      onSkipped: (object) => context.stdout.write(`${object} left out: this API server does not serve it\n`),
+      onSkipped: (object) => context.stdout.write(`${object} skipped: this API server does not serve the kind\n`),
     }),
   );
   context.stdout.write(`${plural(done, 'object')} ${flags.dryRun === undefined ? 'applied.' : 'would be applied. Nothing was changed.'}\n`);
@@ -69,17 +69,17 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
 
 function imageOf({ image = `rollout-group-agent:${version}` }: InstallFlags): string {
   if (/^[^\s'"]+$/.test(image)) return image;
-  throw usageFailure('the image is no reference to one', 'write it as REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST');
+  throw usageFailure('--image is not an image reference', 'write it as REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST');
 }
 
 function refuseUnnamed({ scope, isEnforced, isMembersOnly }: InstallOptions): void {
   if (isEnforced && scope.namespaces.length === 0) {
-    throw usageFailure('--enforce needs the names of the namespaces', 'name them with --policies or --groups-in');
+    throw usageFailure('--enforce needs the names of the namespaces', 'add --policies or --groups-in');
   }
   if (isMembersOnly && scope.members === undefined) {
     throw usageFailure(
-      '--members-only needs the name of every StatefulSet, and some are only known by their labels, or none is known',
-      'name the policies with --policies, and in them the StatefulSets under members.zones; or leave it out',
+      '--members-only needs the name of every StatefulSet, but some groups select their members by labels or no group is known',
+      'add --policies with groups that name their StatefulSets under members.zones, or omit --members-only',
     );
   }
 }

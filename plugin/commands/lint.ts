@@ -1,4 +1,4 @@
-// The verb lint: everything that is wrong with policies and manifests, in one run.
+// The verb lint: reports all findings about policies and manifests.
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -26,7 +26,7 @@ export async function run(context: CommandContext, options: LintOptions): Promis
   return exitCode;
 }
 
-/** Errors and warnings fail; notices say what only the agent can know and fail only when asked. */
+/** Returns the exit code. Errors and warnings fail; notices fail only with --strict. */
 function verdict(findings: readonly Finding[], isStrict: boolean): ExitCode {
   const { error, warning, notice } = countFindings(findings);
   return error + warning + (isStrict ? notice : 0) > 0 ? exitCodes.findings : exitCodes.done;

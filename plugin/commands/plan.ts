@@ -1,4 +1,4 @@
-// The verb plan: what would happen, in every format, and an exit code that a pipeline can act upon.
+// The verb plan: shows the rollout plan in every format and returns an exit code for pipelines.
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import type { ConnectionFlags } from '../connection.ts';
@@ -33,11 +33,11 @@ export async function run(context: CommandContext, options: PlanOptions): Promis
   return exitCodeOf(plan, options.detailedExitcode === true);
 }
 
-/** The cluster stands for what runs. A saved plan then holds what it was made from, and can be applied. */
+/** Plans against the cluster. A saved plan records the objects that it depends on, and can be applied. */
 async function runLive(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
-  if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
+  if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
   if (options.out !== undefined && (options.set ?? []).length > 0) {
-    throw usageFailure('a plan with --set cannot be saved', '--set asks what if; put the change into manifests to apply it');
+    throw usageFailure('a plan with --set cannot be saved', 'put the change into manifests to apply it');
   }
   const [{ withCluster }, { readAndPlan, savedOf }] = await Promise.all([
     import('../connection.ts'),
@@ -51,7 +51,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
       const saved = await savedOf(cluster, planned, context.nowMs());
       writePlanFile(saved, options.out, context.cwd);
       context.stderr.write(
-        `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), made from ${plural(saved.basis.length, 'object')}\n`,
+        `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), valid until one of ${plural(saved.basis.length, 'object')} changes\n`,
       );
     }
     await writePlan(context.stdout, options.output, planned.plan);
@@ -61,7 +61,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   });
 }
 
-/** Each format is loaded only when it is asked for. */
+/** Writes the plan. Loads only the requested format. */
 export async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): Promise<void> {
   switch (format) {
     case 'table':
@@ -79,7 +79,7 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
   }
 }
 
-/** A refusal is an answer that nobody may miss; a plan that only waits is carried out as far as it goes. */
+/** Returns the exit code. A blocked plan always fails; a waiting plan is carried out as far as possible. */
 function exitCodeOf({ groups }: Plan, isDetailed: boolean): ExitCode {
   return mostSevere(
     groups.map(({ outcome }) => {
@@ -92,13 +92,13 @@ function exitCodeOf({ groups }: Plan, isDetailed: boolean): ExitCode {
 function suggest(context: CommandContext, options: PlanOptions, plan: Plan): void {
   if (options.output !== 'table' && options.output !== 'wide') return;
   const inputs = inputWords(options);
-  const held = plan.groups.find((group) => group.outcome === 'blocked' || group.outcome === 'waits');
+  const stopped = plan.groups.find((group) => group.outcome === 'blocked' || group.outcome === 'waits');
   if (plan.outcome === 'unchanged') suggestNext(context, `plan ${inputs} --set image=...`);
-  else if (held !== undefined) suggestNext(context, `explain ${held.namespace}/${held.group} ${inputs}`);
+  else if (stopped !== undefined) suggestNext(context, `explain ${stopped.namespace}/${stopped.group} ${inputs}`);
   else suggestNext(context, `simulate ${inputs}`, `plan ${inputs} -o html > plan.html`);
 }
 
-/** The options that name the same inputs, for a command to copy. */
+/** Returns the flags that name the same inputs, for a command to copy. */
 function inputWords({ current, desired, file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
   const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   return [

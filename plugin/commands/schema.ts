@@ -1,4 +1,4 @@
-// The verb schema: what fields there are, for people, editors and API servers.
+// The verb schema: shows the fields of a kind, its JSON Schema or its CRD.
 import { editorSchema } from '../../policies/schema/json-schema.ts';
 import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
 import { choiceText, type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
@@ -31,7 +31,7 @@ export async function run(context: CommandContext, { path, output }: SchemaOptio
   return exitCodes.done;
 }
 
-/** The kinds, for completion. */
+/** Returns the kinds for completion. */
 export function kindCandidates(): readonly Candidate[] {
   return kindNames().map((value) => ({ value, description: kinds[value].summary }));
 }
@@ -46,7 +46,7 @@ function writeKinds({ write, columns: width, paint }: OutputStream): void {
   write(`${[paint('bold', `${'KIND'.padEnd(nameWidth)}SUMMARY`), ...lines].join('\n')}\n`);
 }
 
-/** As `kubectl explain` shows fields: name and type on a line of their own, so that long descriptions have the whole width. */
+/** Writes fields like `kubectl explain`: name and type on one line, then the description in full width. */
 function writeFields({ write, columns: width, paint }: OutputStream, { kind, field, fields }: SchemaDocs): void {
   const path = field.path === '' ? kind : `${kind}.${field.path}`;
   const about = [`${paint('bold', path)} <${field.type}>${standardText(field)}`];
@@ -78,7 +78,7 @@ async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
   if (definition !== undefined) return stdout.write(toYaml(definition));
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `${kind} lives in files only and has no CRD`,
+    what: `${kind} exists only in files and has no CRD`,
     todo: `kubectl rollout-group schema ${kind} -o jsonschema`,
   });
 }
@@ -86,7 +86,7 @@ async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
 function notThere(name: string, suggestion: string | undefined): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `there is no kind or field ${name}`,
+    what: `the kind or field ${name} does not exist`,
     todo: `${suggestion === undefined ? '' : `did you mean ${suggestion}? `}kubectl rollout-group schema lists the kinds`,
   });
 }

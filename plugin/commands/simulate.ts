@@ -1,4 +1,4 @@
-// The verb simulate: the plan carried out many times by the agent itself on a virtual clock, while things go wrong, with judges at every commit.
+// The verb simulate: runs the plan many times with the real agent on a virtual clock, injects faults, and checks invariants at every write.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
@@ -30,8 +30,12 @@ export interface SimulateOptions extends PlanInputOptions {
 
 const defaultRuns = 8;
 const defaultSeed = 1;
-/** Letters name zones in a scenario. */
-const mostZones = 26;
+/** A scenario names its zones by letters. */
+const maxZones = 26;
+
+interface SimulatedWorld extends ReturnType<typeof requestedWorld> {
+  readonly group: GroupDefinition;
+}
 
 export async function run(context: CommandContext, options: SimulateOptions): Promise<ExitCode> {
   const { seed = defaultSeed, runs = defaultRuns } = options;
@@ -43,31 +47,17 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const absent = input.absent ?? [];
   for (const note of absenceNotes(absent)) context.stderr.write(`left out: ${note}\n`);
   const snapshots = readPlanSnapshots(input);
-  const worlds = input.groups.map((group) => ({ group, ...requestedWorld(input, snapshots, group, 'p50') }));
+  const worlds = input.groups.map((group): SimulatedWorld => ({ group, ...requestedWorld(input, snapshots, group, 'p50') }));
   const refused = worlds.flatMap((one) => one.refused);
-  for (const { what } of refused) context.stderr.write(`refused and left out: ${what}; plan says why\n`);
+  for (const { what } of refused) context.stderr.write(`denied and left out: ${what}; run plan to see why\n`);
   refuseUnknownFault(requests, input.groups, (request) =>
     worlds.some(({ group, world }) => eventsOf([request], group, podsOf(world.snapshot)).length > 0),
   );
-  const isWhole = (group: { readonly namespace: string; readonly name: string }): boolean =>
-    !absent.some((one) => one.namespace === group.namespace && one.group === group.name);
-  // Policies are given whole where the change is about one group of several.
-  const foreign = worlds.filter(({ group, world }) => isWhole(group) && !hasMember(world.snapshot, group)).map(({ group }) => group);
-  if (foreign.length > 0) {
-    const names = foreign.map(({ namespace, name }) => `${namespace}/${name}`).sort();
-    context.stderr.write(`left out: no manifest of a StatefulSet of ${names.join(', ')} is given\n`);
-  }
-  const busy = worlds.filter(
-    ({ group, world }) => isWhole(group) && !foreign.includes(group) && decideGroup(world.snapshot, group).outcome !== 'done',
-  );
-  const large = busy.find(({ group }) => group.zones.length > mostZones);
-  if (large !== undefined)
-    throw usageFailure(`${large.group.name} has ${large.group.zones.length} zones, and a run has at most ${mostZones}`);
-  // A plan that nothing binds to the calendar gives the same runs at any time.
+  // A plan that does not depend on the calendar gives the same runs at any time.
   const startMs = snapshots.usesCalendar ? input.nowMs : undefined;
   const progress = progressLine(context);
   const results: GroupSimulation[] = [];
-  for (const { group, world, refused: refusals } of busy) {
+  for (const { group, world, refused: refusals } of changingWorlds(context, worlds, absent)) {
     const requested = eventsOf(requests, group, podsOf(world.snapshot));
     const simulated = simulatedGroup({
       input,
@@ -87,11 +77,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
       group: group.name,
       zones: group.zones.map((zone) => zone.name),
       simulation,
-      faults: [
-        ...(requests.length > 0 ? [`${plural(requested.length, 'accident')} as asked`] : []),
-        ...(faults.length > 0 ? [`faults: ${faults.join(', ')}`] : []),
-        ...(requests.length + faults.length === 0 ? ['nothing goes wrong'] : []),
-      ].join(', '),
+      faults: faultsText(requests.length > 0 ? requested.length : undefined, faults),
       repeat: repeatText({ ...options, seed: simulation.shown.seed, runs: 1 }, { startMs, name }),
     });
   }
@@ -103,15 +89,42 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
+/** Returns the worlds with changes. Groups without all their manifests are left out. @throws Failure if a group has too many zones. */
+function changingWorlds(
+  { stderr }: CommandContext,
+  worlds: readonly SimulatedWorld[],
+  absent: readonly { readonly namespace: string; readonly group: string }[],
+): readonly SimulatedWorld[] {
+  const complete = worlds.filter(({ group }) => !absent.some((one) => one.namespace === group.namespace && one.group === group.name));
+  // The policies can define more groups than the manifests contain.
+  const foreign = complete.filter(({ group, world }) => !hasMember(world.snapshot, group));
+  if (foreign.length > 0) {
+    const names = foreign.map(({ group }) => `${group.namespace}/${group.name}`).sort();
+    stderr.write(`left out: the manifests contain no StatefulSet of ${names.join(', ')}\n`);
+  }
+  const changing = complete.filter((one) => !foreign.includes(one) && decideGroup(one.world.snapshot, one.group).outcome !== 'done');
+  const large = changing.find(({ group }) => group.zones.length > maxZones);
+  if (large === undefined) return changing;
+  throw usageFailure(`${large.group.name} has ${large.group.zones.length} zones; simulate supports at most ${maxZones}`);
+}
+
+function faultsText(requestedCount: number | undefined, faults: readonly string[]): string {
+  const parts = [
+    ...(requestedCount === undefined ? [] : [`${plural(requestedCount, 'requested accident')}`]),
+    ...(faults.length > 0 ? [`random faults: ${faults.join(', ')}`] : []),
+  ];
+  return parts.length === 0 ? 'no faults' : parts.join(', ');
+}
+
 function limitMs(text: string): number {
   try {
     return parsedMs(text);
   } catch {
-    throw usageFailure(`--until ${text} is no duration`, 'write a duration such as 4h');
+    throw usageFailure(`--until ${text} is not a duration`, 'write a duration such as 4h');
   }
 }
 
-/** The command that plays the run that is shown, and no other one. The instant at which it begins belongs to it. */
+/** Returns the command that repeats the shown run, including its start time. */
 function repeatText(options: SimulateOptions, { startMs, name }: { readonly startMs: number | undefined; readonly name: string }): string {
   const at = startMs === undefined ? undefined : new Date(startMs).toISOString();
   const flag = (word: string, value: string | number | undefined): readonly string[] =>

@@ -1,4 +1,4 @@
-// The verb status: how far a group is, and an exit code when it is where it should be, cannot get there, or time is up.
+// The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -40,7 +40,7 @@ export interface StatusOptions extends ConnectionFlags {
   readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
 }
 
-/** A pipeline that waits for ever helps nobody. */
+/** Default timeout in CI, where an endless wait would block the pipeline. */
 const timeoutInCiMs = 30 * 60_000;
 
 export async function run(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
@@ -48,17 +48,20 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
   const verdict: VerdictOptions = { condition, failOnPause: options.failOnPause === true };
   return withCluster(context, options, 'read', (cluster) => {
     const name = groupNamed(options.group, cluster);
-    return options.watch === 'false' ? once(context, cluster, name, options, verdict) : wait(context, cluster, name, options, verdict);
+    const call = { context, cluster, name, options, verdict };
+    return options.watch === 'false' ? once(call) : wait(call);
   });
 }
 
-async function once(
-  context: CommandContext,
-  cluster: Cluster,
-  name: GroupName,
-  options: StatusOptions,
-  verdict: VerdictOptions,
-): Promise<ExitCode> {
+interface StatusCall {
+  readonly context: CommandContext;
+  readonly cluster: Cluster;
+  readonly name: GroupName;
+  readonly options: StatusOptions;
+  readonly verdict: VerdictOptions;
+}
+
+async function once({ context, cluster, name, options, verdict }: StatusCall): Promise<ExitCode> {
   const found = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
   const notes = await notesOn(cluster, found);
   const nowMs = cluster.env.clock.nowMs();
@@ -70,13 +73,8 @@ async function once(
   return code;
 }
 
-async function wait(
-  context: CommandContext,
-  cluster: Cluster,
-  name: GroupName,
-  options: StatusOptions,
-  verdict: VerdictOptions,
-): Promise<ExitCode> {
+async function wait(call: StatusCall): Promise<ExitCode> {
+  const { context, cluster, name, options, verdict } = call;
   const { stdout } = context;
   const { env } = cluster;
   const scope = scopeOf([name]);
@@ -87,24 +85,13 @@ async function wait(
   const timeoutMs = timeoutOf(context, options);
   const estimator = createEstimator(() => env.clock.nowMs());
   const estimate: Estimator = (read, live, nowMs) => estimator(read, attended(live, notes, nowMs), nowMs);
-  let before = '';
   const ending = await follow(context, cluster, {
     scope,
     forEstimate: true,
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     screen: isText ? screenOf(stdout, estimate, options) : undefined,
-    write: ({ groups, listing }, nowMs) => {
-      for (const live of groups) {
-        // The end of what was before is no news of what was just asked for.
-        if (isText && live.decision.outcome === 'done' && haveMembersChanged(live.decision, listing)) continue;
-        const key = isText ? statusKey(live) : JSON.stringify(live.decision);
-        if (key === before) continue;
-        before = key;
-        if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
-        else if (options.output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
-      }
-    },
+    write: transitionWriter(stdout, options.output),
     heartbeat: (read, nowMs) =>
       stdout.write(read.groups.map((live) => `${heartbeatLine(live, nowMs, estimate(read, live, nowMs))}\n`).join('')),
     verdict: (read) => {
@@ -112,7 +99,24 @@ async function wait(
       return read.groups.length === 0 ? undefined : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict);
     },
   });
-  return conclude(context, cluster, options, ending, { name, condition: verdict.condition });
+  return conclude(call, ending);
+}
+
+/** Returns a function that writes the group if it changed since the last call. */
+function transitionWriter(stdout: OutputStream, output: StatusOptions['output']): (read: ReadGroups, nowMs: number) => void {
+  const isText = output === 'table';
+  let before = '';
+  return ({ groups, listing }, nowMs) => {
+    for (const live of groups) {
+      // The end of the previous rollout must not look like the end of the one that was just requested.
+      if (isText && live.decision.outcome === 'done' && haveMembersChanged(live.decision, listing)) continue;
+      const key = isText ? statusKey(live) : JSON.stringify(live.decision);
+      if (key === before) continue;
+      before = key;
+      if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
+      else if (output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
+    }
+  };
 }
 
 function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFlags): Screen {
@@ -124,14 +128,8 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
   return { frame: frameOf(renderStatus), other: { name: 'details', frame: frameOf(renderTree) }, look, flags };
 }
 
-/** Says how the waiting ended. */
-async function conclude(
-  context: CommandContext,
-  cluster: Cluster,
-  options: StatusOptions,
-  ending: Ending,
-  { name, condition }: { readonly name: GroupName; readonly condition: Condition },
-): Promise<ExitCode> {
+/** Prints how the wait ended, and returns the exit code. */
+async function conclude({ context, cluster, name, options, verdict }: StatusCall, ending: Ending): Promise<ExitCode> {
   const live = onlyGroup(ending.read);
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
   const standstill = standstillOf(judgedOf(ending.read, live, cluster.env.clock.nowMs()));
@@ -141,23 +139,28 @@ async function conclude(
   writeNotes(context, [...notes.lines, ...outdated]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
-  const missing = infoText(live.decision);
-  if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout goes on; look again with ${again}\n`);
+  if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout continues. Run: ${again}\n`);
   if (ending.kind === 'timeout') {
-    const moving = notes.isAgentStopped ? 'nobody acts, since the agent is not running' : 'the rollout goes on';
-    const how = notes.isAgentStopped || standstill === undefined ? moving : personNeededText(standstill, live.decision);
-    stderr.write(`time is up before ${conditionText(condition)}; ${how}${missing === '' ? '' : `. What was missing: ${missing}`}\n`);
+    const why = standstill === undefined ? undefined : personNeededText(standstill, live.decision);
+    stderr.write(timeoutText(verdict.condition, live, notes.isAgentStopped ? agentStopped : (why ?? 'the rollout continues')));
   }
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
   return code;
 }
 
-function codeOf(ending: Ending, isAgentStopped: boolean, isStandingStill: boolean): ExitCode {
+const agentStopped = 'the agent is not running, so nothing is carried out';
+
+function timeoutText(condition: Condition, { decision }: LiveGroup, state: string): string {
+  const missing = infoText(decision);
+  return `timed out before ${conditionText(condition)}; ${state}${missing === '' ? '' : `. Still missing: ${missing}`}\n`;
+}
+
+function codeOf(ending: Ending, isAgentStopped: boolean, needsPerson: boolean): ExitCode {
   if (ending.kind === 'verdict') return ending.exitCode;
-  // What was waited for has not come: whoever goes on after this verb must not go on because of a key.
+  // The condition is not met, so a script must not continue after the user pressed a key.
   if (ending.kind === 'interrupted' || ending.kind === 'quit') return exitCodes.interrupted;
   if (isAgentStopped) return exitCodes.unreachable;
-  return isStandingStill ? exitCodes.waiting : exitCodes.timedOut;
+  return needsPerson ? exitCodes.waiting : exitCodes.timedOut;
 }
 
 function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number | undefined {
@@ -179,7 +182,7 @@ function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup, nowMs
 
 function onlyGroup({ groups }: ReadGroups): LiveGroup {
   const [live] = groups;
-  if (live === undefined) throw usageFailure('the group is not there any more');
+  if (live === undefined) throw usageFailure('the group no longer exists');
   return live;
 }
 

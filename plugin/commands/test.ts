@@ -1,4 +1,4 @@
-// The verb test: the PolicyTests beside the policies.
+// The verb test: runs the PolicyTests next to the policies.
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
 import { renderFinding } from '../../policies/findings/render.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
@@ -52,7 +52,7 @@ function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, ag
   return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
 }
 
-/** Files with PolicyTests that have errors themselves: their cases did not run, which must not look like success. */
+/** Returns a failed case for each PolicyTest file with errors, because its cases did not run. */
 function unreadable({ errors }: PolicyTests): readonly TestSuite[] {
   const files = [...new Set(errors.map(({ file }) => file))];
   return files.map((file) => {
@@ -65,7 +65,7 @@ function failedCase(name: string, problems: readonly string[]): CaseResult {
   return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems };
 }
 
-/** Tests over the same files count together: a rule may be held in one file and passed in another. */
+/** Merges the coverage of tests over the same files: one file can block with a rule and another can pass it. */
 function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite })[]): readonly RuleCoverage[] {
   const bySources = new Map<string, { readonly file: PolicyTestFile; readonly cases: CaseResult[] }>();
   for (const { suite, ...file } of ran) {
@@ -82,8 +82,8 @@ function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite 
 function noCase(paths: readonly string[], only: string | undefined): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: only === undefined ? 'no PolicyTest was found' : `no case has "${only}" in its name`,
-    why: `looked in ${paths.length === 0 ? 'the current directory' : paths.join(', ')}`,
-    todo: 'name files or directories with documents of kind PolicyTest, or give --allow-empty',
+    what: only === undefined ? 'no PolicyTest was found' : `no case name contains "${only}"`,
+    why: `searched ${paths.length === 0 ? 'the current directory' : paths.join(', ')}`,
+    todo: 'give files or directories with documents of kind PolicyTest, or add --allow-empty',
   });
 }

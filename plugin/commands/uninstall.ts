@@ -1,4 +1,4 @@
-// The verb uninstall: what is to be deleted as YAML, or deleted object by object, and what is left.
+// The verb uninstall: prints the objects to delete as YAML, or deletes them, and reports the remaining objects.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { type HeldSet, heldLeftovers, heldWarning } from '../../install/held-partitions.ts';
 import { leftovers, removal } from '../../install/installation.ts';
@@ -27,7 +27,7 @@ export async function run(context: CommandContext, flags: UninstallFlags): Promi
   const what = { hasDefinitions: flags.crds === true };
   const objects = removal(options, what);
   if (flags.apply !== true) {
-    // No more than what says which object it is.
+    // Only the identity of each object.
     printObjects(
       context,
       objects.map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
@@ -41,12 +41,12 @@ export async function run(context: CommandContext, flags: UninstallFlags): Promi
   if (held === undefined) return exitCodes.refused;
   if (!context.quiet) {
     for (const { what: left, command } of [...heldLeftovers(held), ...leftovers(options, { ...what, isFound: flags.apply === true })])
-      context.stderr.write(`left: ${left}\n  ${command}\n`);
+      context.stderr.write(`remains: ${left}\n  ${command}\n`);
   }
   return exitCodes.done;
 }
 
-/** The StatefulSets that stay held back; undefined when whoever was asked does not mean it. */
+/** Returns the StatefulSets whose update a partition still blocks, or undefined if the user did not confirm. */
 async function remove(
   context: CommandContext,
   flags: UninstallFlags,
@@ -57,7 +57,7 @@ async function remove(
   const suffix = dryRun === undefined ? '' : ` (dry run, ${dryRun})`;
   const done = await withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', async (cluster) => {
     const held = await readHeldSets(cluster, { scope: options.scope, agentNamespace: options.namespace });
-    if (isUnknown(held)) context.stderr.write(`whether a partition holds StatefulSets back is not known: ${held.unknown}\n`);
+    if (isUnknown(held)) context.stderr.write(`the partitions of the StatefulSets are unknown: ${held.unknown}\n`);
     else if (held.length > 0 && !(await mayStrand(context, flags, held))) return undefined;
     const count = await deleteInstallation(cluster, options, {
       dryRun,
@@ -68,12 +68,12 @@ async function remove(
   });
   if (done === undefined) return undefined;
   const { count, held } = done;
-  if (count === 0) context.stdout.write(`Nothing of an installation in the namespace ${flags.namespace} is there.\n`);
+  if (count === 0) context.stdout.write(`No installation found in namespace ${flags.namespace}.\n`);
   else context.stdout.write(`${plural(count, 'object')} ${dryRun === undefined ? 'deleted.' : 'would be deleted. Nothing was changed.'}\n`);
   return held;
 }
 
-/** Says what becomes of them, once; asks where somebody can be asked and something would be deleted. */
+/** Prints the consequence for these StatefulSets, and asks for confirmation on a terminal if objects would be deleted. */
 async function mayStrand(context: CommandContext, flags: UninstallFlags, held: readonly HeldSet[]): Promise<boolean> {
   context.stderr.write(heldWarning(held));
   return flags.dryRun !== undefined || isMeant(context, flags, '');

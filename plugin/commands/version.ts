@@ -1,4 +1,4 @@
-// The verb version.
+// The verb version: prints the version.
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { writeDocument } from '../output/formats.ts';

@@ -106,7 +106,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     await group.untilReady(3);
     const { status, stderr } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
     expect(status).toBe(9);
-    expect(stderr).toContain('the plan is stale, and nothing was applied');
+    expect(stderr).toContain('the plan is stale; nothing was applied');
     expect(stderr).toContain(`StatefulSet ${namespace}/ingester-zone-b changed (replicas)`);
     expect(stderr).toContain(`Pod ${namespace}/ingester-zone-b-1 appeared`);
     expect(await writes()).toEqual([]);
@@ -197,7 +197,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     await client.patch(`${group.setsPath}/ingester-zone-a`, 'merge', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const cwd = filesOf({ 'a.json': asked('a', { replicas: 0 }) });
     const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
-    expect({ status, isShown: stdout.includes('DENIED'), isSaid: stderr.includes('policy refuses a part of the plan') }).toEqual({
+    expect({ status, isShown: stdout.includes('DENIED'), isSaid: stderr.includes('policy denies a part of the plan') }).toEqual({
       status: 5,
       isShown: true,
       isSaid: true,

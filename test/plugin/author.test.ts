@@ -95,7 +95,7 @@ describe('init without labels', () => {
     expect(plain).toEqual({
       status: 0,
       stdout: 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
-      stderr: 'note: 1 StatefulSet without labels is left out: mimir/compactor; --guess proposes groups for them\n',
+      stderr: 'note: 1 StatefulSet without labels is left out: mimir/compactor. Run init with --guess to propose groups for them\n',
     });
     const asked = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p', '--guess'], { cwd });
     expect([asked.status, asked.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([
@@ -131,7 +131,7 @@ describe('fmt', () => {
   it('--check names the files that would change, --write changes them, and then there is none', () => {
     const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': runPlugin(['fmt', '-'], { stdin: rightGroup }).stdout });
     const first = runPlugin(['fmt', '--check', 'p'], { cwd });
-    expect(first).toEqual({ status: 4, stdout: 'p/a.yaml\n', stderr: '1 file not in form; fmt --write changes them\n' });
+    expect(first).toEqual({ status: 4, stdout: 'p/a.yaml\n', stderr: '1 file not formatted. Run: kubectl rollout-group fmt --write FILES\n' });
     expect(runPlugin(['fmt', '--check', 'p', '-q'], { cwd }).stderr).toBe('');
     expect(runPlugin(['fmt', '--write', 'p'], { cwd })).toEqual({ status: 0, stdout: 'p/a.yaml\n', stderr: '' });
     expect(runPlugin(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
@@ -173,7 +173,7 @@ describe('schema', () => {
     expect(runPlugin(['schema', 'rg.spec.rolout'])).toEqual({
       status: 10,
       stdout: '',
-      stderr: 'error: there is no kind or field rolout\n  do:  did you mean rollout? kubectl rollout-group schema lists the kinds\n',
+      stderr: 'error: the kind or field rolout does not exist\n  do:  did you mean rollout? kubectl rollout-group schema lists the kinds\n',
     });
   });
 });

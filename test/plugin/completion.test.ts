@@ -117,7 +117,7 @@ describe('completion install', () => {
     expect([first.status, first.stderr]).toEqual([0, '']);
     expect(first.stdout).toContain(`${name} written`);
     expect(statSync(join(cwd, name)).mode & 0o111).toBe(0o111);
-    expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).stdout).toContain(`${name} is there already`);
+    expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).stdout).toContain(`${name} already exists`);
   });
 
   it('does not touch a file of somebody else', () => {
@@ -129,7 +129,7 @@ describe('completion install', () => {
   it('says when the directory is not on the PATH', () => {
     const cwd = folderWith({});
     expect(runPlugin(['completion', 'install', '--dir', cwd], { cwd }).stderr).toBe(
-      `warning: ${cwd} is not on the PATH, so that kubectl will not find it\n`,
+      `warning: ${cwd} is not on the PATH, so kubectl does not find the file\n`,
     );
     expect(existsSync(join(cwd, name))).toBe(true);
   });

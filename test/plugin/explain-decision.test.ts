@@ -55,7 +55,7 @@ it('looks in other namespaces when there is nothing in this one', async () => {
 it('says so when no Event tells of it', async () => {
   const { status, stdout, stderr } = await ask([denial('a', 60_000)], 'explain decision/000000000000 -n mimir');
   expect([status, stdout]).toEqual([10, '']);
-  expect(stderr).toContain('no Event tells of decision/000000000000');
+  expect(stderr).toContain('no Event was found for decision/000000000000');
   expect(stderr).toContain('kubectl rollout-group explain GROUP -n mimir');
 });
 

@@ -117,7 +117,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
   it('says which kind it may not list, and converts the other one', async () => {
     const { status, stdout, stderr } = await withoutKinds.run(['init', '--from-cluster', '--out', 'out'], { cwd: filesOf({}) });
     expect(status).toBe(0);
-    expect(stderr).toContain('note: no permission to list statefulsetrollouts.bedrock.operator.slack.com, so none of them is converted');
+    expect(stderr).toContain('note: no permission to list statefulsetrollouts.bedrock.operator.slack.com; they are not converted');
     expect(stdout).toContain(`RolloutGroup ${namespace}/ledger`);
     expect(stdout).not.toContain('queue');
   });

@@ -79,7 +79,7 @@ note: nothing is refused before this: kubectl label namespace NAMESPACE rollout-
     [['install', '--dry-run', 'client'], 3, '--dry-run is about --apply'],
     [['install', '-n', 'Not_A_Name'], 3, 'Not_A_Name is no name of a namespace'],
     [['install', '--groups-in', '*'], 3, '* is no name of a namespace'],
-    [['install', '--image', 'a b'], 3, 'the image is no reference to one'],
+    [['install', '--image', 'a b'], 3, '--image is not an image reference'],
     [['install', '--replicas', '0'], 3, '--replicas'],
     [['install', '--policies', 'missing'], 10, 'missing'],
     [['uninstall', '--dry-run', 'server'], 3, '--dry-run is about --apply'],
@@ -130,7 +130,7 @@ describe('install --apply', () => {
     expect(stderr).toMatch(/note: the image rollout-group-agent:\S+ names no registry/);
     expect(status).toBe(0);
     for (const kind of ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']) {
-      expect(stdout).toContain(`${kind} rollout-group-update-strategy left out: this API server does not serve it\n`);
+      expect(stdout).toContain(`${kind} rollout-group-update-strategy skipped: this API server does not serve the kind\n`);
     }
     expect(stdout.trim().split('\n').at(-1)).toBe(`${server.objects().length} objects applied.`);
     expect((await runInProcess(['uninstall', '--apply', '--server', server.url])).status).toBe(0);
@@ -181,7 +181,7 @@ describe('uninstall', () => {
     ]);
     expect(Object.keys(names[0])).toEqual(['apiVersion', 'kind', 'metadata']);
     expect(stderr).toContain(
-      'left: the certificate\n  kubectl delete secret rollout-group-agent-tls -n rollout-group --ignore-not-found\n',
+      'remains: the certificate\n  kubectl delete secret rollout-group-agent-tls -n rollout-group --ignore-not-found\n',
     );
   });
 
@@ -221,7 +221,7 @@ describe('uninstall', () => {
     expect(new Set(server.objects().map(({ kind }) => kind))).toEqual(new Set(['Deployment', 'Namespace', 'CustomResourceDefinition']));
     expect(stdout).toMatch(/\d+ objects deleted\.\n$/);
     const again = await runInProcess(['uninstall', '--apply', '-q', '--server', server.url]);
-    expect([again.status, again.stdout]).toEqual([0, 'Nothing of an installation in the namespace rollout-group is there.\n']);
+    expect([again.status, again.stdout]).toEqual([0, 'No installation found in namespace rollout-group.\n']);
     await runInProcess(['uninstall', '--apply', '--crds', '--compat', '--server', server.url]);
     expect(server.objects().map(({ kind }) => kind)).not.toContain('CustomResourceDefinition');
   });
@@ -260,7 +260,7 @@ describe('uninstall', () => {
       const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
       expect(status).toBe(0);
       expect(stderr).toMatch(/^warning: a partition holds back the StatefulSet mimir\/held\. /);
-      expect(stderr).toContain(`left: the partition of StatefulSet mimir/held; `);
+      expect(stderr).toContain(`remains: the partition of StatefulSet mimir/held; `);
       expect(stderr).toContain(`  ${patch}\n`);
       expect(stderr).not.toMatch(/free|elsewhere|rolebinding,role/);
       expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
@@ -272,7 +272,7 @@ describe('uninstall', () => {
       const hidden = await fakeApiServer(sets, { forbidden: ['statefulsets'] });
       const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', hidden.url]);
       expect(status).toBe(0);
-      expect(stderr).toContain('whether a partition holds StatefulSets back is not known: no permission');
+      expect(stderr).toContain('the partitions of the StatefulSets are unknown: no permission');
     });
 
     it.each([

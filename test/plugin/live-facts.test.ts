@@ -124,8 +124,8 @@ describe('the tree of a group', () => {
 
   it.each([
     ['get ingester --pods=some', 'Allowed choices are ranges, all'],
-    ['get --pods=all', '--pods=all is about the tree of one group'],
-    ['get ingester --pods=all -o json', '--pods=all is about the tree of one group'],
+    ['get --pods=all', '--pods=all needs exactly one group'],
+    ['get ingester --pods=all -o json', '--pods=all needs exactly one group'],
   ])('refuses %s', async (line, text) => {
     const { status, stderr } = await ask(adoptedObjects(), line);
     expect(status).toBe(3);

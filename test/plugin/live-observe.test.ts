@@ -205,7 +205,7 @@ describe('status', () => {
     const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, generation: zone === 'a' ? 2 : 1 }));
     const { status, stdout, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
     expect([status, stdout]).toEqual([7, '']);
-    expect(stderr).toContain('time is up before complete; the rollout goes on');
+    expect(stderr).toContain('timed out before complete; the rollout continues');
     expect(stderr).toContain('note: the members of mimir/ingester have changed since what is shown');
   });
 });

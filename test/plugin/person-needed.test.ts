@@ -64,10 +64,10 @@ describe('the end of the time that status was given', () => {
     ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
     ['misplaced', [now(misplacedAfter(2))], 8, 'pods restarted with the wrong revision. '],
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: a rule denies the next step. '],
-    ['rolling', [now(rolling)], 7, 'the rollout goes on. '],
+    ['rolling', [now(rolling)], 7, 'the rollout continues. '],
   ] as const)('says why a group stands still, or that it goes on: %s', async (_, objects, status, text) => {
     const ended = await ask(objects, 'status ingester --timeout 50ms');
-    expect(ended.stderr).toContain('time is up before complete; ');
+    expect(ended.stderr).toContain('timed out before complete; ');
     expect(ended.stderr).toContain(text);
     expect(ended.status).toBe(status);
   });
@@ -75,7 +75,7 @@ describe('the end of the time that status was given', () => {
   it('names an agent that is gone before anything else', async () => {
     const objects = [publishedObject({ ...paused, decidedMs: Date.now() - 600_000 }), pause, leaseObject('agent-0', Date.now() - 300_000)];
     const ended = await ask(objects, 'status ingester --timeout 50ms');
-    expect(ended.stderr).toContain('nobody acts, since the agent is not running');
+    expect(ended.stderr).toContain('the agent is not running, so nothing is carried out');
     expect(ended.status).toBe(12);
   });
 });
@@ -98,7 +98,7 @@ describe('an agent that is not running', () => {
   it('is not said of one that runs', async () => {
     const fresh = [objects[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []);
     expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('Nobody acts');
-    expect((await ask(fresh, 'get ingester')).stdout).not.toContain('nobody acts');
+    expect((await ask(fresh, 'get ingester')).stdout).not.toContain('nothing is carried out');
   });
 });
 
@@ -152,7 +152,7 @@ describe('an apply that policy refuses', () => {
     writeFileSync(join(cwd, 'a.json'), JSON.stringify({ ...rest, metadata: { name, namespace, labels, annotations } }));
     const { url } = await fakeApiServer(objects, {});
     const ended = await runInProcess(['apply', '-f', 'a.json', '--auto-approve', '--server', url, '-n', 'mimir'], { cwd });
-    expect(ended.stderr).toContain('policy refuses a part of the plan of mimir/ingester');
+    expect(ended.stderr).toContain('policy denies a part of the plan of mimir/ingester');
     expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
     expect(ended.stderr).not.toContain('explain');
     expect(ended.status).toBe(5);

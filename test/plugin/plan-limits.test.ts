@@ -162,7 +162,7 @@ describe('StatefulSets beside the plan', () => {
       0,
       ['store'],
     ]);
-    expect(simulated.stderr).toBe('left out: no manifest of a StatefulSet of prod/queue, staging/store is given\n');
+    expect(simulated.stderr).toBe('left out: the manifests contain no StatefulSet of prod/queue, staging/store\n');
   });
 
   it('given with the policies alone are named with their file', () => {

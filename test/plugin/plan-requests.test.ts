@@ -140,7 +140,7 @@ describe('a plan of what is asked for', () => {
     expect(runPlugin(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
       status: 5,
       stdout: 'nothing to simulate: no group has changes\n',
-      stderr: 'refused and left out: scale StatefulSet store-a from 4 to 3; plan says why\n',
+      stderr: 'denied and left out: scale StatefulSet store-a from 4 to 3; run plan to see why\n',
     });
   });
 

@@ -58,7 +58,7 @@ describe('what a message tells to do', () => {
       cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets }),
     });
     expect(status).toBe(10);
-    expect(stderr).toContain('every StatefulSet of . is in a group already');
+    expect(stderr).toContain('every StatefulSet of . already belongs to a group');
     expect(stderr).toContain('members are prod/store-a, prod/store-b, prod/store-c');
     expect(stderr).not.toContain('could be made of');
   });
