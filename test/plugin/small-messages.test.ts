@@ -59,7 +59,7 @@ describe('what a message tells to do', () => {
     });
     expect(status).toBe(10);
     expect(stderr).toContain('every StatefulSet of . already belongs to a group');
-    expect(stderr).toContain('members are prod/store-a, prod/store-b, prod/store-c');
+    expect(stderr).toContain('members: prod/store-a, prod/store-b, prod/store-c');
     expect(stderr).not.toContain('could be made of');
   });
 
