@@ -131,7 +131,11 @@ describe('fmt', () => {
   it('--check names the files that would change, --write changes them, and then there is none', () => {
     const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': runPlugin(['fmt', '-'], { stdin: rightGroup }).stdout });
     const first = runPlugin(['fmt', '--check', 'p'], { cwd });
-    expect(first).toEqual({ status: 4, stdout: 'p/a.yaml\n', stderr: '1 file not formatted. Run: kubectl rollout-group fmt --write FILES\n' });
+    expect(first).toEqual({
+      status: 4,
+      stdout: 'p/a.yaml\n',
+      stderr: '1 file not formatted. Run: kubectl rollout-group fmt --write FILES\n',
+    });
     expect(runPlugin(['fmt', '--check', 'p', '-q'], { cwd }).stderr).toBe('');
     expect(runPlugin(['fmt', '--write', 'p'], { cwd })).toEqual({ status: 0, stdout: 'p/a.yaml\n', stderr: '' });
     expect(runPlugin(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
