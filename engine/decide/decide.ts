@@ -1,4 +1,4 @@
-// decide: what each group should do now, and why not more. The whole of a turn on one screen.
+// decide: what each group should do now, and why not more.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -15,8 +15,8 @@ import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
 
 /**
- * Decides for every group of the snapshot. Pure: the same snapshot gives the same bytes, whatever the order of its lists. Never throws for what
- * is in the snapshot: what cannot be read is unknown and holds what depends on it.
+ * Decides for every group of the snapshot. The function is pure: the same snapshot gives the same bytes in any order of its lists. It does not
+ * throw for any content of the snapshot: a value that could not be read is unknown and blocks every step that depends on it.
  */
 export function decide(snapshot: Snapshot): Decision {
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
@@ -61,13 +61,13 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   };
 }
 
-/** When time alone could end what was announced: the pod that took the place has been ready for long enough then, whether or not a step waits for it. */
+/** Returns the instants at which time alone could settle a claim: the successor of the pod has then been ready for long enough. */
 function claimInstants({ view }: GroupContext): readonly (number | undefined)[] {
   const claimed = new Set(view.ledger.claims.map(({ zone }) => zone));
   return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
 }
 
-/** Nobody can say that a group is done while a zone of it could not be read. */
+/** Returns a step for each zone that could not be read: until then the group does not count as done. */
 function unreadZones(context: GroupContext): readonly Step[] {
   return context.view.zones.flatMap(({ zone, unknown }): Step[] =>
     unknown === undefined
@@ -102,17 +102,18 @@ function distinctBlocking(results: readonly RuleResult[]): readonly RuleResult[]
 
 function goalOf(context: GroupContext, steps: readonly Step[]): string {
   const outdated = context.view.zones.reduce((sum, view) => sum + view.outdated.length, 0);
+  const updated = context.view.zones.reduce((sum, view) => sum + view.updated, 0);
   const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
   const scaling = steps
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${step.to} replicas`);
-  const parts = [...(outdated > 0 ? [`${pods(all)} on the new revision, ${outdated} left`] : []), ...scaling];
+  const parts = [...(outdated > 0 ? [`${updated} of ${pods(all)} updated`] : []), ...scaling];
   return parts.length === 0 ? 'nothing to do' : parts.join('; ');
 }
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {
   if (run?.outcome === 'failed') return 'Failed';
-  // Without a step only traces are put in order: revisions, statuses of sources, withdrawn preparations.
+  // Actions without a step only tidy up: revisions, statuses of sources, withdrawn preparations.
   if (steps.length === 0) return 'Done';
   const results = steps.flatMap((step) => step.results);
   if (results.some((answer) => answer.rule === 'paused' && blocks(answer)) && outcome !== 'act') return 'Paused';
@@ -126,7 +127,7 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
 
 const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
 
-/** Views of zones in which nothing changed are the same objects, and so are these. */
+/** Returns the description of a zone. A view in which nothing changed is the same object, and so is its description. */
 function zoneDecision(view: ZoneView): ZoneDecision {
   const known = zoneDecisions.get(view);
   if (known !== undefined) return known;

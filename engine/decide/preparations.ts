@@ -1,4 +1,4 @@
-// What is remembered of pods that are asked to prepare for their removal, before the question leaves and after the answer came.
+// What the ledger stores of pods that are asked to prepare for their removal: before the call, and after its answer.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
 import { isWithinClockSkew } from '../observe/clock-skew.ts';
@@ -7,14 +7,14 @@ import type { Ledger, Preparation, Snapshot } from '../snapshot.ts';
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
 /**
- * How old the newest answer of a pod may be when it is removed after its delay, in milliseconds. A pod may restart, or be told to stay by
- * somebody else, while it waits; so it is asked once more before it goes. Long enough for asking a large zone, its turn and the next one.
+ * The maximum age of the newest answer of a pod that is removed after its delay, in milliseconds. A pod may restart or be told to stay while it
+ * waits, so it is asked once more before its removal. The time is enough to ask a large zone in one turn and remove it in the next.
  */
 const newestAnswerMs = 60_000;
 
 /**
- * Whether what a prepared pod last answered can still be relied on: it is not old, and was given when the delay was over, at `ripeMs`. An
- * answer of the future is that of another clock.
+ * Reports whether the last answer of a prepared pod is recent and was given after its delay ended at `ripeMs`. An answer from the future comes from
+ * another clock and does not count.
  */
 export function isNewAnswer(
   { answeredMs, seenMs }: Preparation,
@@ -28,7 +28,7 @@ export function isNewAnswer(
 export interface PodAnswer {
   readonly ordinal: number;
   readonly podUid: string;
-  /** `failed`: refused, unreachable, or the answer was lost; it may have prepared all the same. */
+  /** `failed`: the pod refused, was unreachable, or its answer was lost. It may have prepared nevertheless. */
   readonly result: 'done' | 'failed';
   /** The pod's own timestamp, when it reported one. */
   readonly reportedMs?: number;
@@ -37,9 +37,8 @@ export interface PodAnswer {
 }
 
 /**
- * The ledger in which these pods are about to be asked; to be stored before the first question leaves, so that whoever comes after a crash
- * knows which pods may have prepared. What is known of a pod already stays, and so does what its predecessor answered, until it answers
- * itself. Calls that withdraw need no note: what they withdraw is known.
+ * Returns the ledger with a note that these pods are about to be asked. It must be stored before the first call, so that after a crash it is known
+ * which pods may have prepared. Known answers of a pod and of its predecessor stay until the pod answers itself. Withdrawals need no note.
  */
 export function noteAsked(
   ledger: Ledger,
@@ -52,7 +51,7 @@ export function noteAsked(
   const added = pods
     .filter(({ ordinal, uid }) => !known.has(`${ordinal} ${uid}`))
     .map(({ ordinal, uid }): Preparation => ({ zone: call.zone, ordinal, podUid: uid, call: call.call, state: 'asked', seenMs: nowMs }));
-  // One that failed and was told to stay may prepare again from here on.
+  // A pod that failed and was told to stay may prepare again from now on.
   const asked = new Set(pods.map(({ ordinal, uid }) => `${ordinal} ${uid}`));
   const isAskedAgain = (entry: Preparation): boolean =>
     isOfCall(entry, call) && entry.state === 'failed' && asked.has(`${entry.ordinal} ${entry.podUid}`);
@@ -66,9 +65,9 @@ export function noteAsked(
 }
 
 /**
- * The ledger after these pods answered. Pods that did not answer at all are to be given as failed; those that are left out keep what is known
- * of them. A pod that was told to stay and did so is forgotten, unless it failed to prepare before: that is kept, marked as withdrawn, so that
- * it is not asked again at once. A withdrawal that failed changes nothing: it is still to be done.
+ * Returns the ledger after these pods answered. The caller passes pods that did not answer as failed; the entries of other pods stay. The entry of a
+ * pod that was told to stay is removed, unless the pod failed to prepare before: that entry is marked as withdrawn, so that the pod is not asked
+ * again at once. A failed withdrawal changes nothing and is repeated.
  */
 export function noteAnswers(
   ledger: Ledger,
@@ -94,9 +93,9 @@ export function noteAnswers(
 }
 
 /**
- * Since when an answer to `prepare` has been known, when it was known before: the same pod, or its successor reporting the same timestamp,
- * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again, and neither does one that once
- * did not answer. undefined when it is news: a pod that names a later time than before was not prepared in between, or began anew.
+ * Returns since when a preparation is known, or undefined when the answer is the first. The preparation is known if the same pod answers, or if its
+ * successor reports the same timestamp, which it can only have kept. So a pod that is replaced while it waits to leave keeps its delay, and so
+ * does a pod that missed one call. A pod that reports a later time than before was not prepared in between, or started again.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
   const known = before === undefined ? undefined : knownSince(before);
@@ -107,9 +106,9 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
 }
 
 /**
- * Whether it was a clock ahead of this one that dated what is known of a prepared pod: by the pod's own time it has happened already. Its delay
- * begins anew, and is not waited for as long as that clock was wrong. Where the pod names no time, or one that lies ahead too, it may be the
- * clock here that is slow, by which no delay must begin: it would seem to be over once this clock is right.
+ * Reports whether a fast clock dated the preparation of a pod: it lies ahead, but by the pod's own time it has happened already. The delay of such a
+ * pod starts again. If the pod reports no time, or a time that lies ahead too, the local clock may be slow. No delay may start then: it would seem
+ * to be over as soon as the clock is right.
  */
 export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
   const since = knownSince(entry);
@@ -121,17 +120,17 @@ function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined
   return state === 'prepared' ? seenMs : sinceMs;
 }
 
-/** Stands for whichever pod was in the place when somebody else may have asked it. */
+/** The UID in entries of pods that another operator may have asked. */
 const anyPod = '';
 
-/** Whether it is known that this pod was asked, and not only that somebody else may have. */
+/** Reports whether this agent asked the pod, not only possibly another operator. */
 export function wasAsked({ podUid }: Preparation): boolean {
   return podUid !== anyPod;
 }
 
 /**
- * The ledger of a group that no agent has written before: whoever looked after it until now may have asked any pod of a zone to prepare, so
- * that those which are not to leave are told to stay, once. Every other ledger is what it was.
+ * Returns the ledger of a group that no agent has written before, with an entry for every pod of zones with a delay: the operator before may have
+ * asked any of them to prepare. Pods that do not leave are then told to stay, once. Any other ledger is returned unchanged.
  */
 export function takenOver(
   ledger: Ledger,
@@ -141,7 +140,7 @@ export function takenOver(
   if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
   const preparations = group.zones.flatMap((zone): Preparation[] => {
     const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
-    // Whoever prepares pods without a delay does so within one request, and leaves none that waits.
+    // Without a delay, pods are prepared within one request, and no prepared pod waits.
     if (zone.delayed === undefined) return [];
     const ordinals = Array.from({ length: set?.replicas ?? 0 }, (_, index) => (set?.firstOrdinal ?? 0) + index);
     return ordinals.map((ordinal) => ({ zone: zone.name, ordinal, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs }));
@@ -177,7 +176,7 @@ function preparationOf(
   return { ...answered, seenMs, ...(seenMs === nowMs ? {} : { answeredMs: nowMs }) };
 }
 
-/** What a pod that fails now had answered before, so that its delay goes on if it still names that time when it answers again. */
+/** Returns the earlier answer of a pod that fails now: its delay continues if the pod reports the same time when it answers again. */
 function lastPrepared(before: readonly Preparation[]): Pick<Preparation, 'reportedMs' | 'sinceMs'> {
   for (const entry of before) {
     const { reportedMs } = entry;

@@ -1,4 +1,4 @@
-// How many replicas each zone should have: by force, from its leader, from a mirrored object, or from the group.
+// How many replicas each zone should have: a forced number, or the number of its leader, of a mirrored object or of the group.
 import type { BoundsDefinition, LimitsDefinition } from '../../policies/definition.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -10,15 +10,15 @@ export interface DesiredReplicas {
   readonly replicas: number;
   /** Whether a person forced the number, so that readiness and delays do not count. */
   readonly isForced: boolean;
-  /** How the number came about. */
+  /** The result of reading the number. */
   readonly answer: RuleResult;
   /** The object the number was read from. */
   readonly mirrored?: ReplicaSourceView;
 }
 
 /**
- * The replicas a zone should have. undefined when nobody but its owner says so, which leaves it as it is. When the number cannot be read the
- * answer holds the zone.
+ * Returns the replicas that a zone should have, or undefined when its owner alone decides them. When the number cannot be read, the result blocks
+ * the zone.
  */
 export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
   const { zone } = view;
@@ -50,10 +50,10 @@ function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): 
   const source = sourceOf(context, `zones.${view.zone.name}.follows`);
   const leader = zoneNamed(context, leaderName);
   if (leader?.set === undefined) {
-    const answer = result('replica-source', 'unknown', `zone ${leaderName}, which it follows, could not be read`, { source });
+    const answer = result('replica-source', 'unknown', `its leader zone ${leaderName} could not be read`, { source });
     return { replicas: view.replicas, isForced: false, answer };
   }
-  const answer = result('replica-source', 'ok', `zone ${leaderName}, which it follows, has ${leader.replicas} replicas`, { source });
+  const answer = result('replica-source', 'ok', `its leader zone ${leaderName} has ${leader.replicas} replicas`, { source });
   return { replicas: leader.replicas, isForced: false, answer };
 }
 
@@ -84,7 +84,7 @@ function fromMirror(context: GroupContext, view: ZoneView): DesiredReplicas {
   return { ...desired, mirrored };
 }
 
-/** Only the group of an API version says which resource is meant. */
+/** Returns the API group of an API version. The version within the group does not identify the resource. */
 function apiGroupOf(apiVersion: string): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
@@ -102,7 +102,7 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
   return {
     replicas,
     isForced: false,
-    answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds make it ${replicas}`, {
+    answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds change that to ${replicas}`, {
       limit: describeBounds(view.zone.bounds),
       source,
     }),
@@ -110,8 +110,8 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
 }
 
 /**
- * A count moved into its bounds: up to the minimum, then up to the multiple and parity, and never above the maximum. Where the maximum itself
- * has the wrong multiple or parity, the next smaller fitting count is taken; where none fits, the bounds win.
+ * Returns a count within its bounds: at least the minimum, then rounded up to the multiple and parity, and never above the maximum. If the maximum
+ * itself does not fit, returns the next smaller count that does. If no count fits, the minimum and maximum win.
  */
 export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits: LimitsDefinition): number {
   const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);

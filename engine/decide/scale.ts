@@ -1,4 +1,4 @@
-// The decision to change replicas: which zone, to which number, after which preparations, or why not.
+// Decides which zone changes its replicas now, to which number and after which preparations, or why no zone does.
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -20,7 +20,7 @@ interface ScaleDecision {
   readonly isScaling: boolean;
 }
 
-/** Decides which zone changes its replicas now. Zones that follow another are asked first, then those whose number is read elsewhere. */
+/** Decides which zone changes its replicas now. Followers come first, then zones whose number is read from another object. */
 export function decideScale(context: GroupContext, run: RunState | undefined): ScaleDecision {
   const zones = [...context.view.zones].sort((a, b) => Number(b.zone.follows !== undefined) - Number(a.zone.follows !== undefined));
   const steps: Step[] = [];
@@ -32,7 +32,7 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
     if (isScaling) break;
     const desired = desiredReplicas(context, zone);
     if (desired === undefined) {
-      // Nobody asks for fewer any more, so whoever prepared to leave stays.
+      // No decrease is wanted any more, so pods that prepared to leave stay.
       actions.push(...withdrawals({ context, zone }, zone.replicas));
       continue;
     }
@@ -46,7 +46,7 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
   return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, isScaling };
 }
 
-/** The replicas that a zone has after this turn, and the object that asked for others or the same. */
+/** The replicas of a zone after this turn, and the object that they were read from. */
 interface InForce {
   readonly zone: ZoneView;
   readonly desired: DesiredReplicas;
@@ -56,7 +56,7 @@ interface InForce {
 interface ZoneOutcome {
   readonly step?: Step;
   readonly actions: readonly Action[];
-  /** After this turn; absent when what is asked for could not be read. */
+  /** The replicas after this turn; absent when the wanted number could not be read. */
   readonly replicas?: number;
   readonly warnings: readonly RuleResult[];
   readonly isScaling: boolean;
@@ -91,7 +91,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
       cancelled === undefined
         ? []
         : [
-            result('replica-source', 'ok', `${fact}: ${requesterText(cancelled)} took back the decrease to ${question.to}`, {
+            result('replica-source', 'ok', `${fact}: ${requesterText(cancelled)} cancelled the decrease to ${question.to}`, {
               source: objectOf(cancelled),
             }),
           ];
@@ -161,17 +161,17 @@ function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action
 }
 
 /**
- * Tells mirrored objects the number in force. Several zones may mirror one object and have different numbers: the last one is told, once, so
- * that the object is not written to and fro.
+ * Returns the writes that report the replicas in force to mirrored objects. Several zones may mirror one object with different numbers: only the
+ * last number is written, so that the object does not alternate between them.
  */
 function writeBacks(inForce: readonly InForce[]): readonly Action[] {
-  const told = new Map<ReplicaSourceView, number>();
+  const written = new Map<ReplicaSourceView, number>();
   for (const { zone, desired, replicas } of inForce) {
     const spec = zone.zone.replicas;
     if (desired.mirrored === undefined || spec.kind !== 'mirror' || spec.writeBack !== 'status') continue;
-    told.set(desired.mirrored, replicas);
+    written.set(desired.mirrored, replicas);
   }
-  return [...told]
+  return [...written]
     .filter(([source, replicas]) => source.statusReplicas !== replicas)
     .map(([{ namespace, apiVersion, kind, name }, replicas]) => {
       return { kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas };

@@ -16,7 +16,7 @@ export function decision(rest: Partial<GroupDecision> = {}): GroupDecision {
   return {
     namespace: 'mimir',
     group: 'ingester',
-    goal: '60 pods on the new revision, 20 left',
+    goal: '40 of 60 pods updated',
     phase: 'Rolling',
     outcome: 'act',
     wave: { name: 'rest', index: 1, count: 3 },

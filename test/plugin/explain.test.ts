@@ -40,7 +40,7 @@ describe('the explanation of a group', () => {
     expect(renderExplanation(explained([...passed, approval]), look({ columns: 100 }))).toMatchInlineSnapshot(`
       "mimir/ingester is WAITING. Nothing is wrong; a person must act.
 
-        goal     60 pods on the new revision, 20 left
+        goal     40 of 60 pods updated
         zones    zone-a 20/20 updated, 20 available; zone-b 7/20 updated, 15 available; zone-c 0/20
                  updated, 20 available
 

@@ -67,7 +67,7 @@ describe('a decision', () => {
     const podChanges = { 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision, isReady: false } } };
     const decision = decided({ ...outdated, podChanges, ...withRun({ openZone: 'a' }) });
     expect(decision).toMatchObject({
-      goal: '9 pods on the new revision, 7 left',
+      goal: '2 of 9 pods updated',
       phase: 'Rolling',
       outcome: 'wait',
       wave: { name: 'all', index: 0, count: 1 },
@@ -163,7 +163,7 @@ describe('replicas before pods', () => {
       ['scale/a', 'act'],
       ['roll/a', 'wait'],
     ]);
-    expect(decision.goal).toBe('6 pods on the new revision, 6 left; zone a to 5 replicas');
+    expect(decision.goal).toBe('0 of 6 pods updated; zone a to 5 replicas');
   });
 });
 

@@ -27,7 +27,7 @@ function run(more: Partial<RunNotes> = {}): RunNotes {
     previous: {},
     startedMs,
     outcome: 'running',
-    goal: '300 pods on the new revision',
+    goal: '40 of 300 pods updated',
     events: [event('started')],
     channels: {},
     ...more,

@@ -232,7 +232,7 @@ describe('a decrease that was taken back', () => {
     expect(decided([])).toEqual(['scaleStatefulSet']);
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 2 })])).toEqual([
       'callPods DELETE',
-      'zone a stays at 3 replicas: kim took back the decrease to 2',
+      'zone a stays at 3 replicas: kim cancelled the decrease to 2',
     ]);
   });
 
