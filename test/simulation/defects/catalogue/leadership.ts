@@ -36,7 +36,11 @@ export const leadershipDefects: readonly Defect[] = [
     id: 'ledger-written-without-lease',
     title: 'the ledger is written whether or not the Lease still holds',
     edits: [
-      { file: 'agent/agent.ts', find: 'mayWrite: () => leadership.mayAct(actTimeoutMs),', replace: 'mayWrite: () => actTimeoutMs > 0,' },
+      {
+        file: 'agent/agent.ts',
+        find: 'mayWrite: () => this.#leadership.mayAct(this.#actTimeoutMs),',
+        replace: 'mayWrite: () => this.#actTimeoutMs > 0,',
+      },
       {
         file: 'agent/turn/turn.ts',
         find: 'if (this.#parts.leadership.leftMs() <= 0) throw new Error(',

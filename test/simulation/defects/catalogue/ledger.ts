@@ -167,7 +167,7 @@ export const ledgerDefects: readonly Defect[] = [
   {
     id: 'memory-kept',
     title: 'a process that leads again goes on from what it remembered',
-    edits: [{ file: 'agent/agent.ts', find: 'memories.clear();', replace: '' }],
+    edits: [{ file: 'agent/agent.ts', find: 'this.#memories.clear();', replace: '' }],
     breaks: ['L12', 'unfinished'],
   },
 ];

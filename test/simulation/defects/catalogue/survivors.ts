@@ -142,7 +142,7 @@ export const survivors: readonly Survivor[] = [
   {
     id: 'new-leader-is-not-woken',
     title: 'a process that begins to lead waits for the next event',
-    edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) loop.wakeAll();', replace: '' }],
+    edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) this.#loop.wakeAll();', replace: '' }],
     breaks: ['L10', 'L12', 'L2', 'L3', 'unfinished'],
     survives: 'what has happened while nobody led is asked for, and kept until somebody does',
   },
