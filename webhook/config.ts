@@ -1,46 +1,46 @@
-// What the webhook server is told when it starts, and what holds when it is told nothing else.
+// Settings of the webhook server and their defaults.
 import type { ClusterValidation } from './server/cluster-validation.ts';
 import type { ClientAuthentication } from './server/tls.ts';
 
-/** Bounds on what others can make the process do. Times are in milliseconds. */
+/** Limits against overload by clients. Times are in milliseconds. */
 export interface WebhookLimits {
-  /** An object has at most 3 MiB, as API servers take it; a review holds two, and what is around them. */
+  /** API servers accept objects of at most 3 MiB; a review contains two of them. */
   readonly maxBodyBytes: number;
-  /** A longer body is a big one. */
+  /** Size from which a body counts as big. */
   readonly bigBodyBytes: number;
-  /** Of big bodies, in memory at the same time, until each is answered. */
+  /** Big bodies in memory at the same time, until each is answered. */
   readonly maxBigBodies: number;
-  /** For which a big body waits until another is answered; afterwards it is refused with 429. */
+  /** Time that a big body waits for a slot; then it is refused with 429. */
   readonly bigBodyWaitMs: number;
-  /** Objects and arrays within one another. */
+  /** Nesting depth of objects and arrays. */
   readonly maxDepth: number;
-  /** Of JSON, in a body. */
+  /** JSON values in a body. */
   readonly maxValues: number;
-  /** Requests that handlers work on at the same time. */
+  /** Requests that handlers process at the same time. */
   readonly maxInHandling: number;
-  /** A timer that comes so much too late tells of a process that has more to compute than time. */
+  /** A timer that fires this late means an overloaded process. */
   readonly maxLoopDelayMs: number;
   readonly maxHeaderBytes: number;
   readonly handshakeTimeoutMs: number;
-  /** From the first byte of a request, or from the start of a connection, to the end of the headers. */
+  /** From the first byte of a request, or the start of a connection, to the end of the headers. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to its last. */
   readonly receiveTimeoutMs: number;
-  /** Without a byte in either direction, while a request is in hand: also for clients that do not take their answers. Longer than any deadline. */
+  /** Without a byte in either direction during a request: also for clients that do not read their answers. Longer than any deadline. */
   readonly stalledMs: number;
-  /** How often connections are looked through for such that are over one of these times. */
+  /** Interval of the check for connections that exceed one of these times. */
   readonly checkEveryMs: number;
   /**
-   * Between two requests of a connection. Longer than the 90 s after which API servers close connections that they do not use: whoever closes
-   * first may cross a request on its way, and a POST is not sent again.
+   * Between two requests of a connection. Longer than the 90 s after which API servers close idle connections: if the server closes first,
+   * a request may be lost, and a POST is not sent again.
    */
   readonly keepAliveMs: number;
-  /** Afterwards the connection is closed with an answer, so that load spreads over replicas that have come since. */
+  /** Then the connection is closed with an answer, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;
   readonly maxConnections: number;
-  /** From one address. API servers use HTTP/1.1 towards webhooks, a connection for each request that is open, so that a burst takes many. */
+  /** Per client address. API servers use HTTP/1.1 for webhooks, one connection per open request, so a burst needs many. */
   readonly maxConnectionsPerPeer: number;
-  /** For which the rest of a refused request is read and forgotten, so that the sender gets to read why. */
+  /** Time in which the rest of a refused request is read and discarded, so that the client reads the answer. */
   readonly lingerMs: number;
 }
 
@@ -68,22 +68,22 @@ export const defaultLimits: WebhookLimits = {
 
 /** The settings of one webhook server. Times are in milliseconds. */
 export interface WebhookConfig {
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** All interfaces when left out. */
+  /** All interfaces if omitted. */
   readonly address?: string;
-  /** `-server-tls.request-timeout`: nine tenths of it are the time that an endpoint has. */
+  /** `-server-tls.request-timeout`: an endpoint gets nine tenths of it. */
   readonly requestTimeoutMs: number;
   readonly clients: ClientAuthentication;
   readonly clusterValidation?: ClusterValidation;
-  /** After readiness has dropped the server serves on for so long, until whoever sends requests has heard of it. */
+  /** The server serves this long after readiness dropped, until clients know. */
   readonly drainMs: number;
-  /** After that, what is still in hand may take so long. */
+  /** Then requests under way may take this long. */
   readonly closeWithinMs: number;
   readonly limits: WebhookLimits;
 }
 
-/** Settings as they are when nobody sets them: the port and the request timeout are those of grafana/rollout-operator. */
+/** Defaults: the port and the request timeout are those of grafana/rollout-operator. */
 export const defaultConfig: WebhookConfig = {
   port: 8443,
   requestTimeoutMs: 10_000,

@@ -1,4 +1,4 @@
-// What the webhook reaches outside of itself.
+// Defines everything outside of the process that the webhook uses.
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 import type { KubernetesObject } from '../cluster/request/resource.ts';
 import type { Change } from '../cluster/watch/store.ts';
@@ -13,63 +13,63 @@ export interface WebhookEnv extends ClusterEnv {
   readonly log: Log;
 }
 
-/** Objects of one kind, as the one watch of this process has them (`Shared` of agent/watched/shared.ts). */
+/** Objects of one kind from the shared watch of the process (`Shared` of agent/watched/shared.ts). */
 export interface Followed<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   readonly list: (namespace?: string) => readonly View[];
-  /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind is missing. */
+  /** Returns why a namespace was never read; undefined after the first list, and without the kind. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
-  /** Whether everything is known, or known not to be readable. */
+  /** Returns whether everything is known, or known to be unreadable. */
   readonly isSettled: () => boolean;
-  /** Calls back after each change, in their order. The answer ends that. */
+  /** Calls back after each change in order. Returns a function that ends it. */
   readonly onChange: (listener: (change: Change<View>) => void) => () => void;
 }
 
-/** A group as the ledger knows it. */
+/** Identifies the group of a ledger. */
 export interface GroupIdentity {
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * What the native endpoints judge by. The agent's part supplies it (agent/admission/), in its own process or in one that only serves webhooks;
- * tests make one by hand.
+ * Supplies the state that native endpoints judge by. The agent implements it (agent/admission/), also in a process that only serves
+ * webhooks.
  */
 export interface Guard {
-  /** Whether policies and objects are known, so that "no group" is an answer and not ignorance. */
+  /** Returns whether policies and objects are known, so that "no group" is an answer. */
   readonly isSettled: () => boolean;
   /**
-   * Everything that is known of a namespace now: policies, StatefulSets, pods, budgets, as in the engine's Snapshot; `ledgers` holds those that
-   * are named in `groups`, read from the quorum and looked at with the objects as they are, and `departures` what the namespace has been told to
-   * keep. What cannot be read is unknown, never absent. Without groups it answers from what is known already, but for the departures.
+   * Returns the known state of a namespace: policies, StatefulSets, pods and budgets as in the engine's Snapshot. `ledgers` contains the
+   * groups named in `groups`, read from the quorum and compared with the objects; `departures` the stored departures. Unreadable state is
+   * unknown, never absent. Without groups it answers from caches, except for departures.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
-  /** Stores `next` if the ledger is still `base`, one out of a snapshot. False when somebody else wrote it; rejects when that cannot be told. */
+  /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
   readonly store: (group: GroupIdentity, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
-  /** Tells people of a denial: one Event for each decision id in ten minutes. Never rejects. */
+  /** Reports a denial: one Event per decision id in ten minutes. Never rejects. */
   readonly denied: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
-/** With what native enforcement stores beside ledgers. */
+/** A guard that also stores departures. */
 export interface NativeGuard extends Guard {
-  /** Remembers what StatefulSets of the namespace were taken out of, for every process to know. Rejects when it could not be stored. */
+  /** Stores what StatefulSets of the namespace were removed from, for every process. Rejects if it was not stored. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
-  /** Hears of an object that was read past what the guard knows: a watch that has swallowed a change of it is found, and mended. */
+  /** Receives an object that was read directly: a watch that lost a change of it is detected and repaired. */
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }
 
-/** What pods of the strategy `pinned` are placed by. */
+/** Supplies what pods of the strategy `pinned` are placed by. */
 export interface PlacementGuard {
-  /** The groups of the namespace as they are known already; unknown until policies and objects have been read. */
+  /** Returns the known groups of the namespace; unknown until policies and objects were read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
-  /** Of the StatefulSet, as it was last seen. */
+  /** Returns the UID of the StatefulSet as last observed. */
   readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
-  /** As it is stored, read from the quorum. Rejects when it cannot be read, or is not understood. */
+  /** Reads the stored ledger from the quorum. Rejects if it cannot be read or parsed. */
   readonly ledger: (group: GroupIdentity) => Promise<Ledger>;
 }
 
 /**
- * What native enforcement would refuse of a request, or undefined: it passes there, or enforcement is off in its namespace. Reserves nothing. For
- * endpoints that do what cannot be taken back before `/admission/enforce` is asked about the same request. Never rejects but for a defect.
+ * Returns the denial of native enforcement for a request; undefined if it passes or enforcement is off in its namespace. Reserves nothing.
+ * For endpoints that act irreversibly before `/admission/enforce` sees the same request. Rejects only for a defect.
  */
 export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;

@@ -1,4 +1,4 @@
-// The admission webhook put together: endpoints behind an HTTPS server.
+// Composes the admission webhook: endpoints behind an HTTPS server.
 import { sleep } from '../cluster/env.ts';
 import type { WebhookConfig } from './config.ts';
 import type { WebhookEnv } from './env.ts';
@@ -20,16 +20,16 @@ interface WebhookOptions {
 
 export interface Webhook {
   readonly port: number;
-  /** Whether requests should be sent here: a certificate is served, and `close` was not called. */
+  /** Returns whether clients should send requests: a certificate is served, and `close` was not called. */
   readonly isReady: () => boolean;
   /**
-   * Ends without losing a request: readiness drops at once, and for `drainMs` everything is still answered, with `Connection: close`; then the listener
-   * closes, and what is in hand has `closeWithinMs`. A second call waits for the same end.
+   * Shuts down without losing a request: readiness drops at once, and for `drainMs` requests are answered with `Connection: close`. Then
+   * the listener closes, and requests under way have `closeWithinMs`. A second call waits for the same end.
    */
   readonly close: () => Promise<void>;
 }
 
-/** Resolves when the server listens, also while there is no certificate yet; rejects when it cannot listen. */
+/** Resolves when the server listens, even without a certificate; rejects if it cannot listen. */
 export async function startWebhook({ config, endpoints, tls, observer, env }: WebhookOptions): Promise<Webhook> {
   const { limits } = config;
   const load = watchLoad({ ...env, ...limits });

@@ -1,4 +1,4 @@
-// Makes a certificate authority and the one server certificate that it ever signs.
+// Issues a certificate authority and the one server certificate that it signs.
 import { generateKeyPairSync } from 'node:crypto';
 import {
   alternativeNames,
@@ -10,7 +10,10 @@ import {
   subjectKeyIdentifier,
 } from './der.ts';
 
-/** Clocks of API servers may be behind ours: a certificate is valid from this long before it was made, or a tenth of its life if that is less. */
+/**
+ * Clocks of API servers may be behind ours: a certificate is valid from this long before its creation, or a tenth of its life if that is
+ * less.
+ */
 const backdateMs = 5 * 60_000;
 /** RFC 5280 allows 20 bytes; browsers' rules ask for 8 random ones. */
 const serialBytes = 16;
@@ -18,16 +21,16 @@ const serialBytes = 16;
 export interface IssueOptions {
   /** DNS names or IP addresses that the server is reached by; at least one. */
   readonly names: readonly string[];
-  /** Of both subjects; may be empty. */
+  /** Organization of both subjects; may be empty. */
   readonly organization: string;
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
   readonly lifetimeMs: number;
-  /** That many random bytes, for the serial numbers. */
+  /** Returns that many random bytes for the serial numbers. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** A server's certificate with its key and the authority that has signed it, each as PEM. */
+/** A server certificate with its key and the authority that signed it, each as PEM. */
 export interface IssuedPair {
   readonly cert: string;
   /** PKCS#8. */
@@ -36,8 +39,8 @@ export interface IssuedPair {
 }
 
 /**
- * A new authority and a server certificate of it, both with keys on P-256 and valid from five minutes ago to `lifetimeMs` from now. The
- * authority's key is gone when this returns: nothing else can ever be signed with it. Throws Error without a name.
+ * Issues a new authority and a server certificate, both with P-256 keys and valid from five minutes ago to `lifetimeMs` from now. The
+ * authority's key is discarded, so it signs nothing else. Throws Error without a name.
  */
 export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes }: IssueOptions): IssuedPair {
   if (names.length === 0) throw new Error('a server certificate needs at least one name');
@@ -46,7 +49,7 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   const server = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const authoritySerial = serial();
   const validity = { notBeforeMs: nowMs - Math.min(backdateMs, lifetimeMs / 10), notAfterMs: nowMs + lifetimeMs };
-  // Two authorities of one bundle must differ by name, for whoever looks for an issuer by name alone.
+  // Two authorities in one bundle need different names, because some clients look up an issuer by name alone.
   const issuer = { commonName: `webhook authority ${Buffer.from(authoritySerial).toString('hex').slice(0, 16)}`, organization };
   const ca = signedCertificate(
     {
@@ -85,7 +88,7 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   return { cert, key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), ca };
 }
 
-/** A positive number of as many bytes: the highest bit would be a sign, and DER writes no leading zeros. */
+/** Returns a positive number of as many bytes: the highest bit would be a sign, and DER writes no leading zeros. */
 function positive(bytes: Uint8Array): Uint8Array {
   const [first = 0, ...rest] = bytes;
   return Uint8Array.from([(first & 0x7f) | 0x40, ...rest]);
@@ -101,7 +104,7 @@ interface ServiceNames {
   readonly dnsName?: string | undefined;
 }
 
-/** Every name by which the server may be asked for, the one that API servers use first, each once. */
+/** Returns every name of the server without duplicates. The name that API servers use comes first. */
 export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceNames): readonly string[] {
   const inside = `${service}.${namespace}`;
   const domain = clusterDomain.replace(/\.$/, '');
@@ -109,7 +112,7 @@ export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceN
   return [...new Set(names.filter((name) => name !== ''))];
 }
 
-/** The names without which a certificate is of no use: what was asked for, and what API servers ask a Service by. */
+/** Returns the required names: the requested names, and the names by which API servers reach a Service. */
 export function neededNames({ service, namespace, dnsName }: ServiceNames): readonly string[] {
   return [...new Set([dnsName ?? '', `${service}.${namespace}.svc`].filter((name) => name !== ''))];
 }

@@ -1,4 +1,4 @@
-// Puts the parts together: the certificate in a Secret or in files, its authority in webhook configurations, and what is known of both.
+// Connects the certificate (in a Secret or in files), the webhook configurations that trust its authority, and the status of both.
 import type { WebhookEnv } from '../env.ts';
 import { namesOf, neededNames } from './authority.ts';
 import { type Expiry, expiryOf } from './expiry.ts';
@@ -9,7 +9,7 @@ import { keepSecret } from './secret-keeper.ts';
 import type { CertificateSource, SourceProblem } from './source.ts';
 import { type WebhookConfigurations, watchConfigurations } from './webhook-configurations.ts';
 
-/** A certificate of our own authority, in a Secret. */
+/** A certificate of our own authority, stored in a Secret. */
 export interface SelfSigned {
   readonly kind: 'self-signed';
   readonly secretName: string;
@@ -21,11 +21,11 @@ export interface SelfSigned {
   readonly dnsName?: string | undefined;
   readonly organization: string;
   readonly lifetimeMs: number;
-  /** Whether our authority is put into the webhook configurations that ask for it. */
+  /** Adds our authority to the webhook configurations that ask for it. */
   readonly injectsAuthority: boolean;
 }
 
-/** A certificate that somebody else keeps in files. */
+/** A certificate in files that another tool maintains. */
 interface FromFiles {
   readonly kind: 'files';
   readonly certFile: string;
@@ -38,18 +38,18 @@ interface CertificatesOptions {
   readonly namespace: string;
   readonly certificate: SelfSigned | FromFiles;
   readonly files: CertificateFiles;
-  /** That many random bytes, from a source fit for cryptography. */
+  /** Returns that many cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
 export interface Certificates extends CertificateSource {
   /** Series of the gauge `kube_validating_webhook_failure_policy`. */
   readonly failurePolicies: () => readonly FailurePolicySample[];
-  /** Of what is served now; undefined while nothing is. */
+  /** Returns the expiry of the served certificate; undefined while none is served. */
   readonly expiry: () => Expiry | undefined;
-  /** Those that carry our label, as one watch has them. */
+  /** The configurations with our label, from one watch. */
   readonly configurations: WebhookConfigurations;
-  /** What is not as it should be, one sentence each. Empty while all is well. */
+  /** Returns one sentence per problem; empty without problems. */
   readonly degradations: () => readonly string[];
   readonly stop: () => void;
 }
@@ -60,7 +60,7 @@ interface Started {
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws, and never gives up; `current` of the answer is undefined until there is a certificate. */
+/** Starts at once, never throws and retries without limit. `current` is undefined until a certificate is available. */
 export function startCertificates(options: CertificatesOptions): Certificates {
   const { env, namespace, certificate } = options;
   const configurations = watchConfigurations(env, namespace);

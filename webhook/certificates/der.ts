@@ -1,4 +1,4 @@
-// What certificates are made of, as ASN.1: names, instants, extensions, keys and the signature around them.
+// Encodes the parts of a certificate as ASN.1: names, times, extensions, keys and the signature.
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
@@ -8,7 +8,7 @@ type Der = Asn1Types.Asn1;
 
 const { Class, Type } = asn1;
 
-/** Object identifiers, as RFC 5280 and RFC 5480 name them. */
+/** Object identifiers from RFC 5280 and RFC 5480. */
 const oids = {
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
@@ -24,14 +24,14 @@ const oids = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
 } as const;
 
-/** An attribute of a name may have 64 characters. */
+/** X.520 limits a name attribute to 64 characters. */
 const longestName = 64;
-/** Later instants have years that UTCTime cannot tell from those of the last century. */
+/** UTCTime has two-digit years, so later times need GeneralizedTime. */
 const firstGeneralizedMs = Date.UTC(2050, 0, 1);
 
 interface Subject {
   readonly commonName: string;
-  /** Left out of the name when empty. */
+  /** Omitted from the name if empty. */
   readonly organization: string;
 }
 
@@ -41,7 +41,7 @@ interface CertificateFields {
   readonly serial: Uint8Array;
   readonly issuer: Subject;
   readonly subject: Subject;
-  /** Milliseconds since 1970; certificates know whole seconds. */
+  /** Milliseconds since 1970; certificates store whole seconds. */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   /** P-256. */
@@ -49,7 +49,7 @@ interface CertificateFields {
   readonly extensions: readonly Der[];
 }
 
-/** The certificate, signed with ECDSA and SHA-256, as PEM. */
+/** Returns the certificate as PEM, signed with ECDSA and SHA-256. */
 export function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): string {
   const algorithm = (): Der => sequence(oid(oids.ecdsaWithSha256));
   const signed = sequence(
@@ -68,13 +68,13 @@ export function signedCertificate(fields: CertificateFields, issuerKey: KeyObjec
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Whether it may sign others; an authority here signs servers only, no further authorities. */
+/** Encodes basic constraints. An authority here signs only servers, no further authorities. */
 export function basicConstraints(isAuthority: boolean): Der {
   return extension(oids.basicConstraints, isAuthority ? sequence(boolean(true), integer([0])) : sequence(), true);
 }
 
 export function keyUsage(usage: 'digitalSignature' | 'keyCertSign'): Der {
-  // A string of bits: how many of the last byte are unused, then the bits from the highest on.
+  // A bit string starts with the count of unused bits in its last byte.
   const [unused, value] = usage === 'digitalSignature' ? [7, 0x80] : [2, 0x04];
   return extension(oids.keyUsage, primitive(Type.BITSTRING, [unused, value]), true);
 }
@@ -83,7 +83,7 @@ export function serverUsage(): Der {
   return extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth)));
 }
 
-/** DNS names, and addresses where an entry is one. */
+/** Encodes DNS names, and IP addresses for entries that are addresses. */
 export function alternativeNames(names: readonly string[]): Der {
   const entries = names.map((name) => {
     const address = addressBytes(name);
@@ -100,7 +100,7 @@ export function authorityKeyIdentifier(key: KeyObject): Der {
   return extension(oids.authorityKeyIdentifier, sequence(context(0, keyIdentifier(key))));
 }
 
-/** The leftmost 160 bits of the SHA-256 of the key (RFC 7093, method 1). */
+/** Returns the leftmost 160 bits of the SHA-256 of the key (RFC 7093, method 1). */
 function keyIdentifier(key: KeyObject): readonly number[] {
   return [
     ...createHash('sha256')
@@ -114,7 +114,7 @@ function publicKeyOf(key: KeyObject): Der {
   return sequence(sequence(oid(oids.ecPublicKey), oid(oids.prime256v1)), bits(pointOf(key)));
 }
 
-/** The point of an elliptic curve, uncompressed. */
+/** Returns the uncompressed point of an elliptic curve. */
 function pointOf(key: KeyObject): readonly number[] {
   const { x = '', y = '' } = key.export({ format: 'jwk' });
   return [4, ...Buffer.from(x, 'base64url'), ...Buffer.from(y, 'base64url')];
@@ -141,11 +141,11 @@ function extension(id: string, value: Der, isCritical = false): Der {
   return sequence(oid(id), ...critical, primitive(Type.OCTETSTRING, [...bytesOf(value)]));
 }
 
-/** The bytes of an IP address, undefined for a name. */
+/** Returns the bytes of an IP address; undefined for a name. */
 function addressBytes(name: string): readonly number[] | undefined {
   if (isIP(name) === 4) return name.split('.').map(Number);
   if (isIP(name) !== 6) return undefined;
-  // The parser of URLs writes the last four bytes of a mapped address in hex too.
+  // The URL parser writes the last four bytes of a mapped address as hex too.
   const [head = '', tail] = new URL(`http://[${name}]`).hostname.slice(1, -1).split('::');
   const groups = (half: string): readonly string[] => half.split(':').filter((group) => group !== '');
   const [first, last] = [groups(head), groups(tail ?? '')];

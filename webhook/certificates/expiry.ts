@@ -1,23 +1,23 @@
-// How long the certificate that is served is still good for, as a metric and as a warning.
+// Computes how long the served certificate stays valid, as a metric and a warning.
 import { X509Certificate } from 'node:crypto';
 import { certificatesIn, validityOf } from './pair.ts';
 import type { CertificateSource } from './source.ts';
 
-/** People need this long to do something about it. */
+/** Gives people two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** Of a certificate that lives shorter: it is renewed when a third of its life is left, and a quarter is later than that. */
+/** For shorter-lived certificates: renewal happens with a third of the life left, so a quarter means that renewal failed. */
 const warnBeforeShare = 0.25;
 
 export interface Expiry {
-  /** The end of the server's certificate, in milliseconds since 1970. */
+  /** End of the server certificate, in milliseconds since 1970. */
   readonly notAfterMs: number;
-  /** Below zero after the end. */
+  /** Negative after expiry. */
   readonly remainingMs: number;
-  /** For people; absent while all is well. */
+  /** A sentence for people; absent without a problem. */
   readonly degradation?: string;
 }
 
-/** Of what the source gives now; undefined while it gives nothing. `nowMs`: wall clock, in milliseconds since 1970. */
+/** Returns the expiry of the current certificate; undefined without one. `nowMs`: wall clock, in milliseconds since 1970. */
 export function expiryOf(source: Pick<CertificateSource, 'current'>, nowMs: number): Expiry | undefined {
   const served = source.current();
   const leaf = served === undefined ? undefined : certificatesIn(served.cert)[0];

@@ -1,19 +1,18 @@
-// What becomes of requests while the webhook does not answer: the failure policy of every entry, as a metric tells it.
+// Reports the failure policy of every webhook entry as a metric.
 import type { ConfigurationKind, WebhookConfiguration } from './webhook-configurations.ts';
 
 /** One series of the gauge `kube_validating_webhook_failure_policy`. */
 export interface FailurePolicySample {
   readonly type: ConfigurationKind;
-  /** Name of the entry, without the name of its configuration. */
+  /** Name of the entry without its configuration. */
   readonly webhook: string;
   readonly policy: 'Fail' | 'Ignore';
   readonly value: 0 | 1;
 }
 
 /**
- * Two series for each entry name and kind, 1 for the policy that it has. Only of the configurations that are there now: what was deleted, or no
- * longer belongs to the namespace, has no series. When two configurations have an entry of the same name, the one that ignores failures counts:
- * that is what people want to be warned of.
+ * Returns two series for each entry name and kind, 1 for the policy in force. Only existing configurations of the namespace have series. If
+ * two configurations have an entry of the same name, `Ignore` wins, because people want to be warned of it.
  */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();

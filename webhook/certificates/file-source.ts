@@ -1,4 +1,4 @@
-// Serves a certificate from files, such as those of a mounted Secret, and follows them when they are replaced.
+// Serves a certificate from files, for example a mounted Secret, and reloads them when they change.
 import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,16 +7,18 @@ import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
 import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
 
-/** As often as controller-runtime: a watch of files may be silent, as on network file systems. */
+/** The interval of controller-runtime: file watches may be silent, as on network file systems. */
 const pollMs = 10_000;
 /** Certificate and key are written one after the other. */
 const settleMs = 200;
 
-/** Files as the source reaches them. */
+/** File access of the source. */
 export interface CertificateFiles {
   /** Rejects when the file cannot be read. */
   readonly read: (path: string) => Promise<string>;
-  /** Calls back when the file may have changed. The answer stops it. Never throws: without a watch there is still the poll. */
+  /**
+   * Calls back when the file may have changed. Returns a function that stops the watch. Never throws: polling continues without a watch.
+   */
   readonly watch: (path: string, onEvent: () => void) => () => void;
 }
 
@@ -25,12 +27,12 @@ interface FileSourceOptions {
   readonly files: CertificateFiles;
   readonly certFile: string;
   readonly keyFile: string;
-  /** The authority, when it is known. */
+  /** The authority, if known. */
   readonly caFile?: string | undefined;
 }
 
 export interface FileSource extends CertificateSource {
-  /** Why the files cannot be served; then what they held before is. Absent while all is well. */
+  /** Returns why the files cannot be served. The previous certificate stays in use. Undefined without a problem. */
   readonly problem: () => SourceProblem | undefined;
   /** Reads the files now. Never rejects. */
   readonly refresh: () => Promise<void>;
@@ -42,7 +44,7 @@ interface Loaded {
   readonly ca: string | undefined;
 }
 
-/** Starts at once, never throws, and never gives up. */
+/** Starts at once, never throws and retries without limit. */
 export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSourceOptions): FileSource {
   const listeners = new Listeners();
   let loaded: Loaded | undefined;
@@ -118,7 +120,7 @@ function servedOf({ pair, ca }: Loaded): ServedCertificate {
   return { cert: pair.cert, key: pair.key, ...(ca === undefined ? {} : { ca }) };
 }
 
-/** Throws Error that says what is wrong with the files, when what was loaded before is better. */
+/** Throws Error with the problem of the files if the previous certificate is better. */
 function checked(
   { cert, key, ca }: { readonly cert: string; readonly key: string; readonly ca: string | undefined },
   before: Loaded | undefined,
@@ -129,14 +131,14 @@ function checked(
     throw new Error('the certificate was not issued by the given authority');
   }
   const isSame = before !== undefined && isSameBundle(before.pair.cert, cert);
-  // One that has expired is no worse than none, and than another that has expired too.
+  // An expired certificate replaces only nothing or another expired one.
   if (!isSame && pair.notAfterMs <= nowMs && before !== undefined && before.pair.notAfterMs > nowMs) {
     throw new Error(`the certificate expired at ${new Date(pair.notAfterMs).toISOString()}`);
   }
   return { pair, ca };
 }
 
-/** The file system. Watches the folder of a file: in a mounted Secret a file is a link, and what changes is a link beside it. */
+/** Accesses the file system. Watches the directory: in a mounted Secret the file is a link, and Kubernetes switches a link next to it. */
 export const certificateFiles: CertificateFiles = {
   read: (path) => readFile(path, 'utf8'),
   watch: (path, onEvent) => {
@@ -145,7 +147,7 @@ export const certificateFiles: CertificateFiles = {
       watcher = watchFiles(dirname(path), { persistent: false }, () => onEvent());
       watcher.on('error', () => watcher?.close());
     } catch {
-      // Too many watches, or no such folder yet: the poll finds it.
+      // There are too many watches, or the directory does not exist yet: polling finds it.
     }
     return () => watcher?.close();
   },

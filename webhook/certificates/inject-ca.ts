@@ -1,4 +1,4 @@
-// Puts our authority into the webhook configurations that ask for it, and again whenever it is missing there.
+// Adds our authority to the webhook configurations that ask for it, and restores it if it is missing.
 import { Backoff } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
@@ -15,20 +15,20 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** Until the next attempt after a failure. A missing permission is tried as often: somebody who grants it waits for the effect. */
+/** Delays until the next attempt after a failure. A missing permission is retried as often: the person who grants it expects an effect. */
 const retry = { firstMs: 1000, lastMs: 60_000 };
-/** Whoever takes the authority out again sooner than this, such as a GitOps tool, is followed more and more slowly. */
+/** If another tool removes the authority sooner than this, for example a GitOps tool, we restore it more and more slowly. */
 const calmMs = 600_000;
-/** From so many times on it is a quarrel, and people are told. */
+/** From this count on, two writers are in conflict, and a degradation says so. */
 const conflictLimit = 5;
 
-/** cert-manager and others of its kind write the authority then. */
+/** With these annotations cert-manager or a similar tool writes the authority. */
 const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
 
 interface InjectionOptions {
   readonly env: WebhookEnv;
   readonly configurations: WebhookConfigurations;
-  /** `refresh` reads what the bundle rests on, and rejects when it cannot. */
+  /** `refresh` reads the bundle again and rejects if it cannot. */
   readonly source: Pick<CertificateSource, 'caBundle' | 'onChange'> & { readonly refresh: () => Promise<void> };
 }
 
@@ -42,17 +42,17 @@ interface InjectionProblem {
 
 export interface Injection {
   /**
-   * Whether every configuration that asks for it has this authority (PEM); undefined when that cannot be told: configurations may not be read, or
-   * somebody else carries our authority into some of them.
+   * Returns whether every configuration that asks for it has this authority (PEM). Undefined if unknown: configurations cannot be read, or
+   * another tool writes the authority into some of them.
    */
   readonly isTrusted: (authority: string) => boolean | undefined;
-  /** Configurations that cannot be brought in order, and why. */
+  /** Returns the configurations that cannot be repaired, with the cause. */
   readonly problems: () => readonly InjectionProblem[];
-  /** Ends it: nothing is written any more, but for a patch under way. */
+  /** Stops writing; a patch under way finishes. */
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws, and never gives up. */
+/** Starts at once, never throws and retries without limit. */
 export function startInjection(options: InjectionOptions): Injection {
   const injecting = new Injecting(options);
   const stops = [options.configurations.onChange(() => injecting.run()), options.source.onChange(() => injecting.run())];
@@ -67,15 +67,15 @@ export function startInjection(options: InjectionOptions): Injection {
   };
 }
 
-/** What is remembered of one configuration. */
+/** State of one configuration. */
 interface PatchState {
   readonly backoff: Backoff;
-  /** The version that the last patch was made from: until another one is seen, there is nothing to do. */
+  /** The version that the last patch was based on. Nothing is done until another version is seen. */
   patchedFrom: string;
-  /** Successful patches, none of which held for `calmMs`. */
+  /** Successful patches that did not last for `calmMs`. */
   patchCount: number;
   patchedMs: number;
-  /** Monotonic clock: not sooner than this. */
+  /** Monotonic clock: earliest time of the next patch. */
   dueMs: number;
   problem?: InjectionProblem;
 }
@@ -93,7 +93,7 @@ class Injecting {
     this.#options = options;
   }
 
-  /** Looks at everything, now or after the look that is under way. */
+  /** Checks all configurations, now or after the check under way. */
   run(): void {
     this.#isAsked = true;
     if (!this.#isRunning) void this.#drain();
@@ -135,8 +135,8 @@ class Injecting {
     const { configurations, source } = this.#options;
     const bundle = source.caBundle();
     if (bundle === undefined) return;
-    // The configurations as they were before the bundle is read anew: whoever has put a newer one there has stored it before, so the read below
-    // finds it; and whoever puts one there afterwards makes the tests of our patch fail. Two replicas cannot undo each other's work.
+    // List the configurations before reading the bundle. A replica that wrote a newer bundle stored it first, so the read below finds it. A
+    // later write makes the tests of our patch fail. Two replicas therefore cannot undo each other's work.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
     const due = lacking.filter((one) => this.#courseOf(one).dueMs <= nowMs);
@@ -146,7 +146,7 @@ class Injecting {
     this.#planNext(lacking);
   }
 
-  /** Those that ask for our authority and are without it. */
+  /** Returns the configurations that ask for our authority and lack it. */
   #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
     this.#forgetOthers(all);
     return all.filter((one) => {
@@ -207,7 +207,7 @@ class Injecting {
     const { kind, name } = configuration;
     const course = this.#courseOf(configuration);
     course.dueMs = this.#nowMs() + Math.max(course.backoff.nextMs(), askedPauseMs(error) ?? 0);
-    // Somebody else was faster; what he has made of it comes by the watch.
+    // Another writer was faster; the watch delivers the result.
     const isOvertaken = isStatus(error, 404, 409, 422);
     const reason = messageOf(error);
     const advice = isStatus(error, 403) ? `; grant patch on ${configurationResources[kind].plural}` : '';
@@ -263,12 +263,12 @@ function isLackingIn({ clientConfig }: WebhookEntry, bundle: string): boolean {
   return !isNobody(clientConfig) && !isSameBundle(bundle, bundleOf(clientConfig));
 }
 
-/** Whether the entry names nobody to call. */
+/** Returns whether the entry names no server. */
 function isNobody(clientConfig: WebhookEntry['clientConfig']): boolean {
   return Object.keys(clientConfig).length === 0;
 }
 
-/** If the entry is still at its place and as it was seen, its bundle is ours afterwards; nothing else is touched. */
+/** Returns a patch that adds our bundle if the entry is still at its place and unchanged. */
 function operationsOf({ name, clientConfig }: WebhookEntry, index: number, bundle: string): readonly JsonPatchOperation[] {
   const path = `/webhooks/${index}`;
   return [
@@ -282,7 +282,7 @@ function bundleOf({ caBundle }: WebhookEntry['clientConfig']): string {
   return typeof caBundle === 'string' ? Buffer.from(caBundle, 'base64').toString('utf8') : '';
 }
 
-/** Whether the bundle has a certificate of the other. */
+/** Returns whether the bundle contains a certificate of the other. */
 function isWithAny(bundle: string, other: string): boolean {
   return certificatesIn(bundle).some((one) => isWithin(one, other));
 }

@@ -1,15 +1,15 @@
-// Reads certificates and keys: whether they belong together, whom they serve, and until when.
+// Reads certificates and keys: whether they match, which names they serve, and their validity.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** PEM that may be served. */
+/** PEM that can be served. */
 interface PairText {
-  /** The server's certificate first, then those between it and the authority. */
+  /** The server certificate first, then the chain up to the authority. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certificate and its key that belong together. */
+/** A certificate with its matching key. */
 export interface Pair extends PairText {
   readonly leaf: X509Certificate;
   /** Milliseconds since 1970. */
@@ -18,15 +18,15 @@ export interface Pair extends PairText {
 }
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
-/** A bundle that is longer was not made for one server, and each certificate costs time at every look. */
+/** A longer bundle was not made for one server, and each certificate costs time at every check. */
 const mostCertificates = 100;
 
-/** The certificates of a PEM text, each as a text of its own. Empty for text without one. */
+/** Returns the certificates of a PEM text, one text each. Empty for a text without a certificate. */
 export function certificatesIn(pem: string): readonly string[] {
   return [...pem.matchAll(block)].slice(0, mostCertificates).map(([text]) => `${text}\n`);
 }
 
-/** The pair. Throws Error that says what is wrong with it, without a word of what is in it. */
+/** Returns the pair. Throws Error with the problem; the message contains no key material. */
 export function readPair({ cert, key }: PairText): Pair {
   const [first] = certificatesIn(cert);
   if (first === undefined) throw new Error('the certificate is not PEM');
@@ -41,7 +41,7 @@ export function readPair({ cert, key }: PairText): Pair {
   return { cert, key, leaf, ...validityOf(leaf) };
 }
 
-/** The authorities of a bundle. Throws Error when there is none, or one is not readable. */
+/** Returns the authorities of a bundle. Throws Error if there is none or one cannot be read. */
 export function readAuthorities(pem: string): readonly X509Certificate[] {
   const texts = certificatesIn(pem);
   if (texts.length === 0) throw new Error('the authority is not PEM');
@@ -49,8 +49,7 @@ export function readAuthorities(pem: string): readonly X509Certificate[] {
 }
 
 /**
- * The authority of the bundle under which the pair verifies, through the certificates that are served with it; undefined when there is none.
- * Looks at names and signatures, not at dates.
+ * Returns the authority that verifies the pair through the served chain; undefined without one. Compares names and signatures, not dates.
  */
 export function authorityOf(pair: Pair, authorities: readonly X509Certificate[]): X509Certificate | undefined {
   const between = certificatesIn(pair.cert)
@@ -67,29 +66,29 @@ export function authorityOf(pair: Pair, authorities: readonly X509Certificate[])
   }
 }
 
-/** Which of the names the certificate is not valid for. */
+/** Returns the names that the certificate does not cover. */
 export function missingNames({ leaf }: Pair, names: readonly string[]): readonly string[] {
   return names.filter((name) => (isIP(name) === 0 ? leaf.checkHost(name, { subject: 'never' }) : leaf.checkIP(name)) === undefined);
 }
 
-/** The DNS names and addresses that the certificate is valid for. */
+/** Returns the DNS names and addresses that the certificate covers. */
 export function alternativeNamesOf({ leaf }: Pair): readonly string[] {
   const entries = (leaf.subjectAltName ?? '').split(', ').map((entry) => /^(?:DNS|IP Address):([^"]+)$/.exec(entry)?.[1]);
   return entries.filter((name) => name !== undefined);
 }
 
-/** From when and until when, in milliseconds since 1970. */
+/** Returns start and end of the validity, in milliseconds since 1970. */
 export function validityOf(certificate: X509Certificate): { readonly notBeforeMs: number; readonly notAfterMs: number } {
   return { notBeforeMs: Date.parse(certificate.validFrom), notAfterMs: Date.parse(certificate.validTo) };
 }
 
-/** Whether every certificate of the one bundle is in the other; line breaks and whatever stands around the certificates do not count. */
+/** Returns whether the other bundle contains every certificate of this one. Line breaks and text around certificates do not count. */
 export function isWithin(bundle: string, other: string): boolean {
   const there = new Set(certificatesIn(other).map(bare));
   return certificatesIn(bundle).every((text) => there.has(bare(text)));
 }
 
-/** Whether two bundles hold the same certificates. */
+/** Returns whether two bundles contain the same certificates. */
 export function isSameBundle(bundle: string, other: string): boolean {
   return isWithin(bundle, other) && isWithin(other, bundle);
 }

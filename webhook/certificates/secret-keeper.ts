@@ -1,4 +1,4 @@
-// Keeps the server's certificate in a Secret that all replicas share: makes it, renews it, and serves what clients trust.
+// Keeps the server certificate in a Secret that all replicas share: creates it, renews it, and serves what clients trust.
 
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
@@ -14,21 +14,21 @@ import { instantOf, type SecretState, secretOf, secretStateOf, type UsableCertif
 import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
 
 const requestTimeoutMs = 10_000;
-/** The Secret is read this often although a watch says nothing; and when there is no watch, as with a Role that permits `get` and `update` only. */
+/** Poll interval next to a silent watch, or without one, as with a Role that permits only `get` and `update`. */
 const watchedPollMs = 600_000;
 const pollMs = 60_000;
-/** Renewed at two thirds of its life, by the first replica; the others find it done. */
+/** The first replica renews the certificate at two thirds of its life; the others find it renewed. */
 const renewShare = 2 / 3;
 const renewJitter = 0.05;
-/** An authority that all configurations have is known to all API servers after this long. */
+/** Time until all API servers know an authority that all configurations contain. */
 const settleMs = 30_000;
-/** Where nobody can tell what clients trust, a new authority has this long to get to them. */
+/** Time for a new authority to reach clients if it is unknown what they trust. */
 const carryMs = 86_400_000;
-/** A certificate is not dropped from the Secret sooner after this process ceased to serve it: other replicas do not cease at the same instant. */
+/** Minimum time between the end of serving a certificate and its removal from the Secret: other replicas stop serving it later. */
 const switchedMs = 600_000;
-/** While another certificate than the current is served, clients' trust is asked about this often. */
+/** Interval of the trust check while another certificate than the current one is served. */
 const askMs = 30_000;
-/** Between two writes, doubled from one to the next while they follow each other: somebody may undo them, and not only once. */
+/** Delays between two writes, doubled while writes follow each other: another tool may undo them repeatedly. */
 const pace = { firstMs: 1000, lastMs: 120_000 };
 const calmMs = 600_000;
 
@@ -37,32 +37,32 @@ export interface SecretKeeperOptions {
   readonly namespace: string;
   /** The Secret's name. */
   readonly name: string;
-  /** All names of a new certificate, and those without which one is replaced. */
+  /** All names of a new certificate, and the names without which a certificate is replaced. */
   readonly names: readonly string[];
   readonly neededNames: readonly string[];
   readonly organization: string;
   readonly lifetimeMs: number;
-  /** That many random bytes, from a source fit for cryptography. */
+  /** Returns that many cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
   /**
-   * Whether all clients that are known trust this authority (PEM); undefined when that cannot be told. A new certificate is served when they do.
-   * Left out: after a day.
+   * Returns whether all known clients trust this authority (PEM); undefined if unknown. A new certificate is served once they do, or after
+   * a day without this function.
    */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
 export interface SecretKeeper extends CertificateSource {
-  /** Reads the Secret, and mends it where it must be. Rejects when that is not possible now; what is served stays. */
+  /** Reads the Secret and repairs it. Rejects if that fails; the served certificate stays. */
   readonly refresh: () => Promise<void>;
-  /** What clients trust may have changed. */
+  /** Tells the keeper that the trust of clients may have changed. */
   readonly reconsider: () => void;
-  /** Why the Secret cannot be read, written or used; absent while all is well. */
+  /** Returns why the Secret cannot be read, written or used; undefined without a problem. */
   readonly problem: () => SourceProblem | undefined;
-  /** Ends it: no timer and no watch is left. What was served last stays. */
+  /** Stops all timers and watches. The last certificate stays in use. */
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws, and never gives up. */
+/** Starts at once, never throws and retries without limit. */
 export function keepSecret(options: SecretKeeperOptions): SecretKeeper {
   const keeper = new Keeper(options);
   keeper.start();
@@ -83,7 +83,7 @@ class Keeper {
   readonly #secret: SharedObject<SecretState>;
   readonly #backoff: Backoff;
   readonly #pace: Backoff;
-  /** Both on the monotonic clock; no look of our own is sooner than the second. */
+  /** Both on the monotonic clock; the next read is no sooner than the second. */
   #writtenMs = Number.NEGATIVE_INFINITY;
   #nextLookMs = 0;
   readonly #renewShare: number;
@@ -112,7 +112,7 @@ class Keeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       timeoutMs: requestTimeoutMs,
-      // The pauses are kept here, so that what is served can change meanwhile.
+      // Delays are managed here, because the served certificate can change meanwhile.
       retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),
@@ -127,7 +127,7 @@ class Keeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       fieldSelector: `metadata.name=${name}`,
-      // Only that it has changed: what it holds is read from the quorum.
+      // The watch only signals a change; the content is read from the quorum.
       project: ({ metadata }) => metadata.resourceVersion ?? '',
       onChange: ({ view }) => {
         if (view === undefined || view !== this.#seenVersion) this.#lookAfter(0);
@@ -209,7 +209,7 @@ class Keeper {
     };
   }
 
-  /** Serves the current certificate, or still the one before. */
+  /** Serves the current certificate, or still the previous one. */
   #choose(): void {
     const stored = this.#stored;
     if (stored === undefined) return;
@@ -237,7 +237,7 @@ class Keeper {
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: messageOf(failure) });
   }
 
-  /** Whether clients trust the current certificate, or the one before is of no use any more. */
+  /** Returns whether clients trust the current certificate, or the previous one is unusable. */
   #maySwitch(before: Pair, { current, authority }: UsableCertificates): boolean {
     const { env, isTrusted } = this.#options;
     if (before.notAfterMs <= env.clock.nowMs()) return true;
@@ -258,7 +258,7 @@ class Keeper {
     const { clock, timers } = this.#options.env;
     const atLeastMs = this.#nextLookMs - clock.monotonicMs();
     this.#cancelLook = timers.after(Math.max(delayMs, atLeastMs), () => {
-      // What went wrong is kept, logged, and has planned the next look.
+      // The failure is stored, logged, and has scheduled the next read.
       void this.refresh().catch(() => undefined);
     });
   }
@@ -285,7 +285,7 @@ class Keeper {
     this.#lookAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
   }
 
-  /** What, where, why, and what to do. */
+  /** Returns the problem with place, cause and remedy. */
   #explained(error: unknown): string {
     const { namespace, name } = this.#options;
     const secret = `Secret ${namespace}/${name}`;

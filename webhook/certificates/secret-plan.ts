@@ -1,4 +1,4 @@
-// What becomes of the certificates in a Secret: made, repaired, renewed, or left alone. No clock and no I/O of its own.
+// Plans the certificates in a Secret: create, repair, renew or keep. Without clock and I/O.
 import type { IssuedPair } from './authority.ts';
 import {
   alternativeNamesOf,
@@ -13,48 +13,48 @@ import {
 } from './pair.ts';
 import type { SecretState, UsableCertificates } from './secret-state.ts';
 
-/** More names are not taken over from a certificate that lacks one. */
+/** No more names are copied from a certificate that lacks one. */
 const mostNames = 100;
-/** What was served before is kept at least this long after the new certificate was made, and at most for this share of its life. */
+/** The previous certificate is kept at least this long after the new one was created, and at most for this share of its life. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 
-/** What this process serves, and the authorities by which it is trusted. */
+/** The certificate that this process serves, and the authorities that it is trusted by. */
 export interface ServedPair {
   readonly pair: Pair;
   readonly ca: string;
 }
 
-/** What the plan rests on. */
+/** Input of the plan. */
 export interface Moment {
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** Names without which a certificate is of no use, and all that a new one gets. */
+  /** The required names, and all names of a new certificate. */
   readonly needed: readonly string[];
   readonly names: readonly string[];
-  /** At which part of its life a certificate is renewed, between 0 and 1. */
+  /** The part of its life after which a certificate is renewed, 0 to 1. */
   readonly renewShare: number;
   readonly served?: ServedPair | undefined;
-  /** Whether clients may not trust the current certificate yet, so that another one is still served. */
+  /** Clients may not trust the current certificate yet, so another one is still served. */
   readonly keepsServed: boolean;
-  /** Whether clients have trusted the current certificate for a while. */
+  /** Clients have trusted the current certificate for a while. */
   readonly isSettled: boolean;
   readonly issue: (names: readonly string[]) => IssuedPair;
 }
 
 interface SecretPlan {
-  /** The same value as before when nothing is to be written. */
+  /** Equal to the previous value if nothing is written. */
   readonly state: UsableCertificates;
-  /** Why it is written; absent when it is not. */
+  /** Why the Secret is written; absent otherwise. */
   readonly reason?: string;
 }
 
-/** Something else is kept in the Secret. Nothing was written. */
+/** Thrown if the Secret contains something else. Nothing was written. */
 export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
 
-/** Throws ForeignSecret for a Secret of somebody else. */
+/** Returns the plan. Throws ForeignSecret for a Secret with foreign content. */
 export function planSecret(state: SecretState, moment: Moment): SecretPlan {
   switch (state.kind) {
     case 'foreign':
@@ -77,7 +77,7 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
   const { current, previous } = state;
   const missing = missingNames(current, needed);
   if (missing.length > 0) {
-    // With the names that it has: replicas with other settings, as during an update, would otherwise replace it by turns.
+    // Keep existing names: replicas with other settings, as during an update, would otherwise replace the certificate in turns.
     const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, mostNames);
     return { state: renewed(moment, all, state), reason: `the certificate is not valid for ${missing.join(', ')}` };
   }
@@ -103,14 +103,14 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
   return { state };
 }
 
-/** When the certificate is due, on the wall clock; the end of its authority counts too. */
+/** Returns when the certificate is due, on the wall clock; the end of its authority counts too. */
 export function renewalMs({ current, authority }: UsableCertificates, renewShare: number): number {
   const ends = readAuthorities(authority).map((one) => Date.parse(one.validTo));
   const endMs = Math.min(current.notAfterMs, ...ends);
   return current.notBeforeMs + (endMs - current.notBeforeMs) * renewShare;
 }
 
-/** From when on the certificate before it may be dropped. */
+/** Returns when the previous certificate may be removed. */
 function settledMs({ notBeforeMs, notAfterMs }: Pair): number {
   return notBeforeMs + Math.min(overlapMs, (notAfterMs - notBeforeMs) * overlapShare);
 }
@@ -119,7 +119,7 @@ export function isSamePair(one: Pair, other: Pair): boolean {
   return isSameBundle(one.cert, other.cert) && one.leaf.fingerprint256 === other.leaf.fingerprint256;
 }
 
-/** A new pair under a new authority; what is served now stays beside it until clients trust that. */
+/** Returns a new pair under a new authority. The served pair stays next to it until clients trust the new one. */
 function renewed({ issue, nowMs, served }: Moment, names: readonly string[], before?: UsableCertificates): UsableCertificates {
   const issued = issue(names);
   const state: UsableCertificates = { kind: 'usable', ca: issued.ca, current: readPair(issued), authority: issued.ca };

@@ -1,11 +1,11 @@
-// What a Secret says of certificates, and how it is written: keys `ca`, `cert` and `key` as grafana/rollout-operator has them.
+// Reads and writes certificates in a Secret, with the keys `ca`, `cert` and `key` of grafana/rollout-operator.
 import { asJsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { EncodedObject } from '../../cluster/shared/shared-object.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { authorityOf, type Pair, readAuthorities, readPair, validityOf } from './pair.ts';
 
-/** What everybody serves and trusts. */
+/** The certificates that all replicas serve and trust. */
 export interface UsableCertificates {
   readonly kind: 'usable';
   /** Authorities of both pairs, PEM. */
@@ -13,27 +13,27 @@ export interface UsableCertificates {
   readonly current: Pair;
   /** The authority of `current`, PEM. */
   readonly authority: string;
-  /** What was served before, until clients trust the authority of `current`. */
+  /** The previous pair, until clients trust the authority of `current`. */
   readonly previous?: Pair;
-  /** There is one before it that is of no use any more. */
+  /** An unusable previous pair exists. */
   readonly hasRemains?: boolean;
 }
 
 export type SecretState =
   | { readonly kind: 'absent' }
-  /** There is one without data. */
+  /** The Secret has no data. */
   | { readonly kind: 'empty' }
-  /** It holds something else; `reason` says what. */
+  /** The Secret contains something else; `reason` says what. */
   | { readonly kind: 'foreign'; readonly reason: string }
-  /** It is ours, and cannot be served; `reason` says why. */
+  /** The Secret is ours but unusable; `reason` says why. */
   | { readonly kind: 'broken'; readonly reason: string }
   | UsableCertificates;
 
 const ownKeys = ['ca', 'cert', 'key'] as const;
-/** Not known to the original, which leaves them alone. */
+/** The original ignores these keys. */
 const previousKeys = { cert: 'previous-cert', key: 'previous-key' } as const;
 
-/** Reads the Secret; undefined when there is none. `nowMs`: wall clock, in milliseconds since 1970. */
+/** Reads the Secret; undefined without one. `nowMs`: wall clock, in milliseconds since 1970. */
 export function secretStateOf(secret: KubernetesObject | undefined, nowMs: number): SecretState {
   if (secret === undefined) return { kind: 'absent' };
   const data = dataOf(secret);
@@ -74,7 +74,7 @@ function usable(data: ReadonlyMap<string, string>, nowMs: number): UsableCertifi
   };
 }
 
-/** Of no use when it cannot be read: then there is none. */
+/** Returns undefined if the previous pair cannot be read. */
 function previousOf(data: ReadonlyMap<string, string>): Pair | undefined {
   const [cert, key] = [data.get(previousKeys.cert), data.get(previousKeys.key)];
   if (cert === undefined || key === undefined) return undefined;
@@ -85,7 +85,7 @@ function previousOf(data: ReadonlyMap<string, string>): Pair | undefined {
   }
 }
 
-/** The Secret with these certificates. Whatever else is in it stays. */
+/** Returns the Secret with these certificates. Other data stays. */
 export function secretOf({ ca, current, previous }: UsableCertificates, existing: KubernetesObject | undefined): EncodedObject {
   const { [previousKeys.cert]: _, [previousKeys.key]: __, ...others } = asJsonObject(existing?.['data']);
   const texts: Record<string, string> = { ca, cert: current.cert, key: current.key };

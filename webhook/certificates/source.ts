@@ -1,20 +1,20 @@
-// Where a certificate comes from, as the server and the injection of its authority see it.
+// Defines a certificate source for the server and for the injection of its authority.
 
-/** A certificate, its key, and the authorities by which clients trust it, all PEM. */
+/** A certificate, its key, and the authorities that clients trust, all PEM. */
 export interface ServedCertificate {
   readonly cert: string;
   readonly key: string;
-  /** May hold several authorities, while one takes the place of another. Absent when it is not known. */
+  /** Contains two authorities during a rotation. Absent if unknown. */
   readonly ca?: string;
 }
 
-/** A source of certificates; what the server serves comes from here. */
+/** Supplies the certificates of the server. */
 export interface CertificateSource {
-  /** What to serve now; undefined while there is none. */
+  /** Returns the certificate to serve; undefined while there is none. */
   readonly current: () => ServedCertificate | undefined;
-  /** Calls back after `current` or `caBundle` has changed. The answer ends it. */
+  /** Calls back after `current` or `caBundle` changed. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;
-  /** What clients must trust now, PEM: the authority of what is served and of what is served next. Undefined when it is not known. */
+  /** Returns what clients must trust now, PEM: the authorities of the served and the next certificate. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
 }
 
@@ -25,12 +25,12 @@ export interface SourceProblem {
   readonly sinceMs: number;
 }
 
-/** Listeners of one source. What one of them throws does not keep the others from hearing. */
+/** Listeners of one source. An exception in one listener does not affect the others. */
 export class Listeners {
   readonly #listeners = new Set<() => void>();
 
   readonly add = (listener: () => void): (() => void) => {
-    // A wrapper of its own, so that one function may be added twice and removed once.
+    // Wrapped, so that one function can be added twice and removed once.
     const own = (): void => listener();
     this.#listeners.add(own);
     return () => {
@@ -38,7 +38,7 @@ export class Listeners {
     };
   };
 
-  /** Answers the first failure of a listener, when there is one. */
+  /** Calls all listeners. Returns the first failure, if any. */
   call(): unknown {
     let failure: unknown;
     for (const listener of [...this.#listeners]) {

@@ -1,16 +1,16 @@
-// The webhook configurations that belong to this namespace, as they are now: who is called, whom they trust, and what happens when nobody answers.
+// Follows the webhook configurations of this namespace: the called server, its trust, and the failure policy.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
 
-/** Names the namespace that a configuration belongs to. */
+/** Names the namespace of a configuration. */
 const namespaceLabel = 'grafana.com/namespace';
 /** `true` asks for our authority in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
 
-/** The original looks at all configurations again this often, whatever its watch says. */
+/** The original lists all configurations this often, in addition to its watch. */
 const relistMs = 300_000;
 
 export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
@@ -18,9 +18,9 @@ export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
 /** One entry of `webhooks`. */
 export interface WebhookEntry {
   readonly name: string;
-  /** `Fail` when it says nothing. */
+  /** `Fail` if absent. */
   readonly failurePolicy: string;
-  /** As it stands in the object. */
+  /** As stored in the object. */
   readonly clientConfig: JsonObject;
 }
 
@@ -32,7 +32,7 @@ export interface WebhookConfiguration {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly entries: readonly WebhookEntry[];
-  /** `webhooks` as it stands in the object. */
+  /** `webhooks` as stored in the object. */
   readonly webhooks: readonly JsonObject[];
 }
 
@@ -45,22 +45,22 @@ export const configurationResources: Readonly<Record<ConfigurationKind, Resource
 
 const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebhook'];
 
-/** Configurations whose label names our namespace, of both kinds. */
+/** Configurations of both kinds with our namespace in the label. */
 export interface WebhookConfigurations {
-  /** By kind and name. Of what cannot be read, the last that was seen. */
+  /** Sorted by kind and name. Contains the last known state of a kind that cannot be read. */
   readonly list: () => readonly WebhookConfiguration[];
-  /** Whether each kind was listed and no request for it fails now. */
+  /** Returns whether each kind was listed and no request for it fails now. */
   readonly isSynced: () => boolean;
-  /** Why a kind cannot be read; absent while both can. */
+  /** Returns why a kind cannot be read; undefined if both can. */
   readonly problem: () => string | undefined;
-  /** Whether the right to read them is missing, so that waiting helps nothing. */
+  /** Returns whether the permission to read them is missing, so that waiting does not help. */
   readonly isForbidden: () => boolean;
-  /** Calls back after any of this has changed. The answer ends it. */
+  /** Calls back after a change. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws. */
+/** Starts at once and never throws. */
 export function watchConfigurations(env: WebhookEnv, namespace: string): WebhookConfigurations {
   const listeners = new Listeners();
   const changed = (): void => {

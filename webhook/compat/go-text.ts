@@ -1,8 +1,8 @@
-// Instants and durations as Go prints them: people know these texts from the messages of grafana/rollout-operator.
+// Formats times and durations as Go does, which users know from the messages of grafana/rollout-operator.
 
 /**
- * An RFC 3339 instant as Go's `time.Time` prints it after parsing: `2026-01-15 12:00:00 +0000 UTC`. The text must be a valid instant; a fraction
- * loses its trailing zeros, and an offset stands twice, since it has no name.
+ * Formats an RFC 3339 time as Go's `time.Time` prints it: `2026-01-15 12:00:00 +0000 UTC`. The text must be a valid time. A fraction loses
+ * its trailing zeros; an offset appears twice, because it has no name.
  */
 export function goTimeText(instant: string): string {
   const [, date, time, fraction = '', offset = ''] =
@@ -15,7 +15,7 @@ export function goTimeText(instant: string): string {
   return isUtc ? `${date} ${seconds} +0000 UTC` : `${date} ${seconds} ${zone} ${zone}`;
 }
 
-/** Milliseconds as Go's `time.Duration` prints them: `12h0m0s`, `1m30s`, `1.5s`, `300ms`, `0s`. */
+/** Formats milliseconds as Go's `time.Duration` prints them: `12h0m0s`, `1m30s`, `1.5s`, `300ms`, `0s`. */
 export function goDurationText(ms: number): string {
   if (ms === 0) return '0s';
   const sign = ms < 0 ? '-' : '';
@@ -30,12 +30,12 @@ export function goDurationText(ms: number): string {
   return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
 }
 
-/** An instant as the annotation and the zone tracker keep it: RFC 3339, UTC, whole seconds, the rest cut off. */
+/** Formats a time as the annotation and the zone tracker store it: RFC 3339, UTC, truncated to seconds. */
 export function secondsText(ms: number): string {
   return new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 }
 
-/** Without trailing zeros, and no finer than a nanosecond in a second. */
+/** Formats without trailing zeros, at most to nanoseconds. */
 function decimal(value: number): string {
   return String(Number(value.toFixed(9)));
 }

@@ -1,9 +1,9 @@
-// Which StatefulSet of a group is being prepared in this process: another one of the group waits for its turn.
+// Tracks the StatefulSet of a group that this process prepares; others of the group wait.
 
 export class GroupLocks {
   readonly #holders = new Map<string, { readonly statefulSet: string }>();
 
-  /** Takes the lock, or tells who holds it. The answer of a success gives it back; giving it back twice does nothing. */
+  /** Takes the lock, or returns its holder. Releasing it twice does nothing. */
   take(key: string, statefulSet: string): { readonly release: () => void } | { readonly heldBy: string } {
     const holder = this.#holders.get(key);
     if (holder !== undefined) return { heldBy: holder.statefulSet };

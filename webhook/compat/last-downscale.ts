@@ -1,4 +1,4 @@
-// The time of the last downscale as an annotation of the StatefulSet itself.
+// Stores the time of the last downscale as an annotation of the StatefulSet.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -12,9 +12,9 @@ import { secondsText } from './go-text.ts';
 import { problemText } from './parent.ts';
 import { gapProblem, groupMembers, hasMinTime } from './prepare/members.ts';
 
-/** How often a write is tried again that somebody else's write to the same StatefulSet, such as that of its status, got ahead of. */
+/** Attempts for a write that conflicts with other writes to the StatefulSet, such as its status. */
 const attempts = 5;
-/** For how long a request that comes again is known: longer than the API server tries it, and than most clients wait before they do. */
+/** Time for which a repeated request is recognised: longer than API servers and most clients retry. */
 const repeatMs = 60_000;
 const mostRemembered = 1_000;
 
@@ -26,10 +26,10 @@ interface Remembered {
 }
 
 /**
- * Annotation grafana.com/last-downscale, written while the request is being admitted. The write makes the StatefulSet another version, so that the API
- * server repeats a PATCH and refuses a PUT that names a version. When the same step is asked for again its time is not written again, and
- * the second attempt succeeds. Two processes that admit zones of one group at the same time each look at the group after their write: the one
- * that finds the other's takes its own back.
+ * Writes the annotation grafana.com/last-downscale while the request is being admitted. The write changes the resourceVersion, so the API
+ * server repeats a PATCH and refuses a PUT with a version. A repeated request for the same step does not write again, so the second attempt
+ * succeeds. If two processes admit zones of one group at the same time, each checks the group after its write; the process that finds the
+ * other's write restores its own annotation.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();
@@ -67,7 +67,7 @@ function remember(remembered: Map<string, Remembered>, uid: string, entry: Remem
   }
 }
 
-/** Writes the annotation, or takes it away with null, and answers the StatefulSet as it is then. */
+/** Writes the annotation, or removes it with null. Returns the StatefulSet after the write. */
 async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, text: string | null): Promise<StatefulSetView> {
   const { namespace, name, uid } = set;
   const patch = { metadata: { annotations: { [annotationKeys.lastDownscale]: text } } };
@@ -99,13 +99,13 @@ function viewOf(raw: unknown): StatefulSetView {
   return view;
 }
 
-/** Of two writes one comes first, so at least one of those who look after their write sees the other's. */
+/** Checks the group after the write: of two writers at least one sees the write of the other. */
 async function looksBack(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
   const { set, others, timeoutMs } = downscale;
   if (!hasMinTime(others)) return { kind: 'recorded' };
   const problem = await problemNow(env, set, timeoutMs);
   if (problem === undefined) return { kind: 'recorded' };
-  // A step that was recorded by an earlier attempt may have been carried out: its time stays.
+  // An earlier attempt may have been carried out, so its time stays.
   if (!isRepeated) await restore(env, downscale, written);
   return { kind: 'overtaken', problem };
 }
@@ -123,7 +123,7 @@ async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () =
   }
 }
 
-/** Puts back the time that was there before. When that fails, zones of the group wait for a downscale that never was, and the log says so. */
+/** Restores the previous time. If that fails, zones of the group wait for a downscale that did not happen, and the log says so. */
 async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulSetView): Promise<void> {
   try {
     await annotate(env, { ...downscale, set: written }, timeOf(downscale.set) ?? null);

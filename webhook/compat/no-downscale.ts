@@ -1,4 +1,4 @@
-// The endpoint /admission/no-downscale: workloads with the label grafana.com/no-downscale=true do not shrink. What it cannot tell, it allows.
+// /admission/no-downscale: denies a downscale of workloads with the label grafana.com/no-downscale=true. Unknown facts allow it.
 import { reader } from '../../engine/observe/raw.ts';
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -8,8 +8,8 @@ import { type Resize, refused, replicaChange, withoutShrinking } from './replica
 
 interface NoDownscaleConfig {
   /**
-   * What is answered when the workload behind a Scale cannot be read. `allow`, with a warning, is what grafana/rollout-operator does and the
-   * default; whoever wants the label to hold without an API server chooses `deny`.
+   * The answer if the workload behind a Scale cannot be read. `allow` with a warning is the default and the behaviour of
+   * grafana/rollout-operator; `deny` enforces the label without an API server.
    */
   readonly unreadableParent?: 'allow' | 'deny';
 }
@@ -17,8 +17,8 @@ interface NoDownscaleConfig {
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
- * Denies smaller replicas of StatefulSets, Deployments and ReplicaSets, also through `/scale`, while the label is on the object as it was before
- * the request: taking it away in the same write does not help. Dry runs are denied too. A denial has no code, so the API server answers 400.
+ * Denies fewer replicas of StatefulSets, Deployments and ReplicaSets, also through `/scale`, if the object had the label before the
+ * request: removing it in the same write does not help. Denies dry runs too. A denial has no code, so the API server returns 400.
  */
 export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): Endpoint {
   const unreadable = (review: Review, change: Resize, problem: string): Answer =>
@@ -37,7 +37,7 @@ export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): En
       if ('problem' in parent) return unreadable(review, change, parent.problem);
       return judged(review, change, reader(parent.found).texts('metadata.labels'));
     },
-    // Not to be asked, or not to come to an end, is no reading that failed: nobody gets past the label by keeping the process busy.
+    // An overload or a timeout is not a failed read: keeping the process busy must not bypass the label.
     onFailure: (review, problem) => {
       const change = replicaChange(review);
       if (change.kind !== 'shrinkage') return withoutShrinking(change);

@@ -1,4 +1,4 @@
-// The workload behind a Scale: requests for `/scale` carry no labels, so it is read from the API server.
+// Reads the workload behind a Scale: requests for `/scale` carry no labels.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
@@ -11,12 +11,12 @@ const resourcesOf: Readonly<Record<string, Resource>> = {
   replicasets: { group: 'apps', version: 'v1', plural: 'replicasets', kind: 'ReplicaSet', isNamespaced: true },
 };
 
-/** Resources whose Scale an endpoint looks behind. */
+/** Resources whose Scale is resolved to its workload. */
 export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 
 /**
- * The workload that the review names, as it is now, or why it cannot be told, as a sentence part with the object's name and namespace.
- * `timeoutMs` is 0 when no time is left.
+ * Returns the workload that the review names, or why it is unknown, as a sentence part with name and namespace. `timeoutMs` is 0 if no time
+ * is left.
  */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
@@ -35,20 +35,20 @@ export async function readParent(
   }
 }
 
-/** Whether the Scale of the review is one of a workload that an endpoint looks behind. */
+/** Returns whether the Scale belongs to a workload of these resources. */
 export function isReadable({ resource }: Pick<Review, 'resource'>, of: readonly ParentResource[]): boolean {
   return of.some((known) => known === resource.resource);
 }
 
-/** Kept back from every request, so that an answer is made of what it told before the caller gives up. */
+/** Reserved from every request, so that its result can still be answered in time. */
 const answerMs = 100;
 
-/** How long the next request may take, in whole milliseconds; 0 when there is no time for one. */
+/** Returns the timeout of the next request in whole milliseconds; 0 if no time is left. */
 export function requestMs({ clock }: Pick<ClusterEnv, 'clock'>, call: Call): number {
   return Math.max(0, Math.floor(leftMs(call, clock.monotonicMs())) - answerMs);
 }
 
-/** What an error says, cut to a length that fits into an answer. */
+/** Returns the message of an error, cut to a length that fits into an answer. */
 export function problemText(error: unknown): string {
   return messageOf(error).slice(0, 256);
 }

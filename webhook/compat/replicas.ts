@@ -1,4 +1,4 @@
-// What a review asks of the number of replicas, read as the decoder of grafana/rollout-operator reads it.
+// Reads the replica counts of a review as the decoder of grafana/rollout-operator does.
 import { reader } from '../../engine/observe/raw.ts';
 import type { Answer, Review } from '../review/review.ts';
 
@@ -8,10 +8,10 @@ interface Scaled {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The numbers of a request, or which of its objects could not be read, and why. */
+/** The counts of a request, or the object that cannot be read, with the cause. */
 type ReplicaChange =
   | { readonly kind: 'unreadable'; readonly side: Side; readonly problem: string }
-  /** A Pod, a DaemonSet and the like. */
+  /** A Pod, a DaemonSet and similar kinds. */
   | { readonly kind: 'countless'; readonly side: Side; readonly problem: string }
   | { readonly kind: 'null'; readonly sides: readonly Side[] }
   | { readonly kind: 'same' }
@@ -20,14 +20,14 @@ type ReplicaChange =
 
 type Side = 'old' | 'new';
 
-/** From how many replicas to how many. */
+/** A change of the replica count. */
 export interface Resize {
   readonly old: Scaled;
   readonly from: number;
   readonly to: number;
 }
 
-/** Kinds of `apps/v1` beside those that have replicas. */
+/** Kinds of `apps/v1` without replicas. */
 const countlessKinds: ReadonlySet<string> = new Set(['ControllerRevision', 'DaemonSet']);
 const longestName = 64;
 const greatestReplicas = 2_147_483_647;
@@ -41,8 +41,8 @@ interface Decoded {
 }
 
 /**
- * Compares the replicas of the old object and the new one. The old object is read first, and of what is wrong the first is told. A Scale without
- * `spec.replicas` asks for 0; a workload without asks for null, since there the field is a pointer.
+ * Compares the replicas of the old and the new object. The old object is read first, and the first problem is reported. A Scale without
+ * `spec.replicas` means 0; a workload without it means null, because the field is a pointer there.
  */
 export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 'object'>): ReplicaChange {
   const before = decode(oldObject);
@@ -62,15 +62,15 @@ export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 
   return { kind: from < to ? 'growth' : 'shrinkage', old: before.scaled, from, to };
 }
 
-/** `<resource>/<name>` as both endpoints name the object of a request. */
+/** Returns `<resource>/<name>`, as both endpoints name the object of a request. */
 export function subjectOf({ resource, name }: Pick<Review, 'resource' | 'name'>): string {
   return `${resource.resource}/${name}`;
 }
 
-/** What asks for nothing smaller, as far as that can be told. */
+/** A change that is not a downscale, as far as known. */
 export type WithoutShrinking = Exclude<ReplicaChange, { readonly kind: 'shrinkage' }>;
 
-/** The answer to what makes nothing smaller or cannot be understood: both endpoints allow it, and warn of the latter. */
+/** Returns the answer to requests that are no downscale or cannot be parsed: both endpoints allow them, with a warning for the latter. */
 export function withoutShrinking(change: WithoutShrinking): Answer {
   switch (change.kind) {
     case 'unreadable':
@@ -84,7 +84,7 @@ export function withoutShrinking(change: WithoutShrinking): Answer {
   }
 }
 
-/** The message of a denial of either endpoint; it carries no code, as the original's carries none. */
+/** Returns the denial of either endpoint. Like the original it has no code. */
 export function refused(review: Review, { from, to }: Pick<Resize, 'from' | 'to'>, why: string): Answer {
   const message = `downscale of ${subjectOf(review)} in namespace ${review.namespace} from ${from} to ${to} replicas is not allowed: ${why}`;
   return { allowed: false, message };

@@ -1,4 +1,4 @@
-// The times of downscales in a ConfigMap, one entry for each StatefulSet of the namespace.
+// Stores the times of downscales in a ConfigMap with one entry per StatefulSet of the namespace.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -11,7 +11,7 @@ import type { Downscale, DownscaleTimes, Recorded } from './downscale-times.ts';
 import { secondsText } from './go-text.ts';
 import { gapProblem, type LastOf } from './prepare/members.ts';
 
-/** How often a write is tried again that another one to the same ConfigMap got ahead of. Groups of a namespace share it. */
+/** Attempts for a write that conflicts with other writes to the ConfigMap. All groups of a namespace share it. */
 const attempts = 10;
 
 interface Tracked {
@@ -21,9 +21,9 @@ interface Tracked {
 }
 
 /**
- * `data.<StatefulSet>` is `{"lastDownscaled": "<RFC 3339 UTC>"}`. A ConfigMap that does not exist is created, with every member as if it had shrunk
- * now. A write names the version that was read; when another one was first, its entries are read and judged before it is tried again, so of
- * two zones that shrink at once only one is recorded.
+ * `data.<StatefulSet>` is `{"lastDownscaled": "<RFC 3339 UTC>"}`. A missing ConfigMap is created as if every member had shrunk now. A write
+ * names the version that was read. After a conflict the entries are read and checked again, so if two zones shrink at once only one is
+ * recorded.
  */
 export function zoneTracker(env: WebhookEnv, configMapName: string): DownscaleTimes {
   return {
@@ -66,7 +66,7 @@ function getIt(env: WebhookEnv, { namespace, name, timeoutMs }: Place): Promise<
   return getObject(env, resources.configMaps, { namespace, name }, options);
 }
 
-/** Throws when an entry, of whichever zone, is no JSON object. */
+/** Throws if an entry of any zone is not a JSON object. */
 function trackedIn(object: KubernetesObject): Tracked {
   const fields = reader(object);
   const data = fields.texts('data');
@@ -76,7 +76,7 @@ function trackedIn(object: KubernetesObject): Tracked {
   return { object, data, lastOf: ({ name }) => times.get(name) };
 }
 
-/** Keys are compared as Go compares them, whatever their case; the last one counts. An entry without a time has an empty one. */
+/** Compares keys case-insensitively as Go does; the last one counts. An entry without a time has an empty one. */
 function timeIn(zone: string, text: string): string {
   let value: unknown;
   try {

@@ -1,9 +1,9 @@
-// /admission/zpdb-validation: whether a ZoneAwarePodDisruptionBudget says something that can be enforced, as grafana/rollout-operator checks it.
+// /admission/zpdb-validation: checks whether a ZoneAwarePodDisruptionBudget can be enforced, as grafana/rollout-operator does.
 import { observeZoneBudget } from '../../engine/observe/budget.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { Answer, Endpoint, Review } from '../review/review.ts';
 
-/** The endpoint. It asks nobody: the same object has the same answer, dry run or not. */
+/** Returns the endpoint. It reads nothing: the same object has the same answer, dry run or not. */
 export function zpdbValidation(): Endpoint {
   return {
     path: '/admission/zpdb-validation',

@@ -1,4 +1,4 @@
-// The ZoneAwarePodDisruptionBudgets in force: the last valid version of each that there is, as grafana/rollout-operator caches them.
+// Holds the ZoneAwarePodDisruptionBudgets in force: the last valid version of each existing one, as grafana/rollout-operator caches them.
 import type { Log } from '../../cluster/env.ts';
 import type { Change } from '../../cluster/watch/store.ts';
 import type { ZoneBudgetVersion } from '../../engine/observe/budget.ts';
@@ -6,15 +6,15 @@ import { isUnknown, type Known, type ZoneBudgetView } from '../../engine/snapsho
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
 
-/** What became of one version of a budget, as the metric `zpdb_configurations_observed_total` of grafana/rollout-operator labels it. */
+/** The outcome of one version of a budget, as the metric `zpdb_configurations_observed_total` of grafana/rollout-operator labels it. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
-/** A budget of which no version that was seen is valid. */
+/** A budget without a valid version. */
 interface UnusableBudget {
   readonly name: string;
-  /** What is wrong with it. */
+  /** The problem of the newest version. */
   readonly problem: string;
-  /** Absent when the selector is what cannot be read: it may be meant for every pod. */
+  /** Absent if the selector cannot be read: it may select every pod. */
   readonly matchLabels?: Readonly<Record<string, string>>;
 }
 
@@ -24,23 +24,23 @@ interface BudgetsInForce {
 }
 
 export interface ZoneBudgets {
-  /** The budgets of a namespace; unknown until they have been listed, and for a namespace that is not watched. */
+  /** Returns the budgets of a namespace; unknown until they were listed, and for a namespace that is not watched. */
   readonly inForce: (namespace: string) => Known<BudgetsInForce>;
-  /** Whether `inForce` knows every namespace that is watched. */
+  /** Returns whether `inForce` knows every watched namespace. */
   readonly isSettled: () => boolean;
   readonly stop: () => void;
 }
 
 interface ZoneBudgetsOptions {
   readonly log: Log;
-  /** The watch of the process; where the kind is not installed there are none. */
+  /** The shared watch; without the kind there are no budgets. */
   readonly followed: Followed<ZoneBudgetVersion>;
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
 /**
- * Follows the budgets. An update that is not valid leaves the version before it in force. A deleted budget is in force no more, also when its
- * event was lost: lists are compared whole. Where the kind is not installed there are no budgets, and nothing waits for it.
+ * Follows the budgets. An invalid update leaves the previous version in force. A deleted budget is no longer in force even if its event was
+ * lost, because whole lists are compared. Without the kind there are no budgets, and nothing waits for it.
  */
 export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {
   const cache = new BudgetCache(log);
@@ -57,14 +57,14 @@ export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptio
   };
 }
 
-/** The first unusable budget that selects, or may be meant to select, a pod with these labels. */
+/** Returns the first unusable budget that selects, or may select, a pod with these labels. */
 export function unusableFor({ unusable }: BudgetsInForce, labels: Readonly<Record<string, string>>): UnusableBudget | undefined {
   return unusable.find(({ matchLabels }) => matchLabels === undefined || matchesSelector({ matchLabels }, labels));
 }
 
 interface Kept {
   readonly valid?: { readonly generation: number; readonly view: ZoneBudgetView };
-  /** Of the newest version, when it is not valid. */
+  /** The problem of the newest version, if it is invalid. */
   readonly unusable?: UnusableBudget;
 }
 
@@ -85,7 +85,7 @@ class BudgetCache {
     };
   }
 
-  /** Takes in one change of the store. A budget that was made anew under the name comes as a deletion and an addition. */
+  /** Applies one change of the store. A budget that was recreated under the name arrives as a deletion and an addition. */
   take({ kind, namespace, name, view: version }: Change<ZoneBudgetVersion>): ObservedConfiguration {
     const valid = this.#kept.get(namespace)?.get(name)?.valid;
     if (kind === 'deleted' || version === undefined) {
@@ -101,7 +101,7 @@ class BudgetCache {
       this.#log.error('zone-aware disruption budget is not valid', { namespace, budget: name, problem: view.unknown, consequence });
       return 'invalid';
     }
-    // A change of labels or annotations makes no new generation.
+    // A change of labels or annotations does not change the generation.
     if (valid !== undefined && generation > 0 && generation <= valid.generation) return 'ignored';
     this.#keep(namespace, name, { valid: { generation, view } });
     return 'updated';

@@ -1,4 +1,4 @@
-// A refusal in words and codes: the rule, the fact, where it is written, when it passes, and where to ask further.
+// Builds denials: the rule, the fact, its source, the earliest time, and the command that explains it.
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
@@ -6,17 +6,17 @@ import type { Source } from '../../policies/definition.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import type { Answer } from '../review/review.ts';
 
-/** Of a message, in bytes. Whoever is refused reads it in one line of a terminal or a log; the Event of the denial has the rest. */
+/** Longest message in bytes. It appears in one line of a terminal or a log; the Event of the denial has the rest. */
 export const longestMessage = 256;
-/** Of its parts where not everything has room: names of objects and of rules can be as long as a message. */
+/** Longest parts if space is short: names of objects and rules can be as long as a message. */
 const longestWhat = 84;
 const longestRule = 56;
-/** A client waits for as long as it is told, ten times over, and says nothing meanwhile: a longer wait is in the message alone. */
+/** A client waits silently for up to ten times this value, so longer waits appear only in the message. */
 const longestRetrySeconds = 60;
-/** What the eviction API itself asks for when a budget is spent. */
+/** The eviction API uses the same value for an exhausted budget. */
 const evictionRetrySeconds = 10;
 
-/** It cannot be told whether a request may pass, for a reason that whoever is refused may know. */
+/** Thrown if it is unknown whether a request may pass. The requester may read the message. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable';
 }
@@ -25,12 +25,14 @@ export interface DenialSubject {
   readonly namespace: string;
   readonly nowMs: number;
   readonly isEviction: boolean;
-  /** The group that protects, as `namespace/name`; absent for what no group has. */
+  /** The group that protects the object, as `namespace/name`; absent without a group. */
   readonly group?: string;
   readonly policyDigest: string;
 }
 
-/** What a judgement refuses, as an answer. 429 is what passes by itself, and what clients such as `kubectl drain` try again; 403 is for good. */
+/**
+ * Returns a denial as an answer. 429 marks denials that pass by themselves and that clients such as `kubectl drain` retry; 403 is final.
+ */
 export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const refusing = judgement.results.filter(blocks);
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
@@ -47,8 +49,8 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
 }
 
 /**
- * What is asked for, which rule refuses it and why, and where to ask further: those are always there. When it passes, what helps, where it is
- * written, the limit and the namespace are, as far as there is room, and come in this order.
+ * Returns the message. The request, the rule, the fact and the explain command are always included. The retry time, the hint, the source,
+ * the limit and the namespace follow in this order as far as space allows.
  */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
@@ -73,7 +75,7 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
   return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.hint}${kept.written}${explain}`;
 }
 
-/** Refused because nobody can tell whether it may pass (S31). Passes by itself once what is missing is there. */
+/** Denies a request because it is unknown whether it may pass (S31). It passes by itself when the missing fact is known. */
 export function unknownDenial(what: string, problem: string): Answer {
   return {
     allowed: false,
@@ -85,7 +87,7 @@ export function unknownDenial(what: string, problem: string): Answer {
   };
 }
 
-/** What the audit log is told of a judgement. */
+/** Returns the audit annotations of a judgement. */
 export function auditOf(
   judgement: Judgement,
   { group, policyDigest }: Pick<DenialSubject, 'group' | 'policyDigest'>,
@@ -100,7 +102,7 @@ export function auditOf(
   };
 }
 
-/** What passes only once a person has done something is not tried again by itself. */
+/** Returns no retry time for denials that need a person. */
 function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: DenialSubject): number | undefined {
   const instants = refusing.flatMap(({ earliestMs }) => earliestMs ?? []);
   const seconds = instants.length === 0 ? undefined : Math.max(1, Math.ceil((Math.max(...instants) - nowMs) / 1000));
@@ -108,7 +110,7 @@ function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: Deni
   return seconds === undefined || seconds > longestRetrySeconds ? undefined : seconds;
 }
 
-/** Objects of other namespaces are not named to whoever is refused in this one. */
+/** Hides objects of other namespaces from the requester. */
 function sourceText({ file, line, column, object, field }: Source, namespace: string): string {
   const isElsewhere = object !== undefined && !object.includes(` ${namespace}/`);
   const place = isElsewhere ? 'a policy of another namespace' : (object ?? file ?? 'the policies');

@@ -1,4 +1,4 @@
-// /admission/enforce: groups and policies, enforced on every way in which a StatefulSet shrinks or a pod is taken away.
+// /admission/enforce: enforces groups and policies on every request that shrinks a StatefulSet or deletes a pod.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
@@ -22,23 +22,23 @@ import { type Asked, askedOf, isReleased, onlyGrows, podRequest, requestsOn } fr
 export interface EnforceOptions extends JudgedScope {
   readonly env: WebhookEnv;
   readonly guard: NativeGuard;
-  /** Pods of adopted groups are asked to prepare by another endpoint, which the API server calls before this one. */
+  /** Another endpoint prepares pods of drop-in groups; the API server calls it before this one. */
   readonly isPreparedElsewhere?: boolean;
 }
 
 export interface EnforceEndpoint extends Endpoint {
-  /** For the compatible endpoints of the same process, which are asked about the same requests. */
+  /** For the drop-in endpoints of the same process, which see the same requests. */
   readonly preview: NativePreview;
-  /** For what the API server takes to be nobody's: judged alike, but what cannot be told passes. */
+  /** For objects that belong to no group as far as the API server knows: judged alike, but unknown facts allow. */
   readonly others: Endpoint;
 }
 
-/** What another endpoint gives a preview: as long as the endpoint itself would have. */
+/** Longest preview for another endpoint: as long as this endpoint would take. */
 const longestPreviewMs = 4_000;
 
 /**
- * The endpoint. What it lets pass and disturbs something is announced in the ledger of the group before. It calls no pod, and writes nothing but
- * ledgers, and departures. What it cannot tell it denies (S31), but for the deletion of pods: one that is refused hangs for ever.
+ * Returns the endpoint. An admitted disruption is first announced in the ledger of the group. The endpoint calls no pod and writes only
+ * ledgers and departures. Unknown facts deny (S31), except for the deletion of pods: a denied deletion would leave the pod Terminating.
  */
 export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
@@ -56,7 +56,7 @@ export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   };
 }
 
-/** What may be said of an error; one that nobody has thought of is thrown on, and said by the server. */
+/** Returns the message for the requester; unexpected errors are rethrown, and the server answers. */
 function problemOf(error: unknown): string {
   if (error instanceof Undecidable) return error.message;
   if (error instanceof ApiFailure) return `the API server answered ${error.status} at ${error.site}`;
@@ -67,7 +67,7 @@ function problemOf(error: unknown): string {
 interface Failing {
   readonly problem: string;
   readonly isNamespaceEnding: boolean;
-  /** The API server has been told that it is about nobody's. */
+  /** The API server marked the object as belonging to no group. */
   readonly isOther?: boolean;
 }
 
@@ -98,13 +98,13 @@ class Enforcement {
     this.#look = new LiveReads(options.env, options.guard);
   }
 
-  /** Whether anything of the kind is judged here at all. */
+  /** Returns whether requests of this kind are judged here. */
   looksAfter(asked: Asked): boolean {
     if (asked.kind === 'pass' || asked.kind === 'malformed') return asked.kind === 'malformed';
     return !isExempt(asked, this.#options);
   }
 
-  /** Rejects with what nobody has thought of. */
+  /** Rejects for unexpected errors. */
   async answer(review: Review, call: Call, { isPreview, isOther }: Asking): Promise<Answer> {
     const asked = askedOf(review);
     if (asked.kind === 'pass') return { allowed: true };
@@ -129,7 +129,7 @@ class Enforcement {
     }
   }
 
-  /** The agent is not asked about here: it has decided by the same rules, and its requests are not sent to the endpoint. */
+  /** Skips the agent: it decided by the same rules, and the API server does not send its requests here. */
   async preview(review: Review, call: Call): Promise<Answer | undefined> {
     const asked = askedOf(review);
     const { own, env } = this.#options;
@@ -145,7 +145,7 @@ class Enforcement {
     const { namespace, name, verb } = asked;
     const live = await this.#look.read(resources.statefulSets, asked, call);
     if (live === 'unread') return await this.#whenUnread(asked, name, call);
-    // The API server says so itself.
+    // The API server answers 404 itself.
     if (live === undefined) return 'passes';
     const snapshot = await this.#look.inStep(namespace, call, (known) => isBehind(known, live));
     const requests = requestsOn(review, verb, live, podCountOf(live));
@@ -181,7 +181,7 @@ class Enforcement {
     return { snapshot, statefulSet, decide: release === undefined ? decide : (seen) => asRelease(decide(seen)) };
   }
 
-  /** What no group has is judged by what is known; what a group has, one after the other with everything else that is asked of it. */
+  /** Judges objects without a group by the known state, and objects of a group in the queue of that group. */
   async #decide(review: Review, asked: Subject, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
     const { namespace } = asked;
     const { guard } = this.#options;
@@ -197,7 +197,7 @@ class Enforcement {
         const { warnings } = judgement;
         return {
           answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
-          // A preview announces nothing: whoever asks for it may refuse for reasons of its own.
+          // A preview announces nothing: the other endpoint may deny for its own reasons.
           claims: isPreview ? [] : claims,
           hidesDecrease: judged.isGrowth && !isDryRun(review) && !isPreview,
         };
@@ -212,7 +212,7 @@ class Enforcement {
       if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#look.leftMs(call));
       return answer;
     }
-    // Nothing new may be stored in such a namespace, a ledger neither, so what passes is not announced.
+    // A terminating namespace accepts no new objects, including ledgers, so nothing is announced.
     if (await this.#look.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
     if (!judged.isAllowed && !isDryRun(review)) guard.denied(judged.judgement, { namespace, statefulSet });
     return answer;
@@ -230,7 +230,7 @@ class Enforcement {
       judgement: { ...first.judgement, warnings: judged.flatMap(({ judgement }) => judgement.warnings) },
       isAllowed: true,
       isGrowth: judged.some(({ request }) => 'to' in request && (request.to ?? 1) > (request.from ?? 1)),
-      // What the agent has announced stands in the ledger as the agent wrote it.
+      // The agent already wrote its own claims to the ledger.
       claims: judged.flatMap(({ request, judgement }) =>
         judgement.results.some(({ rule }) => rule === 'announced') ? [] : claimsFor(snapshot, request),
       ),
@@ -255,7 +255,7 @@ class Enforcement {
     return queue;
   }
 
-  /** Without the API server, only what is known of it already can tell that no policy is about an object. */
+  /** Without the API server only cached state can show that no policy applies to an object. */
   async #whenUnread({ namespace }: Subject, statefulSet: string, call: Call): Promise<Known> {
     const snapshot = await this.#look.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
@@ -267,7 +267,7 @@ class Enforcement {
     throw new Undecidable('the API server cannot be asked for the object');
   }
 
-  /** Whether it is in a group as far as this process knows, whatever the API server was told of its members some time ago. */
+  /** Returns whether this process knows the object as a member, regardless of the configuration that the API server uses. */
   async #isKnownMember({ kind, namespace, name }: Subject, call: Call): Promise<boolean> {
     const statefulSet = kind === 'pod' ? /^(.+)-\d{1,10}$/.exec(name)?.[1] : name;
     const snapshot = await this.#look.snapshot(namespace, call).catch(() => undefined);
@@ -290,7 +290,7 @@ interface Judged {
   readonly departures: readonly Departure[];
 }
 
-/** What is known of the object, and how to judge the request by it; or that nobody needs to. */
+/** The known state and the judge of the request, or `passes`. */
 type Known = 'passes' | Omit<Deciding, 'isPreview'>;
 
 interface Deciding {
@@ -300,14 +300,14 @@ interface Deciding {
   readonly isPreview: boolean;
 }
 
-/** The request, from the replicas that the StatefulSet has by now. */
+/** Returns the request with the current replica count of the StatefulSet. */
 function fromPresent({ statefulSets }: Snapshot, request: AdmissionRequest): AdmissionRequest {
   if (request.kind !== 'scale' && request.kind !== 'update') return request;
   const set = statefulSets.find(({ namespace, name }) => namespace === request.namespace && name === request.statefulSet);
   return set === undefined ? request : { ...request, from: set.replicas };
 }
 
-/** A pod that leaves its StatefulSet, or ends, is lost to it like one that goes. */
+/** A pod that leaves its StatefulSet, or ends, counts as deleted. */
 function asRelease({ judgement, ...judged }: Judged): Judged {
   return {
     ...judged,
@@ -318,7 +318,7 @@ function asRelease({ judgement, ...judged }: Judged): Judged {
   };
 }
 
-/** What goes when the StatefulSet goes, as it says itself. */
+/** Returns the number of pods that are deleted with the StatefulSet, from its own status. */
 function podCountOf({ spec, status }: KubernetesObject): number {
   const count = (value: unknown, field: string, absent: number): number => {
     const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;

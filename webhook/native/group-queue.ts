@@ -1,4 +1,4 @@
-// What is asked of one group at the same time is judged one after the other, and what passes is announced in one write of the ledger.
+// Judges concurrent requests of one group one after the other, and announces those that pass in one write of the ledger.
 import { sleep } from '../../cluster/env.ts';
 import { reserve } from '../../engine/judge/admission-claims.ts';
 import type { Claim, Ledger, Snapshot } from '../../engine/snapshot.ts';
@@ -6,27 +6,27 @@ import type { GroupIdentity, Guard, WebhookEnv } from '../env.ts';
 import { type Answer, type Call, leftMs } from '../review/review.ts';
 import { Undecidable, unknownDenial } from './denial.ts';
 
-/** What is made of a question, under one snapshot. */
+/** The result of a question for one snapshot. */
 export interface Decided {
   readonly answer: Answer;
-  /** To be announced before the answer may be given; none for a denial. */
+  /** Claims to announce before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** What passes hides a decrease that was seen, so that it must be on record before, where that can be had. */
+  /** The admitted change hides an observed decrease, which must be recorded before, if possible. */
   readonly hidesDecrease?: boolean;
 }
 
 interface Question {
   readonly call: Call;
-  /** What is asked for, for messages: `eviction of pod/x`. */
+  /** Names the request in messages: `eviction of pod/x`. */
   readonly what: string;
-  /** Pure; asked again with a newer snapshot when somebody else wrote the ledger. */
+  /** Pure; called again with a newer snapshot after another writer changed the ledger. */
   readonly decide: (snapshot: Snapshot) => Decided;
 }
 
 interface Outcome {
   readonly answer: Answer;
   readonly isReserved: boolean;
-  /** What is to be stored first. */
+  /** The ledger to store first. */
   readonly next?: Ledger;
 }
 
@@ -37,14 +37,14 @@ interface Waiting extends Question {
   readonly reject: (error: unknown) => void;
 }
 
-/** So many are judged under one snapshot. */
+/** Most requests judged with one snapshot. */
 const mostAtOnce = 100;
-/** Whoever has less left is answered by the next one who asks. */
+/** A request with less time left is not processed. */
 const leastMs = 20;
-/** Between two tries when another process wrote first, at most, grown with each of them. */
+/** Longest delay between two attempts after a conflict; it grows with each attempt. */
 const pauseMs = 20;
 
-/** Of one process and one group. Processes meet in the ledger, by compare-and-swap. */
+/** The queue of one process and one group. Processes synchronise through the ledger by compare-and-swap. */
 export class GroupQueue {
   readonly #env: Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;
   readonly #guard: Pick<Guard, 'snapshot' | 'store'>;
@@ -62,7 +62,7 @@ export class GroupQueue {
     return !this.#isWorking && this.#waiting.length === 0;
   }
 
-  /** The answer, once everything that it announces is stored. Rejects when it could not be found out in time. */
+  /** Returns the answer after its claims are stored. Rejects if no time is left. */
   ask(question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...question, resolve, reject });
@@ -92,10 +92,10 @@ export class GroupQueue {
     }
   }
 
-  /** Judges all of them under one snapshot; those that must be judged again, because somebody else wrote the ledger. */
+  /** Judges all requests with one snapshot. Returns those to judge again after a conflict. */
   async #judge(batch: readonly Waiting[]): Promise<Waiting[]> {
     const snapshot = await this.#guard.snapshot(this.#group.namespace, [this.#group], this.#timeoutMs(batch));
-    // Whoever was answered for by now must not have something announced that was refused.
+    // The server already answered late requests, so they must announce nothing.
     const inTime = this.#inTime(batch);
     const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
     let ledger = base;
@@ -115,7 +115,7 @@ export class GroupQueue {
     try {
       isStored = await this.#guard.store(this.#group, base, ledger, this.#timeoutMs(reserved));
     } catch (error) {
-      // It may be stored all the same. Then it is a claim of something that never comes, and ends as such.
+      // The write may have succeeded. Then it is an unused claim and expires as such.
       for (const { waiting, answer, isReserved } of passing) {
         if (isReserved) waiting.reject(error);
         else waiting.resolve(answer);
@@ -153,7 +153,7 @@ export class GroupQueue {
     return batch.filter((waiting) => !late.includes(waiting));
   }
 
-  /** The time of whoever has the most: the others are told by the server when theirs is over, and what they announced ends by itself. */
+  /** Uses the longest remaining time of the batch: the server answers the others, and their claims expire. */
   #timeoutMs(batch: readonly Waiting[]): number {
     const nowMs = this.#env.clock.monotonicMs();
     return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));

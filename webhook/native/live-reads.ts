@@ -1,4 +1,4 @@
-// What is read and waited for before a request can be judged, each within the time that the call has.
+// Reads state and waits before a request is judged, within the time of the call.
 import { sleep } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -9,13 +9,13 @@ import type { NativeGuard, WebhookEnv } from '../env.ts';
 import { type Call, leftMs } from '../review/review.ts';
 import { Undecidable } from './denial.ts';
 
-/** What is read of one request: more would hold the answer up. */
+/** Longest read per request. */
 const longestReadMs = 1_500;
-/** Left for the answer when something is waited for. */
+/** Reserved for the answer while waiting. */
 const reserveMs = 300;
 const lookAgainMs = 100;
 
-/** Looks of one process. */
+/** Live reads of one process. */
 export class LiveReads {
   readonly #env: WebhookEnv;
   readonly #guard: Pick<NativeGuard, 'snapshot' | 'isSettled' | 'readPast'>;
@@ -25,7 +25,7 @@ export class LiveReads {
     this.#guard = guard;
   }
 
-  /** The object as it is stored; undefined when there is none. */
+  /** Returns the stored object; undefined if it does not exist. */
   async read(
     resource: Parameters<typeof getObject>[1],
     { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -47,22 +47,25 @@ export class LiveReads {
     }
   }
 
-  /** Whether it is known that the namespace is on its way out. */
+  /** Returns whether the namespace is known to be terminating. */
   async isEnding(namespace: string, call: Call): Promise<boolean> {
     return (await this.#namespace(namespace, call))?.metadata.deletionTimestamp !== undefined;
   }
 
-  /** Whether it is known that native enforcement is on in the namespace. */
+  /** Returns whether native enforcement is known to be on in the namespace. */
   async isOptedIn(namespace: string, call: Call): Promise<boolean> {
     return (await this.#namespace(namespace, call))?.metadata.labels?.[enforceLabel] === 'true';
   }
 
-  /** What is known already of the namespace. */
+  /** Returns the cached state of the namespace. */
   snapshot(namespace: string, call: Call): Promise<Snapshot> {
     return this.#guard.snapshot(namespace, [], this.leftMs(call));
   }
 
-  /** What is known of the namespace, once it is as new as what was read. Rejects when that takes too long: labels may say who protects it. */
+  /**
+   * Returns the state of the namespace as soon as it is as new as the object that was read. Rejects after too long: labels decide which
+   * policies apply.
+   */
   async inStep(namespace: string, call: Call, isOld: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
     while (isOld(snapshot)) {
@@ -72,7 +75,7 @@ export class LiveReads {
     return snapshot;
   }
 
-  /** Resolves when policies and objects are known. Rejects when that takes too long. */
+  /** Resolves when policies and objects are known. Rejects after too long. */
   async untilSettled(call: Call): Promise<void> {
     while (!this.#guard.isSettled()) {
       if (!(await this.#pause(call))) throw new Undecidable('policies and objects are not known yet');
@@ -83,7 +86,7 @@ export class LiveReads {
     return leftMs(call, this.#env.clock.monotonicMs());
   }
 
-  /** The namespace; undefined also when it cannot be read. */
+  /** Returns the namespace; undefined also if it cannot be read. */
   async #namespace(name: string, call: Call): Promise<KubernetesObject | undefined> {
     const options = { site: 'enforce.namespace', timeoutMs: this.#readMs(call) };
     return await getObject(this.#env, resources.namespaces, { name }, options).catch(() => undefined);
@@ -93,7 +96,7 @@ export class LiveReads {
     return Math.min(longestReadMs, this.leftMs(call) / 2);
   }
 
-  /** False when there is no time for it. */
+  /** Returns false if no time is left to wait. */
   async #pause(call: Call): Promise<boolean> {
     if (call.signal.aborted || this.leftMs(call) < reserveMs + lookAgainMs) return false;
     await sleep(this.#env, lookAgainMs, call.signal);

@@ -1,4 +1,4 @@
-// The object that a request is about, as it was read for it, in the place of what was known of it before.
+// Replaces the cached object of a request by the object that was read for it.
 
 import { isSameJson } from '../../cluster/request/json.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
@@ -7,7 +7,7 @@ import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts'
 import { isUnknown, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import { Undecidable } from './denial.ts';
 
-/** Whether it is not known yet what the labels of the object say: they decide which policies are about it. */
+/** Returns whether the cached labels of the object are stale: labels decide which policies apply. */
 export function isBehind({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
   const { namespace, name, uid, labels = {} } = live.metadata;
   const known = statefulSets.find((set) => set.namespace === namespace && set.name === name);
@@ -15,7 +15,7 @@ export function isBehind({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live:
   return !isSameJson(known.labels, labels) && isOlder(known.resourceVersion, live.metadata.resourceVersion);
 }
 
-/** The snapshot with the StatefulSet as it was read, unless what is known of it is newer. Throws when it is none that can be understood. */
+/** Returns the snapshot with the StatefulSet that was read, unless the cache is newer. Throws if it cannot be parsed. */
 export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Snapshot {
   const view = observeStatefulSet(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);
@@ -25,7 +25,7 @@ export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Sna
   return { ...snapshot, statefulSets: [...snapshot.statefulSets.filter((set) => set !== known), view] };
 }
 
-/** The snapshot with the pod as it was read, unless what is known of it is newer. Throws when it is none that can be understood. */
+/** Returns the snapshot with the pod that was read, unless the cache is newer. Throws if it cannot be parsed. */
 export function withPod(snapshot: Snapshot, statefulSet: string, live: KubernetesObject): Snapshot {
   const view = observePod(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);

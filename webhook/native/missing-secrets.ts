@@ -1,4 +1,4 @@
-// Whether the Secrets that a metric source or a notification channel names are there yet: a warning for whoever writes it, and never a refusal.
+// Warns if a Secret that a metric source or a notification channel names does not exist yet. Never denies.
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
 import type { SecretKey } from '../../policies/integrations/channel.ts';
 import { secretKeysOf } from '../../policies/integrations/secret-keys.ts';
@@ -7,10 +7,10 @@ import { boundedText } from '../review/bounded-text.ts';
 import { type Call, leftMs, type Review } from '../review/review.ts';
 import { documentOf } from './validate-object.ts';
 
-/** API servers ask for no more in one warning, and show more of them then. */
+/** API servers ask for warnings of at most this length, and then show more of them. */
 const longestWarning = 120;
 
-/** All reads together, in milliseconds: nobody waits for a warning. */
+/** Longest time for all reads, in milliseconds: a warning is not worth a wait. */
 const longestLookMs = 1_000;
 
 const consequences: Readonly<Record<string, string>> = {
@@ -19,8 +19,8 @@ const consequences: Readonly<Record<string, string>> = {
 };
 
 /**
- * A line for each Secret or key that is not there. Tools apply objects in any order, so that it may come later. Nothing is said of what the account may not
- * read, nor of what could not be read in time; of what is read nothing is told but whether it is there.
+ * Returns one line for each missing Secret or key. Tools apply objects in any order, so it may follow later. Secrets that the account may
+ * not read, or that could not be read in time, are skipped. Nothing of their content is shown.
  */
 export async function missingSecrets(
   env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
@@ -46,7 +46,7 @@ async function problemOf(key: SecretKey, read: SecretReader, namespace: string):
     const found = await read(key);
     return 'problem' in found ? namedSecretProblem(key, found.problem, namespace) : undefined;
   } catch {
-    // The gate, or the channel, says itself why it cannot read it.
+    // The gate or the channel reports why it cannot read it.
     return undefined;
   }
 }

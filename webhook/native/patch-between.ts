@@ -1,13 +1,13 @@
-// The JSON patch that makes one object of another: as fine as the number of its operations allows.
+// Computes the JSON patch between two objects, as fine as the number of operations allows.
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { PatchOperation } from '../review/review.ts';
 
-/** Deeper than fields of pods are. */
+/** Deeper than fields of pods. */
 const deepest = 12;
 
 /**
- * Operations from `before` to `after`, at most `most` of them, which is at least the number of fields that both have at the top: where single values
- * would be too many, what is around them is replaced as a whole. A list whose length changes is replaced as a whole, too. Empty when both are the same.
+ * Returns at most `most` operations from `before` to `after`; `most` is at least the number of common top-level fields. If single values
+ * are too many, their parent is replaced. A list whose length changes is replaced. Empty for equal objects.
  */
 export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
   for (let depth = deepest; depth > 1; depth -= 1) {
@@ -29,13 +29,13 @@ function changes(path: string, before: unknown, after: unknown, depth: number): 
   return [{ op: 'replace', path, value: after }];
 }
 
-/** `undefined` stands for a field that is not there. */
+/** `undefined` stands for a missing field. */
 function fieldChanges(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
   if (before === undefined) return after === undefined ? [] : [{ op: 'add', path, value: after }];
   return after === undefined ? [{ op: 'remove', path }] : changes(path, before, after, depth);
 }
 
-/** A key as a part of a JSON pointer (RFC 6901). */
+/** Escapes a key for a JSON pointer (RFC 6901). */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

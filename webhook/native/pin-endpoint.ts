@@ -1,4 +1,4 @@
-// The endpoint of the strategy pinned: pods that are about to be made get the revision that the ledger of their group pins their ordinal to.
+// /admission/pin-pod: gives new pods the revision that the ledger of their group pins their ordinal to.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -25,16 +25,16 @@ interface PinOptions {
   readonly guard: PlacementGuard;
 }
 
-/** Of a ControllerRevision: two are read side by side, after the ledger. */
+/** Longest read of a ControllerRevision: two are read in parallel after the ledger. */
 const longestReadMs = 1_500;
-/** API servers cut warnings that are longer. */
+/** API servers cut longer warnings. */
 const longestWarning = 250;
 /** An answer has at most ten operations, and one of them is a test. */
 const mostChanges = 9;
 
 /**
- * Never refuses a pod. What fails, what is unknown and what is late leaves the pod as it is, at the revision that the StatefulSet controller gave it,
- * with a warning that says so. Writes nothing, so that a dry run is answered like any other request.
+ * Never denies a pod. On failures, unknown facts and timeouts the pod keeps the revision of the StatefulSet controller, with a warning.
+ * Writes nothing, so a dry run gets the same answer.
  */
 export function pinEndpoint({ env, guard }: PinOptions): Endpoint {
   const placement = new PodPlacement(env, guard);
@@ -49,7 +49,7 @@ export function pinEndpoint({ env, guard }: PinOptions): Endpoint {
   };
 }
 
-/** What the request is about; undefined when it is not the creation of a pod of a StatefulSet. */
+/** Returns the pod; undefined unless the request creates a pod of a StatefulSet. */
 function podOf({ resource, subresource, operation, namespace, object }: Review): ReturnType<typeof newPod> {
   const isCreation = resource.group === '' && resource.resource === 'pods' && subresource === '' && operation === 'CREATE';
   return isCreation && object !== undefined ? newPod(namespace, object) : undefined;
@@ -123,7 +123,7 @@ class PodPlacement {
   }
 }
 
-/** Of an error, what whoever asked may read. */
+/** Returns the message of an error for the requester. */
 function problemOf(error: unknown): string {
   if (error instanceof ApiFailure) return `the API server answered ${error.status}`;
   if (error instanceof TransportFailure) return 'the API server did not answer';

@@ -1,4 +1,4 @@
-// From a review to what the engine is asked: which object it is about, what it would do to it, and whether anybody needs to be asked at all.
+// Translates a review into questions for the engine: the object, the effect, and whether policy applies at all.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
@@ -6,11 +6,11 @@ import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt
 import { isDryRun } from '../review/dry-run.ts';
 import type { Review } from '../review/review.ts';
 
-/** What a review is about, by its own words. */
+/** The subject of a review, by its own content. */
 export type Asked =
-  /** Nothing that policy cares for: it passes, and nothing is read for it. */
+  /** Policy does not apply: the request passes without reads. */
   | { readonly kind: 'pass'; readonly because: string }
-  /** No API server sends such a thing. */
+  /** API servers do not send such requests. */
   | { readonly kind: 'malformed'; readonly problem: string }
   | { readonly kind: 'statefulSet'; readonly verb: 'update' | 'scale' | 'delete'; readonly namespace: string; readonly name: string }
   | {
@@ -18,26 +18,26 @@ export type Asked =
       readonly verb: 'deletePod' | 'evictPod';
       readonly namespace: string;
       readonly name: string;
-      /** An update that may take the pod out of its StatefulSet, or ends it: that is judged as if it deleted the pod. */
+      /** An update that removes the pod from its StatefulSet, or ends it. It is judged as a deletion. */
       readonly release?: PodRelease;
     };
 
-/** What an update takes away from a pod, or with it. */
+/** The effect of an update that releases a pod. */
 interface PodRelease {
   /** Labels that are removed or changed. */
   readonly labels: readonly string[];
-  /** Whether its controller goes. */
+  /** The controller reference is removed. */
   readonly isOrphaned: boolean;
-  /** Whether its containers end by it: by an image, a deadline, or a status that says so. */
+  /** The containers end: by an image, a deadline, or a status. */
   readonly isEnded: boolean;
 }
 
-/** `kubectl rollout restart` writes it into the template. */
+/** `kubectl rollout restart` sets it in the template. */
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
- * What the review asks for. Writes that change neither replicas, template, strategy, ordinals nor the labels that may put a StatefulSet under
- * policy pass; so do pods that already go, and their deletion by nodes and by the controllers of kube-system.
+ * Returns the subject of the review. Writes pass if they change neither replicas, template, update strategy, ordinals nor protective
+ * labels. So do terminating pods, and deletions by nodes and kube-system controllers.
  */
 export function askedOf(review: Review): Asked {
   const { group, resource } = review.resource;
@@ -77,7 +77,7 @@ function ofPod(review: Review): Asked {
   const isDelete = operation === 'DELETE' && subresource === '';
   const isEviction = operation === 'CREATE' && subresource === 'eviction';
   if (!isDelete && !isEviction) return pass('it takes no pod away');
-  // The kubelet's final removal is a DELETE too, and one that is refused leaves the pod Terminating for ever.
+  // The kubelet's final removal is a DELETE too. If it is denied, the pod stays Terminating.
   if (asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) return pass('the pod already goes');
   if (isDelete && isSystem(user)) return pass('nodes and controllers delete what they have to');
   const name = nameOf(review) || textAt(object, 'name');
@@ -103,7 +103,10 @@ function ofPodUpdate(review: Review): Asked {
   return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned, isEnded } };
 }
 
-/** A deadline that comes or comes nearer, another image of a container, or a status by which the StatefulSet controller replaces the pod. */
+/**
+ * Returns whether the update sets or shortens a deadline, changes an image, or sets a status that makes the StatefulSet controller replace
+ * the pod.
+ */
 function endsPod(object: JsonObject, old: JsonObject): boolean {
   const [now, before] = [asJsonObject(object['spec']), asJsonObject(old['spec'])];
   const phaseOf = (one: JsonObject): unknown => asJsonObject(one['status'])['phase'];
@@ -115,28 +118,28 @@ function endsPod(object: JsonObject, old: JsonObject): boolean {
   );
 }
 
-/** Of the containers, which are all that may change of them. */
+/** Returns the images of the containers, their only mutable field. */
 function imagesOf(spec: JsonObject): readonly unknown[] {
   const { containers } = spec;
   return Array.isArray(containers) ? containers.map((one) => asJsonObject(one)['image']) : [];
 }
 
-/** UID of the owner that controls an object. */
+/** Returns the UID of the controlling owner. */
 function controllerOf(object: JsonObject): string | undefined {
   const references = asJsonObject(object['metadata'])['ownerReferences'];
   const found = Array.isArray(references) ? references.map(asJsonObject).find(({ controller }) => controller === true) : undefined;
   return found === undefined ? undefined : String(found['uid']);
 }
 
-/** By which controllers and budgets know the pods of a StatefulSet, beside the labels of its template. */
+/** Labels by which controllers and budgets find the pods of a StatefulSet, besides the labels of its template. */
 const labelsOfPods: readonly string[] = ['controller-revision-hash', 'statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index'];
 
-/** Whether it ends the pod, or takes it out of its StatefulSet, or out of what else finds it by labels that the StatefulSet has given it. */
+/** Returns whether the update ends the pod, removes it from its StatefulSet, or from a selector on labels of the StatefulSet. */
 export function isReleased({ labels, isOrphaned, isEnded }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
   return isOrphaned || isEnded || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }
 
-/** Kubelets, and the controllers of the control plane under either of the names they have. */
+/** Returns whether the user is a kubelet or a controller of the control plane, under either of its names. */
 function isSystem({ name, groups }: Review['user']): boolean {
   return (
     groups.includes('system:nodes') ||
@@ -147,7 +150,7 @@ function isSystem({ name, groups }: Review['user']): boolean {
   );
 }
 
-/** Whether all that the write changes is a number of replicas that becomes greater. Nothing is at risk then, and an incident may need it. */
+/** Returns whether the write only increases the replica count. That is safe, and an incident may need it. */
 export function onlyGrows({ subresource, object, oldObject }: Review): boolean {
   if (object === undefined || oldObject === undefined || subresource === 'status') return false;
   const verb = subresource === 'scale' ? 'scale' : 'update';
@@ -156,12 +159,12 @@ export function onlyGrows({ subresource, object, oldObject }: Review): boolean {
   return verb === 'scale' || isHarmless(verb, { ...object, spec: { ...asJsonObject(object['spec']), replicas: from } }, oldObject);
 }
 
-/** A write of the status leaves the spec as it is, but it may change labels like any other. */
+/** A status write does not change the spec, but it may change labels. */
 function statusWrite(object: JsonObject, stored: JsonObject): JsonObject {
   return { ...object, spec: stored['spec'] };
 }
 
-/** The items of a collection that is deleted come without a name of the request. */
+/** Items of a deleted collection have no name in the request. */
 function nameOf({ name, oldObject, object }: Review): string {
   return name || textAt(oldObject, 'name') || textAt(object, 'name');
 }
@@ -171,7 +174,7 @@ function textAt(object: JsonObject | undefined, field: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** What the API server takes an absent number as: 1 of a StatefulSet, 0 of a Scale. */
+/** Returns the API server's default for an absent count: 1 for a StatefulSet, 0 for a Scale. */
 function replicasOf(object: JsonObject, verb: 'update' | 'scale'): number | undefined {
   const value = asJsonObject(object['spec'])['replicas'] ?? (verb === 'scale' ? 0 : 1);
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
@@ -203,7 +206,10 @@ function firstOrdinalOf(spec: JsonObject): number {
   return typeof start === 'number' ? start : 0;
 }
 
-/** Labels that are removed or changed, any of which a selector may read, those that protect by themselves in every case, and annotations that do. */
+/**
+ * Returns the labels that are removed or changed (any selector may read them), and the changed labels and annotations that protect by
+ * themselves.
+ */
 function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   const [now, before] = [labelsOf(object), labelsOf(old)];
   const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
@@ -213,7 +219,7 @@ function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   return [...changed, ...added, ...recordTakenBack(object, old), ...asked].sort();
 }
 
-/** The annotation from which the time between zones is counted, when the write removes it or sets it back. */
+/** Returns the annotation of the time between zones if the write removes it or sets it back. */
 function recordTakenBack(object: JsonObject, old: JsonObject): readonly string[] {
   const { lastDownscale } = annotationKeys;
   const instantIn = (one: JsonObject): number => {
@@ -233,8 +239,8 @@ function annotationsOf(object: JsonObject): JsonObject {
 }
 
 /**
- * What the engine is asked about a write of a StatefulSet: the object of the review compared with what is stored, which is read and not taken from the
- * review. Each of them must be allowed.
+ * Returns the questions to the engine about a write of a StatefulSet. Compares the object of the review with the stored one, which is read
+ * and not taken from the review. All must be allowed.
  */
 export function requestsOn(
   review: Review,
@@ -277,7 +283,7 @@ export function requestsOn(
   return isRestart ? [update, { kind: 'restart', ...target }] : [update];
 }
 
-/** What the engine is asked about a pod. */
+/** Returns the question to the engine about a pod. */
 export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
   const { namespace, user } = review;
   return { kind: verb, namespace, pod: name, ...(user.name === '' ? {} : { user: user.name }), dryRun: isDryRun(review) };

@@ -1,4 +1,4 @@
-// The endpoint that writes into intents and exceptions who asked for them.
+// /admission/stamp: writes the requester into intents and exceptions.
 import { isJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { endpointPaths } from '../../install/paths.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -6,9 +6,9 @@ import type { Answer, Endpoint, PatchOperation, Review } from '../review/review.
 import { isStamped, rightStamp, specOf, stampField, unwritableName } from './stamp-identity.ts';
 
 /**
- * Stamps RolloutIntents and RolloutExceptions when they are created, and when they begin to ask for something else; whatever a user writes there
- * is overwritten. A dry run is answered like any other request, since nothing is written but the object. Without an answer nothing is let through:
- * approvals rest on the field.
+ * Stamps RolloutIntents and RolloutExceptions when they are created, and when they ask for something else. It overwrites values that users
+ * write. A dry run gets the same answer, because only the object changes. Without an answer the request is denied: approvals depend on this
+ * field.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {
@@ -26,7 +26,7 @@ function stamp(review: Review, nowMs: number): Answer {
   const problem = unwritableName(review.user);
   if (problem !== undefined) return unstamped(problem, 403, 'Forbidden');
   if (review.object === undefined) return unstamped('the request carries no object', 400, 'BadRequest');
-  // Without a spec there is no place for it, and the schema of the kind refuses the object.
+  // Without a spec there is no place for it, and the schema denies the object.
   if (!isJsonObject(review.object['spec'])) return { allowed: true };
   const patch = patchTo(review, rightStamp(review, nowMs));
   return { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
@@ -36,7 +36,7 @@ function unstamped(problem: string, code: number, reason: string): Answer {
   return { allowed: false, code, reason, message: `who asks cannot be written down, and the request is refused: ${problem}` };
 }
 
-/** From what is there to what must be there. The test makes sure that the object is the one that was looked at. */
+/** Returns a patch with a test that the object is unchanged. */
 function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperation[] {
   const path = `/spec/${stampField}`;
   const spec = specOf(object);

@@ -1,4 +1,4 @@
-// The endpoint that refuses objects of our kinds with errors, with what lint says of them.
+// /admission/validate: denies objects of our kinds with errors, using the findings of lint.
 import { isSameJson } from '../../cluster/request/json.ts';
 import { endpointPaths } from '../../install/paths.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -11,14 +11,14 @@ import { isStamped, rightStamp, specOf, stampField } from './stamp-identity.ts';
 import { findingsOf } from './validate-object.ts';
 
 interface ValidateOptions {
-  /** Policies there may name other namespaces. */
+  /** Policies in this namespace may name other namespaces. */
   readonly agentNamespace: string;
 }
 
-/** Of a message, in bytes; what is longer would be cut in the middle of a finding. */
+/** Longest message in bytes; a longer one would be cut within a finding. */
 const longestMessage = 1000;
 const longestLine = 320;
-/** API servers cut warnings that are longer. */
+/** API servers cut longer warnings. */
 const longestWarning = 250;
 const mostWarnings = 10;
 
@@ -35,7 +35,7 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
       const answer = validate(review, options, env.clock.nowMs());
       return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
     },
-    // The agent leaves out what has errors, but it believes in who asked.
+    // The agent ignores objects with errors, but it trusts the requester field.
     onFailure: (review, problem) =>
       isConcerned(review) && isStamped(review)
         ? { allowed: false, code: 500, reason: 'InternalError', message: `the object could not be checked, and is refused: ${problem}` }
@@ -66,7 +66,7 @@ function withWarnings(answer: Answer, more: readonly string[]): Answer {
   return more.length === 0 ? answer : { ...answer, warnings: [...(answer.warnings ?? []), ...more] };
 }
 
-/** Without a stamp nobody is believed to have asked, and nothing is claimed that could be wrong. */
+/** Returns the requester if another user wrote it. Without a stamp there is no claim to check. */
 function impostorIn(review: Review, nowMs: number): string | undefined {
   const claimed = specOf(review.object)[stampField];
   if (!isStamped(review) || claimed === undefined || isSameJson(claimed, rightStamp(review, nowMs))) return undefined;
@@ -90,15 +90,15 @@ function more(count: number): readonly string[] {
   return count === 0 ? [] : [`and ${count} more: kubectl rollout-group lint says all`];
 }
 
-/** Code, place, what is wrong, and what to do, in one line. */
+/** Returns code, place, problem and remedy in one line. */
 function lineOf({ code, pointer, message, hint }: Finding): string {
   const path = pathText(pointer);
-  // Many messages begin with it.
+  // Many messages begin with the path.
   const place = path === '' || message.startsWith(path) ? '' : ` ${path}:`;
   return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
 }
 
-/** `spec.rollout.waves[0].zones` of a JSON pointer. */
+/** Returns `spec.rollout.waves[0].zones` for a JSON pointer. */
 function pathText(pointer: string): string {
   const keys = pointer
     .split('/')

@@ -1,4 +1,4 @@
-// What lint says of one object of our kinds, as if it were a file of its own.
+// Lints one object of our kinds like a file.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { type Finding, sortFindings } from '../../policies/findings/finding.ts';
@@ -8,8 +8,8 @@ import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
 import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
 
 /**
- * Errors and warnings of the object alone, in the order of its fields. What other objects say does not matter: in which order they are applied is
- * not for us to say. Notices are left out.
+ * Returns the errors and warnings of the object alone, in field order. Other objects do not matter, because they may be applied in any
+ * order. Notices are omitted.
  */
 export function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
   const load = loadObject(object);
@@ -28,7 +28,7 @@ export function findingsOf(object: JsonObject, { agentNamespace }: { readonly ag
   return sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
 }
 
-/** The object as a document; none when its schema does not take it. */
+/** Returns the object as a document; undefined if its schema does not accept it. */
 export function documentOf(object: JsonObject): LoadedDocument | undefined {
   return loadObject(object).documents[0];
 }
@@ -37,7 +37,7 @@ function loadObject(object: JsonObject): LoadResult {
   return loadObjects([withName(object)]);
 }
 
-/** An object that is to be named by the API server has no name yet. */
+/** Adds a name for an object with `generateName`. */
 function withName(object: JsonObject): JsonObject {
   const { metadata } = object;
   if (!isJsonObject(metadata) || typeof metadata['generateName'] !== 'string' || metadata['name'] !== undefined) return object;

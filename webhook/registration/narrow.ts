@@ -1,4 +1,4 @@
-// Keeps the rows of our own configuration narrowed to what is protected now, so that nothing else stands still while nobody answers.
+// Narrows our configuration to the objects that are protected now, so that an outage of the webhook blocks nothing else.
 
 import { Backoff } from '../../cluster/request/backoff.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
@@ -19,32 +19,32 @@ import type { WebhookEnv } from '../env.ts';
 
 interface NarrowingOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'random' | 'kubernetes' | 'log'>;
-  /** Of the installation. */
+  /** Namespace of the installation. */
   readonly namespace: string;
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
-  /** Every StatefulSet that is protected now; undefined while that is not known. */
+  /** Returns every protected StatefulSet; undefined while unknown. */
   readonly members: () => readonly Member[] | undefined;
-  /** Every StatefulSet of a group of the strategy `pinned`; undefined while that is not known. */
+  /** Returns every StatefulSet of a group of the strategy `pinned`; undefined while unknown. */
   readonly pinned: () => readonly Member[] | undefined;
 }
 
 interface Narrowing {
-  /** Why the rows are not as they should be; undefined while all is well. */
+  /** Returns why the rows are wrong; undefined without a problem. */
   readonly problem: () => string | undefined;
   readonly stop: () => void;
 }
 
-/** How often members are looked at; what is new must be named soon. */
+/** Interval of the check of members: new ones must be added soon. */
 const lookMs = 2_000;
 const requestTimeoutMs = 10_000;
 const retry = { firstMs: 1_000, lastMs: 60_000 };
-/** Whoever takes the conditions out again and again is followed more and more slowly; so many groups may come one after the other. */
+/** If another tool removes the conditions repeatedly, we restore them more and more slowly. New groups may follow each other this fast. */
 const calmMs = 600_000;
 const calmWrites = 20;
 
 /**
- * Starts at once, never throws, and never gives up. What comes under protection is named at once; what leaves it keeps its name for as long as a
- * departure lasts, also because another replica may know better. Until anything is known, and when it cannot be written, the rows stay as they are.
+ * Starts at once, never throws and retries without limit. New members are added at once. Former members stay as long as a departure lasts,
+ * because another replica may know better. Rows stay unchanged while nothing is known, and if they cannot be written.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;
@@ -64,7 +64,7 @@ export function startNarrowing(options: NarrowingOptions): Narrowing {
   };
 }
 
-/** One configuration of our own, and what its rows are narrowed to. */
+/** One configuration of ours and its narrowed rows. */
 interface Narrowed {
   readonly kind: ConfigurationKind;
   readonly name: string;
@@ -75,13 +75,13 @@ class Narrower {
   readonly #options: NarrowingOptions;
   readonly #target: Narrowed;
   readonly #pause: Backoff;
-  /** Since when (monotonic) what is named in the rows has not been a member any more, by `namespace/name`. */
+  /** Monotonic time since which a named StatefulSet is no member any more, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
   #isWriting = false;
   #isStopped = false;
   #dueMs = Number.NEGATIVE_INFINITY;
   #writtenMs = Number.NEGATIVE_INFINITY;
-  /** Without a pause of `calmMs` between them. */
+  /** Writes without a pause of `calmMs` between them. */
   #writes = 0;
   #writtenFrom = '';
   #cancel: () => void = () => undefined;
@@ -119,7 +119,7 @@ class Narrower {
     });
   }
 
-  /** The members, and what was one until a short while ago. */
+  /** Returns the members, and recent former members. */
   #kept({ webhooks }: WebhookConfiguration, members: readonly Member[]): readonly Member[] {
     const nowMs = this.#options.env.clock.monotonicMs();
     const now = new Map(members.map((member) => [keyOf(member), member]));
@@ -134,7 +134,7 @@ class Narrower {
     return [...now.values()];
   }
 
-  /** Never rejects. If the configuration is still as it was seen, its rows are as they should be afterwards; nothing else is touched. */
+  /** Writes the rows if the configuration is unchanged. Never rejects. */
   async #write(stored: WebhookConfiguration, wanted: readonly object[]): Promise<void> {
     const { env } = this.#options;
     const { name, uid, resourceVersion } = stored;
@@ -148,7 +148,7 @@ class Narrower {
       await patchByOperations(env, resource, { name, uid }, { operations, timeoutMs: requestTimeoutMs, site: 'registration.narrow' });
     } catch (error) {
       this.#dueMs = nowMs + this.#pause.nextMs();
-      // Another replica was faster, or somebody else: what he has made of it comes by the watch.
+      // Another writer was faster; the watch delivers the result.
       if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
       const reason = messageOf(error);
       const advice = isStatus(error, 403) ? `; grant patch on ${resource.plural}` : '';

@@ -1,4 +1,4 @@
-// Whether the API server still asks about everything that it was told to ask about when we were installed: our configurations, and the labels of namespaces.
+// Checks that the API server still calls us as installed: our configurations, and the labels of namespaces.
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { enforceLabel } from '../../install/object.ts';
@@ -7,38 +7,41 @@ import type { Member } from '../../install/scope.ts';
 import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
-/** Something that is not as it was installed (`Degradation` of agent/report.ts). */
+/** A deviation from the installation (`Degradation` of agent/report.ts). */
 export interface RegistrationProblem {
   readonly id: string;
   readonly reason: 'invalid' | 'missing';
-  /** One sentence: what it is and what follows from it. */
+  /** One sentence with the deviation and its consequence. */
   readonly message: string;
 }
 
 interface RegistrationOptions {
   readonly env: Pick<WebhookEnv, 'timers' | 'kubernetes'>;
-  /** Of the installation. */
+  /** Namespace of the installation. */
   readonly namespace: string;
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
-  /** Every StatefulSet that is protected now; undefined while that is not known. */
+  /** Returns every protected StatefulSet; undefined while unknown. */
   readonly members: () => readonly Member[] | undefined;
-  /** Every StatefulSet of a group of the strategy `pinned`; undefined while that is not known. */
+  /** Returns every StatefulSet of a group of the strategy `pinned`; undefined while unknown. */
   readonly pinned: () => readonly Member[] | undefined;
-  /** That are looked after; when left out, those that have members. */
+  /** Namespaces to check; default: those with members. */
   readonly namespaces?: readonly string[] | undefined;
-  /** What is wrong beside, such as with what this process writes there. */
+  /** Returns further problems, such as failed writes of this process. */
   readonly others?: () => readonly RegistrationProblem[];
-  /** Hears of everything that is wrong, at each look. */
+  /** Receives all problems after each check. */
   readonly onLook: (problems: readonly RegistrationProblem[]) => void;
 }
 
-/** What is wrong at two looks is not only being written. */
+/** A problem in two consecutive checks is not a write under way. */
 const lookMs = 15_000;
 const requestTimeoutMs = 5_000;
-/** Of namespaces that are asked about at one look, one after the other; the next look goes on from there. */
+/** Namespaces read per check; the next check continues there. */
 const mostNamespaces = 200;
 
-/** Starts at once, never throws. What was never opted in, or registered, since this process began is not missed. The answer ends it. */
+/**
+ * Starts at once and never throws. Only reports labels and configurations that existed since this process began. Returns a function that
+ * ends it.
+ */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;
   const own = ownOf(options);
@@ -46,10 +49,10 @@ export function startRegistration(options: RegistrationOptions): () => void {
   let before: ReadonlySet<string> = new Set();
   let isStopped = false;
   let cancel = (): void => undefined;
-  /** Namespaces that were opted in when they were last read. */
+  /** Namespaces that were opted in at the last read. */
   const optedIn = new Set<string>();
   const lost = new Set<string>();
-  /** The last namespace that was read, by name. */
+  /** Name of the last namespace that was read. */
   let last = '';
 
   const readLabels = async (known: readonly Member[]): Promise<void> => {

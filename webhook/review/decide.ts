@@ -1,18 +1,18 @@
-// One review, answered whatever happens: the handler's answer, or what stands in for it when there is none in time.
+// Answers one review in time: with the answer of the handler, or with the answer for failures.
 import type { Log } from '../../cluster/env.ts';
 import { boundedText } from './bounded-text.ts';
 import type { Answer, Call, Endpoint, Review } from './review.ts';
 import { writeAnswer } from './write-answer.ts';
 
 /**
- * Why `onFailure` answered: the handler rejected, was not done at the deadline, or was not asked because too much is going on already; or the
- * client had gone by then, and nobody hears the answer.
+ * Why `onFailure` answered: the handler rejected, missed the deadline, or was not called because of an overload; or the client
+ * disconnected.
  */
 export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone';
 
 export interface Decided {
   readonly answer: Answer;
-  /** The answer as AdmissionReview. */
+  /** The answer as an AdmissionReview. */
   readonly text: string;
   readonly failure?: Failure;
 }
@@ -20,17 +20,17 @@ export interface Decided {
 interface DecideOptions {
   readonly endpoint: Endpoint;
   readonly call: Call;
-  /** Whether the process is busy enough. */
+  /** Whether the process is overloaded. */
   readonly isOverloaded: boolean;
   readonly log: Log;
 }
 
-/** Seconds after which somebody who met an overload may come again: short, for what causes it are bursts such as a node that is drained. */
+/** Seconds after which a client may retry after an overload: short, because bursts such as a drain cause it. */
 const overloadRetrySeconds = 1;
 
 /**
- * Asks the endpoint, and answers by its `onFailure` when it rejects, is late or may not be asked. Handlers learn of the deadline by `call.signal`;
- * what they still do after it is not waited for. Rejects only when `onFailure` itself throws, or answers with what cannot be written.
+ * Calls the endpoint, and answers by its `onFailure` if it rejects, is late or may not be called. `call.signal` tells handlers about the
+ * deadline; later work is not awaited. Rejects only if `onFailure` throws or its answer cannot be encoded.
  */
 export async function decide(review: Review, { endpoint, call, isOverloaded, log }: DecideOptions): Promise<Decided> {
   if (isOverloaded) {
@@ -45,7 +45,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
     }
     return { answer, text: writeAnswer(review, answer) };
   } catch (error) {
-    // The error may name addresses, objects of other namespaces, or worse: the log has it, and the person who is refused has the uid.
+    // The error may name addresses or objects of other namespaces: it goes to the log, and the requester gets the uid.
     log.error('an admission request could not be decided', {
       path: endpoint.path,
       uid: boundedText(review.uid, 256),
@@ -58,10 +58,10 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
   }
 }
 
-/** Reason of the abort when the client has gone; any other reason is the deadline. */
+/** Reason of the abort if the client disconnected; any other reason is the deadline. */
 export const clientGone = 'the client has gone';
 
-/** Also a handler that throws before it is asynchronous. */
+/** Also catches handlers that throw synchronously. */
 async function handled(review: Review, { handle }: Endpoint, call: Call): Promise<Answer> {
   return handle(review, call);
 }
@@ -77,7 +77,7 @@ function aborted(signal: AbortSignal): { readonly promise: Promise<'aborted'>; r
   return { promise, forget };
 }
 
-/** With `isTemporary`, a denial is one that `kubectl drain` and controllers try again. */
+/** With `isTemporary`, `kubectl drain` and controllers retry the denial. */
 function failed(
   review: Review,
   { onFailure }: Endpoint,

@@ -1,9 +1,9 @@
-// How deep and how wide a JSON text is, found out before anybody parses it.
+// Measures depth and size of a JSON text before it is parsed.
 
 export interface JsonBounds {
-  /** Objects and arrays within one another. */
+  /** Nesting depth of objects and arrays. */
   readonly maxDepth: number;
-  /** Objects, arrays, and what stands in them behind a comma. A parser makes an object of each: a few megabytes of `{},{},` stop the process for most of a second. */
+  /** Objects, arrays, and their elements. The parser allocates each: a few megabytes of `{},{},` stop the process for most of a second. */
   readonly maxValues: number;
 }
 
@@ -16,8 +16,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Which bound the text exceeds, undefined when none. Whether it is JSON is for the parser to say: up to the first mistake both see the same
- * strings and brackets. Bytes of UTF-8 beyond ASCII are never taken for any of those.
+ * Returns the exceeded bound; undefined if none. Does not check the syntax: up to the first error the parser sees the same strings and
+ * brackets. Bytes beyond ASCII never count as either.
  */
 export function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
   let depth = 0;

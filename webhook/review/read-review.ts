@@ -1,9 +1,9 @@
-// The body of an admission request, taken apart: what a review must look like, and how one that does not is refused.
+// Parses the body of an admission request and refuses a malformed one.
 import { isJsonObject, type JsonObject, parseJson } from '../../cluster/request/json.ts';
 import { excessOf, type JsonBounds } from './json-shape.ts';
 import type { GroupVersionKind, GroupVersionResource, Review } from './review.ts';
 
-/** Why there is no review: the HTTP status to answer with, and a sentence as its text. Nothing of the body is in it. */
+/** The HTTP status and text of a refusal. The text contains nothing of the body. */
 interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -11,13 +11,13 @@ interface Refusal {
 
 export type ReadReview = { readonly review: Review } | { readonly refused: Refusal };
 
-/** UTF-16 units of a name, a user or a uid. Kubernetes itself takes at most 253 for a name. */
+/** UTF-16 units of a name, a user or a uid. Kubernetes itself allows 253 for a name. */
 const maxNameLength = 1024;
 
 /**
- * Reads an AdmissionReview of `admission.k8s.io/v1` or `v1beta1`. As in Kubernetes' own decoder a field that is absent or null has its zero
- * value, unknown fields are ignored, and of two fields of one name the last counts. Unlike grafana/rollout-operator, a review without `request`
- * is refused instead of ending the connection, and only JSON is read: an API server sends nothing else. Never throws.
+ * Reads an AdmissionReview of `admission.k8s.io/v1` or `v1beta1`. As in Kubernetes' own decoder an absent or null field has its zero value,
+ * unknown fields are ignored, and the last of duplicate fields counts. Unlike grafana/rollout-operator it refuses a review without
+ * `request` instead of closing the connection, and reads only JSON, the format of API servers. Never throws.
  */
 export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   const excess = excessOf(body, bounds);
@@ -53,13 +53,13 @@ function undecodable(why: string): ReadReview {
   return refused(`the body could not be decoded: ${why}`);
 }
 
-/** Kinds that every Kubernetes decoder knows, so that they are told from what cannot be decoded at all. */
+/** Returns whether the kind is known to every Kubernetes decoder, to tell it from undecodable input. */
 function isOtherKind(apiVersion: unknown, kind: unknown): boolean {
   if (typeof kind !== 'string' || kind === '') return false;
   return apiVersion === 'v1' || apiVersion === 'apps/v1' || apiVersion === 'autoscaling/v1';
 }
 
-/** A field has another type than Kubernetes gives it. */
+/** Thrown if a field has another type than in Kubernetes. */
 class WrongType extends Error {}
 
 function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review {

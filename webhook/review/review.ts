@@ -1,7 +1,7 @@
-// An AdmissionReview as handlers see it, and what they answer.
+// Defines the AdmissionReview that handlers get, and their answer.
 import type { JsonObject } from '../../cluster/request/json.ts';
 
-/** `group/version/resource` in parts, as in `request.resource`. */
+/** The parts of `group/version/resource`, as in `request.resource`. */
 export interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
@@ -14,33 +14,33 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** Who asks, as the API server has authenticated them. */
+/** The user that the API server authenticated. */
 export interface ReviewUser {
   readonly name: string;
   readonly groups: readonly string[];
 }
 
 /**
- * One request of the API server, taken apart. Nothing in it is to be believed beyond what it asks: anybody who reaches the port can send one, so
- * whatever an answer rests on is read from the API server.
+ * One parsed request. Its content is not trusted: any client that reaches the port can send one, so answers depend on state from the API
+ * server.
  */
 export interface Review {
   readonly apiVersion: 'admission.k8s.io/v1' | 'admission.k8s.io/v1beta1';
   readonly uid: string;
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
-  /** Empty without one. */
+  /** Empty without a subresource. */
   readonly subresource: string;
   readonly operation: string;
-  /** Empty for what has none yet, or belongs to no namespace. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   readonly user: ReviewUser;
-  /** undefined when absent or null; anything but an object is a malformed review. */
+  /** undefined if absent or null; any other value than an object makes the review malformed. */
   readonly object?: JsonObject;
   readonly oldObject?: JsonObject;
   readonly options?: JsonObject;
-  /** False when absent. */
+  /** False if absent. */
   readonly dryRun: boolean;
 }
 
@@ -49,10 +49,10 @@ export type PatchOperation =
   | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-/** What a handler says. It goes out with HTTP status 200, whether it allows or not. */
+/** The answer of a handler. It has HTTP status 200, whether it allows or not. */
 export interface Answer {
   readonly allowed: boolean;
-  /** `status.code`; left out where the original gives none, and then the API server reports 400. */
+  /** `status.code`; omitted where the original has none, and then the API server returns 400. */
   readonly code?: number;
   /** `status.reason`, such as `TooManyRequests`. */
   readonly reason?: string;
@@ -61,17 +61,17 @@ export interface Answer {
   /** Seconds, as `status.details.retryAfterSeconds`. */
   readonly retryAfterSeconds?: number;
   readonly warnings?: readonly string[];
-  /** Mutating endpoints only. */
+  /** Only for mutating endpoints. */
   readonly patch?: readonly PatchOperation[];
-  /** Keys without prefix: the API server puts the webhook's name before them. */
+  /** Keys without prefix: the API server adds the name of the webhook. */
   readonly auditAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** What a handler may count on while it works. */
+/** The context of a handler. */
 export interface Call {
-  /** Monotonic clock of the process: by then the answer must be there. Every request to the API server or a pod ends before. */
+  /** Monotonic clock: deadline of the answer. All requests to the API server or to pods end before. */
   readonly deadlineMs: number;
-  /** Aborted at the deadline, and when the client has gone. */
+  /** Aborted at the deadline, and if the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -79,13 +79,13 @@ export interface Call {
 export interface Endpoint {
   /** Such as `/admission/no-downscale`. */
   readonly path: string;
-  /** May reject: that is a defect or a failure that it has not thought of, and `onFailure` answers. */
+  /** May reject on unexpected failures; then `onFailure` answers. */
   readonly handle: (review: Review, call: Call) => Promise<Answer>;
-  /** When `handle` rejects, or does not answer in time. What protects denies; what only helps allows. */
+  /** Answers if `handle` rejects or is late. Protective endpoints deny; others allow. */
   readonly onFailure: (review: Review, problem: string) => Answer;
 }
 
-/** Milliseconds that are left until the deadline, at least 0: the time-out of the next request. */
+/** Returns the milliseconds until the deadline, at least 0: the timeout of the next request. */
 export function leftMs({ deadlineMs }: Call, monotonicMs: number): number {
   return Math.max(0, deadlineMs - monotonicMs);
 }

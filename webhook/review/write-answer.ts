@@ -1,8 +1,8 @@
-// An answer as the AdmissionReview that goes back: whatever a handler says, what leaves the process has a bounded size.
+// Encodes an answer as an AdmissionReview of bounded size.
 import { boundedText } from './bounded-text.ts';
 import type { Answer, Review } from './review.ts';
 
-/** In bytes of UTF-8. API servers put the message into the caller's error, and cut warnings of their own accord. */
+/** In bytes of UTF-8. API servers copy the message into the client's error, and cut warnings themselves. */
 const maxMessageBytes = 1024;
 const maxWarnings = 16;
 const maxWarningBytes = 1024;
@@ -10,13 +10,13 @@ const maxWarningBytes = 1024;
 const auditKey = /^[A-Za-z\d](?:[-.\w]{0,61}[A-Za-z\d])?$/;
 const maxAuditAnnotations = 16;
 const maxAuditValueBytes = 1024;
-/** More than that is no small correction of an object any more. */
+/** A larger patch is not a small correction any more. */
 const maxPatchOperations = 10;
 
 /**
- * The AdmissionReview, as JSON text: the apiVersion and uid of the review, and the answer. A message, warnings and audit annotations that are too
- * long are cut, those that are too many and annotations with a key that an API server would not take are left out. Throws RangeError when the
- * patch has more than 10 operations, and TypeError when a value of it is no JSON: half a patch would be another one.
+ * Returns the AdmissionReview as JSON: the apiVersion and uid of the review, and the answer. Long messages, warnings and audit annotations
+ * are cut; excess ones, and annotations with an invalid key, are dropped. Throws RangeError if the patch has more than 10 operations, and
+ * TypeError if a value is not JSON, because a partial patch has another meaning.
  */
 export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>, answer: Answer): string {
   const { allowed, patch = [] } = answer;
@@ -40,7 +40,7 @@ export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'ui
   });
 }
 
-/** `response.status`, a `meta/v1` Status; undefined when the answer gives nothing of it. */
+/** Returns `response.status`, a `meta/v1` Status; undefined if the answer has none. */
 function statusOf({ code, reason, message, retryAfterSeconds }: Answer): object | undefined {
   if (code === undefined && reason === undefined && message === undefined && retryAfterSeconds === undefined) return undefined;
   return {

@@ -1,11 +1,11 @@
-// The body of a request, read without believing what its headers say of it.
+// Reads the body of a request without trusting its headers.
 import type { IncomingMessage } from 'node:http';
 import { clientGone } from '../review/decide.ts';
 import type { Slots } from './slots.ts';
 
 interface ReadBodyOptions {
   readonly maxBodyBytes: number;
-  /** A longer body needs one of the slots. */
+  /** A longer body needs a slot. */
   readonly bigBodyBytes: number;
   readonly bigBodies: Slots;
   readonly signal: AbortSignal;
@@ -14,16 +14,16 @@ interface ReadBodyOptions {
 type ReadBody =
   | {
       readonly bytes: Buffer;
-      /** To be called when the body, and what was made of it, is no longer needed. */
+      /** Call it when the body and everything derived from it is released. */
       readonly release: () => void;
     }
   | { readonly refused: 413 | 408 | 429; readonly message: string }
-  /** The client went in the middle of it. */
+  /** The client disconnected within the body. */
   | { readonly gone: true };
 
 /**
- * Reads a body of at most `maxBodyBytes`, counted as it comes: the length that is announced is believed only when it is too long. While a big body waits
- * for its slot nothing more is read of it, so that it stays with its sender. Never rejects, and leaves the rest of a refused body unread.
+ * Reads a body of at most `maxBodyBytes`, counted while reading: the announced length is trusted only if it is too long. A big body that
+ * waits for its slot is not read further, so it stays with the client. Never rejects, and leaves the rest of a refused body unread.
  */
 export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<ReadBody> {
   const { maxBodyBytes, bigBodyBytes, bigBodies, signal } = options;

@@ -1,22 +1,22 @@
-// How long a request may take, and how its handler learns that nobody waits for it any more.
+// Computes the deadline of a request, and tells the handler when no client waits any more.
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timers } from '../../cluster/env.ts';
 import { clientGone } from '../review/decide.ts';
 import type { Call } from '../review/review.ts';
 
-/** Beyond what API servers take as `timeoutSeconds` (30), a `?timeout=` is not theirs. */
+/** API servers use `timeoutSeconds` up to 30; a longer `?timeout=` is not theirs. */
 const longestTimeoutSeconds = 30;
 
 interface AllowedTime {
   /** Nine tenths of `-server-tls.request-timeout`. */
   readonly configuredMs: number;
-  /** What the endpoint itself asks to be done within. */
+  /** The limit of the endpoint itself. */
   readonly endpointMs?: number;
 }
 
 /**
- * Milliseconds from the start of a request to its deadline. API servers say in the query for how long they wait (`?timeout=10s`): the answer is to be
- * there one second earlier, or after four fifths of a time so short that a second would be too much of it.
+ * Returns the milliseconds from the start of a request to its deadline. API servers send their timeout in the query (`?timeout=10s`): the
+ * answer is due one second earlier, or after four fifths of a short timeout.
  */
 export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
   const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
@@ -26,11 +26,11 @@ export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs
 }
 
 export interface RunningCall extends Call {
-  /** Ends the timer and no longer listens to the client; the signal then stays as it is. */
+  /** Stops the timer and the listener; the signal keeps its state. */
   readonly end: () => void;
 }
 
-/** A call that is aborted after `forMs`, and when the connection closes before the answer is out. */
+/** Starts a call that is aborted after `forMs`, and if the connection closes before the answer is sent. */
 export function startCall(
   { clock, timers }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly timers: Timers },
   response: ServerResponse,

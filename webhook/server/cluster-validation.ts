@@ -1,4 +1,4 @@
-// The header X-Cluster: whether a request is meant for this installation.
+// Checks the header X-Cluster: whether a request is meant for this installation.
 import type { IncomingMessage } from 'node:http';
 
 /** Requests must carry the header X-Cluster with this value, exactly once. */
@@ -6,18 +6,18 @@ export interface ClusterValidation {
   readonly label: string;
   /** Such requests are counted and logged, not refused. */
   readonly isSoft: boolean;
-  /** Literal fragments of paths. API servers never send the header, so that the paths of webhooks belong here. */
+  /** Literal fragments of paths. API servers never send the header, so the paths of webhooks belong here. */
   readonly excludedPaths: readonly string[];
   readonly excludedUserAgents: readonly RegExp[];
 }
 
-/** A request for another installation: `given` is what the header says, empty when there is none or more than one. */
+/** A request for another installation: `given` is the value of the header, empty without one or with several. */
 interface WrongCluster {
   readonly wanted: string;
   readonly given: string;
 }
 
-/** The difference between what the request says and what it should; undefined when there is none, or when the request is exempt. */
+/** Returns the mismatch; undefined without one, or for an exempt request. */
 export function wrongClusterOf(
   { label: wanted, excludedPaths, excludedUserAgents }: ClusterValidation,
   request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
@@ -32,7 +32,7 @@ export function wrongClusterOf(
   return given === wanted ? undefined : { wanted, given };
 }
 
-/** The body of a refusal with status 511, as JSON. */
+/** Returns the body of a refusal with status 511 as JSON. */
 export function wrongClusterBody({ wanted, given }: WrongCluster, route: string): string {
   const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
   return JSON.stringify({ cluster_validation_error_message: message, route });

@@ -1,17 +1,17 @@
-// The connections of a server: how many there may be from one address, and how they end.
+// Limits the connections per client address and closes them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 export interface Connections {
-  /** Ends those on which no request is in hand, also such that never had one: clients keep connections that they have opened in vain. */
+  /** Closes connections without a request, including unused ones: clients keep connections that they opened in vain. */
   readonly destroyIdle: () => void;
-  /** Ends all of them, whatever they do. */
+  /** Closes all connections. */
   readonly destroyAll: () => void;
 }
 
-/** Ends connections beyond `maxPerPeer` from one address as soon as they are there, before the handshake has cost anything. */
+/** Closes connections beyond `maxPerPeer` per address immediately, before the TLS handshake costs CPU. */
 export function watchConnections(
   server: Server,
   { maxPerPeer, refused }: { readonly maxPerPeer: number; readonly refused: (why: 'limit' | 'peer-limit') => void },
@@ -19,7 +19,7 @@ export function watchConnections(
   const open = new Set<Socket>();
   const perPeer = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
-    // Undefined when the client has gone already.
+    // Undefined if the client already disconnected.
     const address = socket.remoteAddress ?? '';
     const count = perPeer.get(address) ?? 0;
     if (count >= maxPerPeer) {
@@ -37,7 +37,7 @@ export function watchConnections(
     });
   });
   server.on('drop', () => refused('limit'));
-  /** Requests in hand, of each connection whose handshake is done. */
+  /** Requests under way per connection, after the handshake. */
   const inHand = new Map<Socket, number>();
   const change = (socket: Socket, by: 1 | -1): void => {
     const count = inHand.get(socket);

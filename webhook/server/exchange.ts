@@ -1,4 +1,4 @@
-// One HTTP exchange, from its headers to its answer.
+// Handles one HTTP exchange from headers to answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WebhookConfig } from '../config.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -15,9 +15,9 @@ import { type PlainAnswer, plainText, refuse } from './refuse.ts';
 import { reviewFields } from './request-log.ts';
 import type { Slots } from './slots.ts';
 
-/** An endpoint as it is served. */
+/** An endpoint with its time limit. */
 export interface ServedEndpoint extends Endpoint {
-  /** Milliseconds that it wants to have at most; the configured request timeout bounds it as well. */
+  /** Longest time in milliseconds; the configured request timeout applies too. */
   readonly withinMs?: number;
 }
 
@@ -27,11 +27,11 @@ interface ExchangeOptions {
   readonly observer: WebhookObserver;
   readonly load: Load;
   readonly bigBodies: Slots;
-  /** Whether connections are to end with their next answer. */
+  /** Returns whether connections end with their next answer. */
   readonly isClosing: () => boolean;
 }
 
-/** Answers the request by the endpoint of its path, or as one for which there is none. Never rejects. */
+/** Answers the request by the endpoint of its path, or with 404. Never rejects. */
 export async function answerExchange(
   options: ExchangeOptions,
   request: IncomingMessage,
@@ -56,7 +56,7 @@ export async function answerExchange(
       responseBytes: bytes.response,
     });
   });
-  // A connection that breaks is told by `close`; without a listener its error would end the process.
+  // `close` reports a broken connection; without a listener its error would end the process.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
   const configuredMs = config.requestTimeoutMs * 0.9;
@@ -94,7 +94,7 @@ interface Reviewing {
 
 const notFound = plainText(404, '404 page not found');
 
-/** Answers with an AdmissionReview, or says how the request is to be refused. */
+/** Answers with an AdmissionReview, or returns how to refuse the request. */
 async function review(
   options: ExchangeOptions,
   request: IncomingMessage,
@@ -142,7 +142,7 @@ async function review(
   }
 }
 
-/** The size of what was sent, in bytes. */
+/** Returns the size of the answer in bytes. */
 function send(response: ServerResponse, text: string, isClosing: boolean): number {
   const body = Buffer.from(text);
   response.writeHead(200, {
@@ -168,7 +168,7 @@ function turnAway(
   refuse(request, response, { answer, isClosing: isClosing(), lingerMs: config.limits.lingerMs, timers: env.timers });
 }
 
-/** What is wrong with the headers: the type must be the very text that API servers send, and nothing may have to be unpacked. */
+/** Returns the problem of the headers: the content type must be exactly that of API servers, without an encoding. */
 function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   if (headers['content-type'] !== 'application/json') return plainText(400, 'the Content-Type must be application/json');
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -193,7 +193,7 @@ function wrongCluster({ config, observer, env }: ExchangeOptions, request: Incom
   return isRefused ? { status: 511, contentType: 'application/json', body: wrongClusterBody(wrong, route) } : undefined;
 }
 
-/** Without the query. */
+/** Returns the path without the query. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return url.replace(/[?#][\s\S]*$/, '');
 }

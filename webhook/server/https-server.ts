@@ -1,4 +1,4 @@
-// The HTTPS server: its limits, its certificate, and an end in which no request is lost.
+// Runs the HTTPS server: limits, certificate, and a shutdown that loses no request.
 import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -19,16 +19,13 @@ interface HttpsServerOptions {
 
 interface HttpsServer {
   readonly port: number;
-  /** Whether new connections come through: it listens, and has a certificate. */
+  /** Returns whether it listens and has a certificate. */
   readonly isListening: () => boolean;
-  /**
-   * Takes no new connection and ends those that are idle; the others end with their answer, or after `closeWithinMs`. Whoever calls has told clients before
-   * to go elsewhere.
-   */
+  /** Accepts no new connection and closes idle ones; the others end with their answer, or after `closeWithinMs`. Drop readiness before. */
   readonly stop: () => Promise<void>;
 }
 
-/** Resolves when the server listens; rejects when it cannot. Without a certificate it listens, and every handshake fails. */
+/** Resolves when the server listens; rejects if it cannot. Without a certificate every handshake fails. */
 export async function startHttpsServer({ config, listener, tls, env, observer }: HttpsServerOptions): Promise<HttpsServer> {
   const { limits } = config;
   const server = createServer(
@@ -89,7 +86,7 @@ function portOf(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** A connection that is new when the listener closes may have its first request on its way. */
+/** Time for the first request of a connection that was new when the listener closed. */
 const firstRequestMs = 1_000;
 
 async function stop(
@@ -97,7 +94,7 @@ async function stop(
   { destroyIdle, destroyAll }: Connections,
   { env, closeWithinMs }: { readonly env: Pick<WebhookEnv, 'timers'>; readonly closeWithinMs: number },
 ): Promise<void> {
-  // What has arrived already is read first: a connection with a request in it is idle no more.
+  // Read arrived data first: a connection with a request in it is not idle.
   await new Promise((resolve) => setImmediate(resolve));
   const over = new AbortController();
   const closed = new Promise<void>((resolve) => {

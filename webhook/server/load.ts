@@ -1,8 +1,8 @@
-// Whether the process can take one more request: how many are in hand, and whether the event loop keeps up.
+// Reports whether the process can take another request: requests under way, and the delay of the event loop.
 import type { Clock, Timers } from '../../cluster/env.ts';
 
 export interface Load {
-  /** Begins a request; the answer ends it. undefined when there are too many already, or when the process is behind. */
+  /** Begins a request and returns its end. Returns undefined if too many requests are under way or the process is late. */
   readonly begin: () => (() => void) | undefined;
   readonly inHandling: () => number;
   readonly stop: () => void;
@@ -18,8 +18,8 @@ interface LoadOptions {
 const probeEveryMs = 100;
 
 /**
- * Counts requests, and looks whether a timer comes when it should. Two late ones in a row are a process that has more to compute than time; a
- * single one is a collection of garbage, or a big body.
+ * Counts requests, and measures whether a timer fires on time. Two late timers in a row mean an overloaded process; a single one is a
+ * garbage collection or a big body.
  */
 export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: LoadOptions): Load {
   let inHandling = 0;

@@ -1,4 +1,4 @@
-// How a request is refused before anybody has read its body.
+// Refuses a request before its body is read.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Timers } from '../../cluster/env.ts';
 
@@ -9,19 +9,19 @@ export interface PlainAnswer {
   readonly body: string;
 }
 
-/** A sentence, with the line feed that a terminal wants. */
+/** Returns a sentence with a line feed for terminals. */
 export function plainText(status: number, sentence: string): PlainAnswer {
   return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
 }
 
-/** A rest of at most so many bytes is taken in, and the connection is used again. */
+/** A rest of at most this many bytes is read, and the connection is reused. */
 const shortRestBytes = 64 * 1024;
-/** Of a longer rest, before the connection ends. */
+/** Bytes that are read of a longer rest before the connection is closed. */
 const maxLingerBytes = 8 * 1024 * 1024;
 
 /**
- * Answers, and forgets what is still to come of the request. A connection that is closed while its client sends may take the answer with it; therefore the
- * rest of a long body is read for `lingerMs`, and the connection is closed then.
+ * Answers, and discards the rest of the request. Closing a connection while its client sends may lose the answer. The rest of a long body
+ * is therefore read for `lingerMs` before the connection is closed.
  */
 export function refuse(
   request: IncomingMessage,

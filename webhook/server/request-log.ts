@@ -1,13 +1,13 @@
-// One log line for each review: what was asked, by whom, and what the answer was. No bodies, for objects hold secrets.
+// Formats one log line per review: request, user and answer. Bodies are not logged, because objects contain secrets.
 import type { LogFields } from '../../cluster/env.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import type { Decided } from '../review/decide.ts';
 import type { Review } from '../review/review.ts';
 
-/** Names may be forged, and are not longer than this in Kubernetes. */
+/** Names may be forged; Kubernetes allows no longer ones. */
 const maxFieldBytes = 256;
 
-/** Fields of the line. */
+/** Returns the fields of the line. */
 export function reviewFields(path: string, review: Review, { answer, failure }: Decided, durationMs: number): LogFields {
   const { group, version, resource } = review.resource;
   const kind = [group, version, resource, review.subresource].filter((part) => part !== '').join('/');

@@ -1,12 +1,12 @@
-// Which path is answered by whom: the one file that knows the router.
+// Routes paths to endpoints; no other file knows the router.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type NextFunction } from 'express';
 import type { ServedEndpoint } from './exchange.ts';
 
-/** Answers one request; `endpoint` is undefined for a path that there is not. */
+/** Answers one request; `endpoint` is undefined for an unknown path. */
 type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
 
-/** Paths count to the letter, and every method is answered, as grafana/rollout-operator does. */
+/** Matches paths exactly and answers every method, as grafana/rollout-operator does. */
 export function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestListener {
   const app = express();
   app.disable('x-powered-by');
@@ -17,7 +17,7 @@ export function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): Re
     app.all(endpoint.path, (request: IncomingMessage, response: ServerResponse) => serve(request, response, endpoint));
   }
   app.use((request: IncomingMessage, response: ServerResponse) => serve(request, response, undefined));
-  // The router itself fails on a URL that it cannot take apart. Four parameters tell it that this hears of errors.
+  // The router fails on a malformed URL. It recognises an error handler by its four parameters.
   app.use((_error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) =>
     serve(request, response, undefined),
   );

@@ -1,8 +1,8 @@
-// Places of which there are only so many: who finds none waits for a while, first come, first served.
+// Limits concurrent use: waiting callers are served in order of arrival.
 import type { Timers } from '../../cluster/env.ts';
 
 export interface Slots {
-  /** Resolves with what gives the slot back, at once or when one becomes free; with undefined when `signal` is aborted or the wait is over. */
+  /** Resolves with a function that frees the slot, as soon as one is free; with undefined if `signal` is aborted or the wait is over. */
   readonly take: (signal: AbortSignal) => Promise<(() => void) | undefined>;
 }
 

@@ -1,4 +1,4 @@
-// The certificate by which the server is trusted: where it comes from, and how a new one takes its place while connections stay open.
+// Supplies the server certificate, and replaces it while connections stay open.
 import type { Server } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { Log } from '../../cluster/env.ts';
@@ -6,34 +6,37 @@ import { messageOf } from '../../policies/error-message.ts';
 
 /** A certificate and what belongs to it, all PEM. */
 export interface TlsMaterial {
-  /** The leaf, and whatever certificates stand between it and the authority. */
+  /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /** The authority by which clients trust `cert`: it goes into `caBundle` of webhook configurations. The server itself does not need it. */
+  /**
+   * The authority that clients need to trust `cert`: it belongs into `caBundle` of webhook configurations. The server itself does not need
+   * it.
+   */
   readonly ca?: string;
-  /** The authority of clients' certificates. Without it a server that asks clients for one lets nobody in. */
+  /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
   readonly clientCa?: string;
 }
 
-/** Where the certificate comes from: a Secret that is renewed, or files that are watched. */
+/** Supplies the certificate: from a Secret that is renewed, or from watched files. */
 export interface TlsSource {
-  /** What to serve now; undefined while there is none, and then every handshake fails. */
+  /** Returns the certificate to serve; undefined while there is none, and then every handshake fails. */
   readonly current: () => TlsMaterial | undefined;
-  /** Calls back after `current` has changed. The answer ends it. */
+  /** Calls back after `current` changed. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
-/** How clients prove who they are: not at all, or by a certificate of `clientCa`. API servers send one only when they are told to. */
+/** How clients authenticate: not at all, or with a certificate of `clientCa`. API servers send one only if configured. */
 export type ClientAuthentication = 'none' | 'certificate';
 
 /**
- * Context of new connections; those that are open keep the one they began with. Throws when the source has given what cannot be served: a key
- * of another certificate, no PEM, or no authority of clients although they must have one.
+ * Returns the context of new connections; open ones keep theirs. Throws if the source supplies unusable material: a key of another
+ * certificate, no PEM, or no client authority although it is required.
  */
 function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
-  // Node takes an empty text for none, and a context without certificate refuses every handshake.
+  // Node treats an empty text as absent, and a context without certificate refuses every handshake.
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
-  // Without an authority of its own, OpenSSL would take the certificates of every public one.
+  // Without its own authority, OpenSSL would accept certificates of every public one.
   if (clients === 'certificate' && material.clientCa === undefined) {
     throw new Error('clients must have a certificate, but the authority that issues theirs is not given');
   }
@@ -46,7 +49,7 @@ function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): 
 }
 
 interface FollowedTls {
-  /** Whether a certificate is served. */
+  /** Returns whether a certificate is served. */
   readonly isLoaded: () => boolean;
   readonly stop: () => void;
 }
@@ -55,11 +58,13 @@ interface FollowTlsOptions {
   readonly source: TlsSource;
   readonly clients: ClientAuthentication;
   readonly log: Log;
-  /** Hears of every attempt to serve what the source has. */
+  /** Called after every attempt to load the certificate. */
   readonly loaded: (isLoaded: boolean) => void;
 }
 
-/** Serves what the source has, now and after each change. What cannot be served is logged, and the certificate before it stays. */
+/**
+ * Serves the certificate of the source, now and after each change. If loading fails, it logs the error and keeps the previous certificate.
+ */
 export function followTls(server: Pick<Server, 'setSecureContext'>, { source, clients, log, loaded }: FollowTlsOptions): FollowedTls {
   let isLoaded = false;
   const load = (): void => {
@@ -70,7 +75,7 @@ export function followTls(server: Pick<Server, 'setSecureContext'>, { source, cl
       isLoaded = true;
       loaded(true);
     } catch (error) {
-      // OpenSSL's messages name what is wrong with the text, never the text.
+      // OpenSSL's messages name the problem, never the text.
       log.error('the certificate cannot be served', {
         error: messageOf(error),
         isOldServed: isLoaded,

@@ -1,4 +1,4 @@
-// Approved evictions that nobody has seen yet: where they are announced, so that no other webhook and no agent grants the same step again.
+// Announces admitted evictions that are not observed yet, so that no other webhook and no agent grants the same step again.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { claimant } from '../../../engine/judge/admission-claims.ts';
 import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
@@ -8,61 +8,61 @@ import { messageOf } from '../../../policies/error-message.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
 import { type EvictionRecords, evictionRecords } from './eviction-records.ts';
 
-/** What is to be counted for one eviction. */
+/** The objects that count for one eviction. */
 interface EvictionPlace {
   readonly namespace: string;
   /** Name of the ZoneAwarePodDisruptionBudget. */
   readonly budget: string;
-  /** The StatefulSets that the budget selects, and that of the pod. */
+  /** The StatefulSets that the budget selects, and the StatefulSet of the pod. */
   readonly statefulSets: readonly string[];
 }
 
-/** An eviction that is allowed as far as it was seen. */
+/** An eviction that the snapshot allows. */
 interface Approval {
   readonly pod: PodView;
   readonly statefulSet: string;
-  /** Who asks. */
+  /** Name of the requester. */
   readonly user?: string | undefined;
-  /** What the verdict rests on. */
+  /** The snapshot behind the verdict. */
   readonly seen: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods'>;
 }
 
 interface OpenEvictions {
-  /** Disruptions of any kind that are announced for these StatefulSets. */
+  /** Claims of any kind for these StatefulSets. */
   readonly claims: readonly Claim[];
   /**
-   * Announces the eviction. False when somebody has announced another one since `open`: then everything must be looked at again. Rejects with
-   * EvictionNotRecorded; the announcement may stand all the same then, and only makes the next verdict stricter.
+   * Announces the eviction. Returns false if another eviction was announced since `open`; then everything must be read again. Rejects with
+   * EvictionNotRecorded; the claim may exist nevertheless and makes only the next verdict stricter.
    */
   readonly record: (approval: Approval) => Promise<boolean>;
 }
 
 export interface EvictionCache {
   /**
-   * What is announced now, from the quorum. To be called before the objects are read: what ends an announcement is then seen in them. Rejects
-   * with EvictionNotRecorded when it cannot be known. `leftMs` is asked before each request, and throws when no time is left.
+   * Reads the claims from the quorum. Call it before reading the objects, so that they show the end of a claim. Rejects with
+   * EvictionNotRecorded if the claims are unknown. `leftMs` is called before each request and throws if no time is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;
 }
 
-/** An eviction cannot be announced, so it must not be granted. Passes by itself, or by what the message asks for. */
+/** Thrown if an eviction cannot be announced and therefore must not be granted. Resolves by itself, or as the message says. */
 export class EvictionNotRecorded extends Error {
   override readonly name = 'EvictionNotRecorded';
 }
 
 export interface EvictionCacheOptions {
-  /** Knows the groups and their ledgers. Without it every budget has a record of its own. */
+  /** Knows groups and ledgers. Without it every budget has its own record. */
   readonly guard?: Guard | undefined;
-  /** Whether no other process answers evictions: only then may records stay in memory where ConfigMaps are forbidden. */
+  /** Returns whether no other process answers evictions. Only then may records stay in memory if ConfigMaps are forbidden. */
   readonly isAlone: () => boolean;
-  /** Called when records are first kept in memory, and lost with this process. */
+  /** Called when records are first kept in memory and would be lost with this process. */
   readonly onDegraded?: ((message: string) => void) | undefined;
 }
 
 /**
- * Where the StatefulSets of a budget are one group, an approval is a claim in the ledger of the group: the agent and every replica count it, a
- * restart keeps it, and it ends by observation. Other budgets have a record of their own with the same meaning, in a ConfigMap; a pod in a
- * group is announced in its ledger as well, for the agent.
+ * If the StatefulSets of a budget form one group, an approval is a claim in the ledger of the group: the agent and every replica count it,
+ * it survives restarts, and it ends by observation. Other budgets have a record in a ConfigMap with the same meaning. A pod of a group is
+ * also announced in its ledger, for the agent.
  */
 export function evictionCache(env: WebhookEnv, { guard, isAlone, onDegraded }: EvictionCacheOptions): EvictionCache {
   const records = evictionRecords(env, { isAlone, onDegraded });
@@ -138,7 +138,7 @@ interface Announcement {
 
 async function announce({ place, groups, record, records, guard, leftMs }: Announcement, approval: Approval): Promise<boolean> {
   const { pod, statefulSet, seen, user } = approval;
-  // The record first: it is what other replicas compare with where there are several groups, or none.
+  // The record comes first: replicas compare it if there are several groups or none.
   if (record !== undefined) {
     const next = withEviction(record, claimOn(statefulSet, pod, { atMs: seen.nowMs, user }), (known) => prunedRecord(known, seen));
     const isStored = next === record || (await orNotRecorded('write', () => records.write(place, record, next)));
@@ -161,10 +161,10 @@ function claimOn(
   return { verb: 'evictPod', zone, uid, ...(ordinal < 0 ? {} : { ordinal }), atMs, ...claimant(user) };
 }
 
-/** As long as the API server gives one request: an announcement of less than that age outlasts any eviction that it was made for. */
+/** API servers limit a request to this time, so a claim of this age outlasts its eviction. */
 const requestMs = 60_000;
 
-/** The same ledger when the pod is announced already and recently; an older announcement is renewed. Throws EvictionNotRecorded when full. */
+/** Returns the same ledger if the pod was announced recently; renews an older claim. Throws EvictionNotRecorded if the ledger is full. */
 function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => Ledger): Ledger {
   const known = ledger.claims.filter(({ uid, verb }) => uid === claim.uid && verb !== 'scaleDown');
   if (known.some(({ atMs }) => Math.abs(claim.atMs - atMs) <= requestMs)) return ledger;
@@ -176,10 +176,10 @@ function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => 
   throw new EvictionNotRecorded(`${what}, and no more can be; they end when the pods that take their place are available`);
 }
 
-/** Ten minutes: beyond the two for which an announcement counts, by any two clocks that are meant to be the same. */
+/** Ten minutes: longer than the two minutes for which a claim counts, even with clocks that differ. */
 const keepMs = 600_000;
 
-/** While no agent is there nobody else ends evictions that are over, or were never carried out. What an agent announced is left to it. */
+/** Removes evictions that ended or were never carried out, because without an agent nothing else does. Claims of an agent stay. */
 function prunedLedger(ledger: Ledger, groups: readonly GroupDefinition[], seen: Approval['seen']): Ledger {
   const openForMs = ({ atMs }: Claim): number => (Math.abs(seen.nowMs - atMs) > keepMs ? keepMs : 0);
   const observed = observeLedger(ledger, { ...seen, groups }, { keepDownscalesMs: Number.POSITIVE_INFINITY, openForMs });
@@ -187,7 +187,7 @@ function prunedLedger(ledger: Ledger, groups: readonly GroupDefinition[], seen: 
   return keeping(ledger, (claim) => claim.verb !== 'evictPod' || claim.epoch !== undefined || open.has(claim));
 }
 
-/** In a record, what has no pod any more says nothing: its successor is counted by itself. */
+/** Drops entries without a pod from a record: the successor counts by itself. */
 function prunedRecord(record: Ledger, { nowMs, pods }: Approval['seen']): Ledger {
   const uids = new Set<string>();
   const read = new Set<string>();

@@ -1,4 +1,4 @@
-// Announced evictions under a budget whose StatefulSets are not one group: a ConfigMap per budget, written by compare-and-swap.
+// Stores evictions under a budget whose StatefulSets are not one group: a ConfigMap per budget, written by compare-and-swap.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
@@ -8,18 +8,18 @@ import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../eng
 import { isUnknown, type Known, type Ledger } from '../../../engine/snapshot.ts';
 import type { WebhookEnv } from '../../env.ts';
 
-/** Whose record it is. */
+/** Identifies a record. */
 interface RecordIdentity {
   readonly namespace: string;
   /** Name of the ZoneAwarePodDisruptionBudget. */
   readonly budget: string;
 }
 
-/** A record has the form of a ledger with claims alone; their zones are StatefulSets. */
+/** A record is a ledger with claims only; its zones are StatefulSets. */
 export interface EvictionRecords {
-  /** As it is stored now, from the quorum. Rejects when it cannot be read or is not understood. */
+  /** Reads the stored record from the quorum. Rejects if it cannot be read or parsed. */
   readonly read: (identity: RecordIdentity) => Promise<Ledger>;
-  /** Stores `next` if the record is still `base`. False when it is not; rejects when that cannot be told. */
+  /** Stores `next` if the record is still `base`. Returns false otherwise; rejects if the outcome is unknown. */
   readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
 }
 
@@ -28,13 +28,13 @@ interface RecordsOptions {
   readonly onDegraded?: ((message: string) => void) | undefined;
 }
 
-/** The value of the document label: a record is no ledger of a group. */
+/** Value of the document label: a record is not the ledger of a group. */
 const recordLabel = 'evictions';
 
-/** The most bytes of the name of an object. */
+/** Longest name of an object, in bytes. */
 const longestName = 253;
 
-/** Each request; below the deadline of a handler, so that one attempt more fits. */
+/** Timeout of each request, shorter than the deadline of a handler, so that a second attempt fits. */
 const timeoutMs = 4000;
 
 class RecordChanged extends Error {
@@ -47,7 +47,9 @@ function recordName(budget: string): string {
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }
 
-/** The records. Where ConfigMaps are forbidden, they stay in memory if no other process answers evictions, which is said once. */
+/**
+ * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, records stay in memory, which is reported once.
+ */
 export function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: RecordsOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
@@ -63,7 +65,7 @@ export function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: Record
       name: recordName(identity.budget),
       decode: (stored) => orThrow(decode(stored, identity)),
       encode,
-      // Whoever asked for the eviction asks again; a handler has no time for pauses.
+      // The requester repeats the eviction; a handler has no time for delays.
       retries: 0,
       timeoutMs,
       site: 'evictionRecord',
@@ -92,7 +94,7 @@ export function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: Record
       orMemory(
         async () => {
           const { value } = await objectOf(identity).read();
-          // What was kept while the server refused is still true after it has changed its mind.
+          // Records kept in memory while the server refused are still true after it accepts writes.
           return joined(value, memory.get(keyOf(identity)));
         },
         () => memory.get(keyOf(identity)) ?? empty(identity),
@@ -151,7 +153,7 @@ function encode(record: Ledger) {
   return { metadata: { labels: { [ledgerLabel.key]: recordLabel } }, data: { [ledgerKey]: textOf(record) } };
 }
 
-/** The text that is stored; the order of lists does not matter in it. */
+/** Returns the stored text; the order of lists does not matter. */
 function textOf(record: Ledger): string {
   return orThrow(encodeLedger(record));
 }

@@ -1,4 +1,4 @@
-// What a verdict on an eviction rests on, read from the quorum: the pod, its owner, the StatefulSets of the budget and their pods.
+// Reads from the quorum what a verdict on an eviction depends on: the pod, its owner, the StatefulSets of the budget and their pods.
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -8,10 +8,10 @@ import { messageOf } from '../../../policies/error-message.ts';
 
 type Port = Pick<ClusterEnv, 'kubernetes'>;
 
-/** How many StatefulSets are asked for their pods at the same time. */
+/** Number of StatefulSets whose pods are listed in parallel. */
 const listsAtOnce = 8;
 
-/** The pod; unknown with what the API server said when it cannot be had, not being there included. */
+/** Returns the pod; unknown with the answer of the API server if it cannot be read or does not exist. */
 export async function readPod(
   env: Port,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -23,7 +23,7 @@ export async function readPod(
   });
 }
 
-/** The StatefulSet that controls the pod; unknown when another kind does, or nobody, or when it cannot be had. */
+/** Returns the StatefulSet that controls the pod; unknown without one, or if it cannot be read. */
 export async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
@@ -38,7 +38,7 @@ export async function readOwner(env: Port, { namespace, name, owner }: ObservedP
   });
 }
 
-/** The StatefulSets that the budget selects. Unknown when one of them is not understood: it may be the zone that is down. */
+/** Returns the StatefulSets that the budget selects. Unknown if one cannot be parsed: it may be the zone that is down. */
 export async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number): Promise<Known<readonly StatefulSetView[]>> {
   return orUnknown(async () => {
     const labelSelector = Object.entries(budget.matchLabels)
@@ -55,7 +55,7 @@ export async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: 
   });
 }
 
-/** The pods of each StatefulSet; unknown one by one. */
+/** Returns the pods of each StatefulSet; each list may be unknown. */
 export async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: () => number): Promise<readonly PodsView[]> {
   const views: PodsView[] = [];
   for (let from = 0; from < sets.length; from += listsAtOnce) {
@@ -66,8 +66,8 @@ export async function listPodsOf(env: Port, sets: readonly StatefulSetView[], le
 }
 
 /**
- * The pods with the label `name` of the template, as grafana/rollout-operator finds them, of which only those count that the StatefulSet
- * controls: a pod of something else that carries the label must not stand for one that is missing.
+ * Returns the pods with the label `name` of the template, as grafana/rollout-operator finds them, if the StatefulSet controls them. A pod
+ * of another owner with this label must not replace a missing one.
  */
 async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promise<PodsView> {
   const { namespace, name: statefulSet, podLabels, uid } = set;

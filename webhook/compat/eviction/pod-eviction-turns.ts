@@ -1,10 +1,10 @@
-// Lets what belongs together happen one after the other, in the order in which it was asked for.
+// Runs work under one key in the order of arrival.
 
-/** Queues by key. Nothing is kept of a key under which nobody waits. */
+/** Queues by key. A key without waiting work is dropped. */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Does the work when all earlier work under the key is over, whether it succeeded or not. */
+  /** Runs the work after all earlier work under the key, whether that succeeded or failed. */
   async take<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const mine = before.then(work);

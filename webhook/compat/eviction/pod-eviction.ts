@@ -1,4 +1,5 @@
-// /admission/pod-eviction: evictions under ZoneAwarePodDisruptionBudgets, decided as grafana/rollout-operator does, and agreed among replicas.
+// /admission/pod-eviction: decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does, consistently across
+// replicas.
 import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
 import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
 import type { ObservedPod } from '../../../engine/observe/objects.ts';
@@ -18,14 +19,14 @@ import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 import { listMembers, listPodsOf, readOwner, readPod } from './pod-eviction-reads.ts';
 import { Turns } from './pod-eviction-turns.ts';
 
-/** The label `reason` of `zpdb_eviction_requests_total`. The last two are answers that the original does not have. */
+/** Label `reason` of `zpdb_eviction_requests_total`. The original does not have the last two. */
 export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
 
-/** Hears of requests, for metrics. */
+/** Observes requests for metrics. */
 interface EvictionObserver {
-  /** A request has begun, waiting for others under the same budget included. */
+  /** A request begins, including its wait for others under the same budget. */
   readonly onBegin?: () => void;
-  /** It is over: once for each that has begun. */
+  /** A request ends: called once for each begin. */
   readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
 }
 
@@ -33,7 +34,7 @@ interface PodEvictionOptions {
   readonly budgets: ZoneBudgets;
   readonly cache: EvictionCache;
   readonly observer?: EvictionObserver;
-  /** What native enforcement says of the same eviction, where it is on: what it would refuse is not announced. */
+  /** Returns the verdict of native enforcement on the same eviction. A denied eviction is not announced. */
   readonly native?: NativePreview;
 }
 
@@ -42,14 +43,14 @@ interface Outcome {
   readonly code: number;
   readonly reason: EvictionReason;
   readonly message: string;
-  /** What is answered instead, in the words of whoever refuses. */
+  /** The complete answer of the component that denies. */
   readonly answer?: Answer;
 }
 
-/** So often an eviction is looked at again because another one was granted meanwhile; each time one of the competitors has its answer. */
+/** Attempts per eviction: another one may be granted meanwhile, and each attempt settles one competitor. */
 const mostAttempts = 8;
 
-/** The endpoint. Whatever it cannot find out denies; code 429 is what drains try again. */
+/** Returns the endpoint. Unknown facts deny with code 429, which drains retry. */
 export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
   const turns = new Turns();
   const asks = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
@@ -92,7 +93,7 @@ async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> 
   const usable = isUnknown(inForce) ? [] : inForce.usable;
   const first = verdictOn(asks.env, { pod, set: undefined, budgets: usable });
   if (first.reason === 'pod-not-ready') return first;
-  // The original does not start before it knows; here a drain is told to come again.
+  // The original waits at its start; here a drain gets an answer to retry.
   if (isUnknown(inForce)) return denied(429, 'cfg-not-found', `disruption budgets could not be read: ${inForce.unknown}`);
   const unusable = unusableFor(inForce, pod.labels);
   if (unusable !== undefined) return denied(400, 'cfg-not-found', `${unusable.problem}; repair or delete the budget`);
@@ -107,7 +108,7 @@ async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> 
     native ??= asks.native(review, call);
     return native;
   };
-  // Under one budget one after the other, so that requests of one process do not compete with each other.
+  // Requests under one budget run one after the other, so that they do not compete within a process.
   return asks.turns.take(`${namespace}/${budget.name}`, () =>
     underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: isDryRun(review), remainingMs, refusedNatively }),
   );
@@ -119,7 +120,7 @@ interface BudgetQuestion {
   readonly budget: ZoneBudgetView;
   readonly user: string;
   readonly isDryRun: boolean;
-  /** Throws when no time is left. */
+  /** Throws if no time is left. */
   readonly remainingMs: () => number;
   readonly refusedNatively: () => Promise<Answer | undefined>;
 }
@@ -133,7 +134,7 @@ async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcom
   throw new EvictionNotRecorded(`${why}; it is tried again`);
 }
 
-/** Undefined when another disruption was announced meanwhile. */
+/** Returns undefined if another disruption was announced meanwhile. */
 async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promise<Outcome | undefined> {
   const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = question;
   const listed = await listMembers(env, budget, remainingMs());
@@ -143,18 +144,18 @@ async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promis
   if (early.reason !== 'err: sts-pod-status-not-determined') return early;
   const names = sets.map(({ name }) => name);
   const open = await cache.open({ namespace: budget.namespace, budget: budget.name, statefulSets: names }, remainingMs);
-  // Partitions are counted in the other zones alone.
+  // Partitions count only in the other zones.
   const counted = budget.partition === undefined ? sets : sets.filter(({ uid }) => uid !== set.uid);
   const pods = await listPodsOf(env, counted, remainingMs);
   const nowMs = env.clock.nowMs();
   const verdict = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets, pods, claims: open.claims, nowMs });
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
-  // A dry run must change nothing, and an eviction that is only tried out takes nothing from the next one.
+  // A dry run must change nothing, so it reserves nothing.
   if (isDryRun) return verdict;
-  // A drain tries for as long as it takes: announced each time, what is refused elsewhere would hold everybody else for ever.
+  // A drain retries without limit. Announcing an eviction that native enforcement denies would block all others.
   const answer = await refusedNatively();
   if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
-  // Whoever is answered for us by now must not have its answer contradicted by an announcement.
+  // The server may have answered for us already; an announcement must not contradict that answer.
   remainingMs();
   return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
 }
@@ -170,8 +171,8 @@ interface Known {
 }
 
 /**
- * The engine's verdict by what is known so far. Its steps come in the order in which things are read, so the first that needs more than that
- * says so by its reason, and every earlier one is final.
+ * Returns the verdict on the facts read so far. Steps follow the order of reads: the first one that needs more says so by its reason, and
+ * earlier ones are final.
  */
 function verdictOn(env: WebhookEnv, known: Known): DisruptionVerdict {
   const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
@@ -180,12 +181,12 @@ function verdictOn(env: WebhookEnv, known: Known): DisruptionVerdict {
   return disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction' });
 }
 
-/** The owner is counted even when the budget does not select it. */
+/** Counts the owner even if the budget does not select it. */
 function withOwn(listed: readonly StatefulSetView[], own: StatefulSetView): readonly StatefulSetView[] {
   return listed.some(({ uid }) => uid === own.uid) ? listed : [...listed, own];
 }
 
-/** Why pods could not be read, which the engine does not repeat. */
+/** Returns why pods could not be read; the engine does not repeat the cause. */
 function causeOf({ reason }: DisruptionVerdict, pods: readonly PodsView[]): string {
   if (reason !== 'err: sts-pod-status-not-determined') return '';
   const causes = pods.flatMap((view) => (isUnknown(view.pods) ? [view.pods.unknown] : []));
@@ -206,7 +207,7 @@ function denied(code: 400 | 429 | 500, reason: EvictionReason, message: string):
   return { allowed: false, code, reason, message };
 }
 
-/** The `reason` that Kubernetes gives each code. */
+/** The `reason` that Kubernetes assigns to each code. */
 const statusReasons: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   403: 'Forbidden',

@@ -1,4 +1,4 @@
-// The endpoint /admission/prepare-downscale: pods of StatefulSets with the label grafana.com/prepare-downscale=true are told before they leave.
+// /admission/prepare-downscale: tells pods of StatefulSets with the label grafana.com/prepare-downscale=true before they leave.
 
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
@@ -14,30 +14,29 @@ import { keepStaying } from './growth.ts';
 import { prepare } from './step.ts';
 
 export interface PrepareDownscaleConfig {
-  /** Of the pods' addresses; with the trailing dot when it is fully qualified. */
+  /** Domain of pod host names; fully qualified with a trailing dot. */
   readonly clusterDomain: string;
-  /** Of each call to a pod; 5 s when left out. */
+  /** Timeout of each call to a pod; default 5 s. */
   readonly podTimeoutMs?: number;
-  /** Keeps the times of downscales in this ConfigMap of the request's namespace instead of in annotations. */
+  /** Stores the times of downscales in this ConfigMap of the request's namespace instead of annotations. */
   readonly zoneTracker?: { readonly configMapName: string };
   /**
-   * What is answered when the StatefulSet behind a Scale cannot be read. `allow`, with a warning, is what grafana/rollout-operator does and the
-   * default: pods of a marked StatefulSet may then leave unprepared. `deny` lets nobody scale down what cannot be read.
+   * The answer if the StatefulSet behind a Scale cannot be read. `allow` with a warning is the default and the behaviour of
+   * grafana/rollout-operator: pods of a labelled StatefulSet may leave unprepared. `deny` denies the downscale.
    */
   readonly unreadableParent?: 'allow' | 'deny';
-  /** What native enforcement says of the same request, where it is on: what it would refuse prepares no pod. */
+  /** Returns the verdict of native enforcement on the same request. A denied request prepares no pod. */
   readonly native?: NativePreview;
 }
 
 const defaultPodTimeoutMs = 5_000;
 
 /**
- * Admits smaller replicas of a marked StatefulSet when the other zones of its group last shrank long enough ago, all their pods are updated and
- * ready, and all pods that leave answered a POST. It never returns a patch: what it records, it writes itself, so dry runs are allowed unseen.
- *
- * The rules are those of the original, on what the API server says now about whatever carries the labels, in a group that is known as one or not.
- * The engine judges groups that the agent has adopted, from caches and the ledger, and words its refusals otherwise; so it is not asked here. But
- * `/admission/enforce`, which comes after this endpoint, asks it where native enforcement is on: then it has its say before any pod is called.
+ * Admits fewer replicas of a labelled StatefulSet if the other zones of its group last shrank long enough ago, all their pods are updated
+ * and ready, and every leaving pod answered a POST. The answer is never a patch: the endpoint writes its own records, so dry runs are
+ * allowed without a check. The rules are those of the original, evaluated on the current state of the API server for any labelled
+ * StatefulSet. The engine judges adopted groups from caches and the ledger with other messages, so this endpoint does not use it.
+ * `/admission/enforce` runs after this endpoint; its verdict is asked before any pod is called.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
@@ -69,14 +68,14 @@ export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig
       if (change.old.kind === 'StatefulSet') {
         return change.old.labels[labelKeys.prepareDownscale] === 'true' ? refused(review, change, problem) : { allowed: true };
       }
-      // Some pods may have been asked and others not; and nobody gets past the label by keeping the process busy.
+      // Some pods may be prepared already; keeping the process busy must not bypass the label.
       if (isStatefulSet(review, change)) return refused(review, change, problem);
       return unread(review, change, `${subjectOf(review)} in namespace ${review.namespace}: ${problem}`);
     },
   };
 }
 
-/** The original words both kinds of object that it cannot use alike. */
+/** The original uses one message for both kinds of unusable objects. */
 function unprepared(change: WithoutShrinking): Answer {
   return withoutShrinking(change.kind === 'countless' ? { ...change, kind: 'unreadable' } : change);
 }
@@ -91,7 +90,7 @@ interface Asked {
   readonly call: Call;
 }
 
-/** The StatefulSet that shrinks: the old object itself, or the one behind a Scale; or why there is none. */
+/** Returns the StatefulSet that shrinks (the old object, or the one behind a Scale), or why there is none. */
 async function statefulSetOf(env: WebhookEnv, { review, change, call }: Asked): Promise<StatefulSetView | { readonly problem: string }> {
   const what = `${subjectOf(review)} in namespace ${review.namespace}`;
   if (change.old.kind !== 'StatefulSet' && change.old.kind !== 'Scale') {

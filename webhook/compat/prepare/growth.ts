@@ -1,4 +1,4 @@
-// A marked StatefulSet that grows back: pods that were prepared and have not left yet are told to stay.
+// Tells prepared pods to stay when a labelled StatefulSet grows back before they left.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
@@ -7,12 +7,12 @@ import { podsOf } from './members.ts';
 import { askToStay, missingSetting, podsToCall } from './pods.ts';
 import type { PrepareRequest } from './step.ts';
 
-/** All that may delay a growth, in milliseconds: it is allowed whatever comes of this. */
+/** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
 const mostMs = 2_000;
 
 /**
- * Sends DELETE to those pods that the growth brings back while they still stand: the StatefulSet controller, held up by another pod, has not
- * deleted them. Without this they would stay prepared to leave. Pods that are terminating or gone begin anew and are left alone. Never rejects.
+ * Sends DELETE to pods that the scale-up keeps and that still exist, because the StatefulSet controller waits for another pod. Without it
+ * they would stay prepared to leave. Terminating or absent pods are skipped. Never rejects.
  */
 export async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
@@ -25,10 +25,10 @@ export async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise
     if ('problem' in parent) throw new Error(parent.problem);
     const set = observeStatefulSet(parent.found);
     if (isUnknown(set)) throw new Error(set.unknown);
-    // From the number that it has now: below it, pods may be preparing for somebody else's downscale.
+    // Starts at the current replica count: pods below it may prepare for another downscale.
     if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
     const deadlineMs = Math.min(call.deadlineMs, endMs);
-    // What does not come back leaves as it was prepared to.
+    // Pods that do not come back leave as prepared.
     if ((await native(review, { ...call, deadlineMs })) !== undefined) return;
     const first = set.firstOrdinal + change.from;
     const pods = await podsOf(env, set, { namespace: review.namespace, timeoutMs: leftMs });

@@ -1,4 +1,4 @@
-// The other StatefulSets of a group: when each of them last shrank, and whether all of its pods are updated and ready.
+// Reads the other StatefulSets of a group: their last downscale, and whether all pods are updated and ready.
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -13,11 +13,11 @@ import { goDurationText, goTimeText } from '../go-text.ts';
 
 interface ReadOptions {
   readonly namespace: string;
-  /** Of the next request, in milliseconds; rejects when there is no time for one. */
+  /** Returns the timeout of the next request in milliseconds; rejects if no time is left. */
   readonly timeoutMs: () => number;
 }
 
-/** The StatefulSets with that value of the label, in the order of the server's list. Rejects when one of them cannot be read. */
+/** Returns the StatefulSets with that label value, in the order of the server's list. Rejects if one cannot be read. */
 export async function groupMembers(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: string,
@@ -33,7 +33,10 @@ export async function groupMembers(
   });
 }
 
-/** The pods that the original takes for those of a StatefulSet: by the label of its template, whoever owns them. Rejects as a list does. */
+/**
+ * Returns the pods that the original assigns to a StatefulSet: by the label of its template, regardless of the owner. Rejects as a list
+ * does.
+ */
 export async function podsOf(
   env: Pick<ClusterEnv, 'kubernetes'>,
   set: Pick<StatefulSetView, 'podLabels'>,
@@ -49,12 +52,12 @@ export async function podsOf(
   });
 }
 
-/** When a StatefulSet last shrank, as it is written; undefined when that is not on record. */
+/** Returns when a StatefulSet last shrank, as stored; undefined without a record. */
 export type LastOf = (set: StatefulSetView) => string | undefined;
 
 /**
- * Why the time since another zone shrank is too short, or cannot be told. Each zone's own label says how long the others wait after it; one
- * without the label makes nobody wait. Exactly that long is long enough.
+ * Returns why the time since another zone shrank is too short or unknown. The label of each zone says how long the others wait after it;
+ * without the label they do not wait. Exactly that long is enough.
  */
 export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, nowMs: number): string | undefined {
   for (const other of others) {
@@ -77,13 +80,13 @@ function unparsed(what: string, text: string, wanted: string): string {
   return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is no ${wanted}`;
 }
 
-/** Why a zone is not ready: as many pods as its status counts must run, be ready, and be counted as updated. */
+/** Returns why a zone is not ready: as many pods as `status.replicas` must run, be ready, and count as updated. */
 export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]): string | undefined {
   const short = shortfall(set.status, pods);
   return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;
 }
 
-/** Whether the time of a downscale in one of these zones can make another one wait. */
+/** Returns whether a downscale in one of these zones can delay another. */
 export function hasMinTime(sets: readonly StatefulSetView[]): boolean {
   return sets.some((set) => set.labels[labelKeys.minTimeBetweenZones] !== undefined);
 }

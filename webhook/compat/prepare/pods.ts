@@ -1,4 +1,4 @@
-// Calls to the pods that are to leave: prepare (POST), or stay (DELETE).
+// Calls pods that are about to leave: prepare (POST), or stay (DELETE).
 import { inParallel } from '../../../cluster/pods/parallel.ts';
 import { podUrl } from '../../../cluster/pods/pod-url.ts';
 import { getObject } from '../../../cluster/request/read.ts';
@@ -9,7 +9,7 @@ import { urlParts } from '../../../policies/adopt/url.ts';
 import type { WebhookEnv } from '../../env.ts';
 import { problemText } from '../parent.ts';
 
-/** A pod that is called. */
+/** A pod to call. */
 interface CalledPod {
   readonly namespace: string;
   readonly name: string;
@@ -17,16 +17,16 @@ interface CalledPod {
 }
 
 interface CallOptions {
-  /** Of each call, in milliseconds. */
+  /** Timeout of each call in milliseconds. */
   readonly timeoutMs: number;
-  /** How long a call that begins now may take at most, in milliseconds. */
+  /** Returns the time left for a call that begins now, in milliseconds. */
   readonly leftMs: () => number;
 }
 
-/** Of an answer nothing but its status counts. */
+/** Only the status of an answer counts. */
 const maxBodyBytes = 65_536;
 
-/** Which setting of a marked StatefulSet is missing, so that no pod of it can be asked; in the order in which the original looks. */
+/** Returns the missing setting of a labelled StatefulSet, in the order in which the original checks them. */
 export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
     if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so no pod can be asked to prepare`;
@@ -34,7 +34,7 @@ export function missingSetting({ annotations, serviceName }: Pick<StatefulSetVie
   return serviceName === '' ? 'spec.serviceName is empty, so no pod has a name at which it can be asked to prepare' : undefined;
 }
 
-/** The pods with these ordinals. A slash is put before the path whatever it begins with, so `/path` is asked for as `//path`. */
+/** Returns the pods with these ordinals. A slash precedes the path in any case, so `/path` becomes `//path`. */
 export function podsToCall(set: StatefulSetView, ordinals: readonly number[], clusterDomain: string): readonly CalledPod[] {
   const endpoint = endpointOf(set);
   return ordinals.map((ordinal) => {
@@ -52,7 +52,7 @@ function endpointOf({ annotations }: StatefulSetView): Endpoint | { readonly pro
   const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
   if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is no port` };
   if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is no path of a URL` };
-  // What Go would percent-encode on its way, or sends as it is.
+  // Characters that Go percent-encodes, or sends unchanged.
   const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
   return { scheme: 'http', port, path };
 }
@@ -66,8 +66,8 @@ function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): Calle
 }
 
 /**
- * Asks the pods to prepare, in their order and 32 at a time, and answers what went wrong first, if anything. After a failure no other pod is
- * asked; those under way finish, since they may prepare all the same. A pod that gives no answer and does not exist has nothing to prepare.
+ * Asks the pods to prepare in their order, 32 at a time. Returns the first failure, if any. After a failure no further pod is asked; calls
+ * under way finish, because they may prepare the pod nevertheless. A pod that does not answer and does not exist has nothing to prepare.
  */
 export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<string | undefined> {
   let failure: string | undefined;
@@ -81,7 +81,7 @@ export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], 
   return failure;
 }
 
-/** Tells the pods to stay, every one whatever the others answer. Failures are logged. */
+/** Tells all pods to stay, whatever the others answer. Logs failures. */
 export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<void> {
   await inParallel(pods, async (pod) => {
     const result = await ask(env, pod, 'DELETE', options);
@@ -105,7 +105,7 @@ async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', {
   }
 }
 
-/** Whether the API server says that there is no such pod; false when it cannot be asked. */
+/** Returns whether the API server says that the pod does not exist; false if it cannot be read. */
 async function isAbsent(env: WebhookEnv, { namespace, name }: CalledPod, { leftMs }: CallOptions): Promise<boolean> {
   const timeoutMs = leftMs();
   if (timeoutMs <= 0) return false;

@@ -1,4 +1,4 @@
-// One downscale of a marked StatefulSet: what holds it, its pods prepared, its time recorded, and everything taken back when that fails.
+// Performs one downscale of a labelled StatefulSet: checks it, prepares its pods, records its time, and reverts everything if that fails.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
@@ -17,7 +17,7 @@ import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
 interface PrepareTools {
   readonly env: WebhookEnv;
   readonly clusterDomain: string;
-  /** Of each call to a pod, in milliseconds. */
+  /** Timeout of each call to a pod in milliseconds. */
   readonly podTimeoutMs: number;
   readonly times: DownscaleTimes;
   readonly locks: GroupLocks;
@@ -32,28 +32,28 @@ export interface PrepareRequest extends PrepareTools {
   readonly set: StatefulSetView;
 }
 
-/** Kept back from the calls that prepare, so that they can still be taken back. */
+/** Reserved from the prepare calls, so that they can still be reverted. */
 const withdrawalMs = 1_000;
 
-/** More cannot be asked before the deadline, however fast they answer; a mistyped number of replicas must not take the process down. */
+/** More pods cannot be asked before the deadline. A mistyped replica count must not stop the process. */
 const mostPods = 10_000;
 
 /** A reason to deny. */
 interface Refusal {
   readonly problem: string;
-  /** In the words of whoever refuses, with code and all. */
+  /** The complete answer of the component that denies. */
   readonly answer?: Answer;
 }
 
-/** Admits the downscale once its pods are prepared and its time is recorded, or says why it may not be. */
+/** Admits the downscale after its pods are prepared and its time is recorded, or returns why it is denied. */
 export async function prepare(request: PrepareRequest): Promise<Answer> {
   const { review, change, set, locks } = request;
   const missing = missingSetting(set);
   if (missing !== undefined) return refused(review, change, missing);
-  // A webhook that may patch is asked before the API server validates: no pod has a negative ordinal.
+  // Mutating webhooks run before validation: a negative ordinal has no pod.
   if (change.to < 0) return refused(review, change, 'spec.replicas must not be negative');
   const group = set.labels[labelKeys.group] ?? '';
-  // A StatefulSet without a group shares its turn with nobody but itself.
+  // A StatefulSet without a group has its own lock.
   const key = group === '' ? `${review.namespace}//${review.name}` : `${review.namespace}/${group}`;
   const lock = locks.take(key, review.name);
   try {
@@ -69,13 +69,13 @@ async function prepareInTurn(request: PrepareRequest, group: string, heldBy: str
   const checked = await checkOthers(request, group);
   if ('problem' in checked) return checked;
   const { members, others, loaded } = checked;
-  // The one that holds the turn may be about to record its downscale; without a time between zones nobody has to wait for that.
+  // The holder of the lock may be about to record its downscale. Without a time between zones nothing has to wait for it.
   if (heldBy !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
     return { problem: `${heldBy} of the same group is being scaled down at the moment` };
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
-  // Last, so that whatever the original refuses is refused in its words; and before the first call, which is never taken back by a later refusal.
+  // Runs last, so that denials of the original keep their messages, and before the first call, so that no later denial has to revert it.
   const answer = await request.native(request.review, request.call);
   if (answer !== undefined) return { problem: 'native enforcement refuses it', answer };
   return await callAndRecord(request, { self, others, loaded });
@@ -83,13 +83,13 @@ async function prepareInTurn(request: PrepareRequest, group: string, heldBy: str
 
 interface Checked {
   readonly members: readonly StatefulSetView[];
-  /** Where it had to be read before. */
+  /** The StatefulSet, if it had to be read before. */
   readonly self?: StatefulSetView;
   readonly others: readonly StatefulSetView[];
   readonly loaded: LoadedTimes;
 }
 
-/** The other zones: found, shrunk long enough ago, updated and ready. */
+/** Checks the other zones: found, shrunk long enough ago, updated and ready. */
 async function checkOthers(request: PrepareRequest, group: string): Promise<Checked | Refusal> {
   const { env, review, times } = request;
   const timeoutMs = deadlineOf(request);
@@ -97,7 +97,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   const members = group === '' ? [] : await groupMembers(env, group, read).catch(refusalBecause('finding other StatefulSets failed'));
   if ('problem' in members) return members;
   const others = members.filter(({ name }) => name !== review.name);
-  // Where no times are kept yet, loading them writes: nothing is written for a StatefulSet that a request has made up.
+  // Loading writes if no times are stored yet, so nothing is loaded for a StatefulSet that a forged request made up.
   const self = members.length === 0 ? await selfNow(request, members) : undefined;
   if (self !== undefined && 'problem' in self) return self;
   const tracked = self === undefined ? members : [self];
@@ -115,8 +115,8 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
 }
 
 /**
- * The StatefulSet as the API server has it: calls go where it says, whatever the review says. One that is not what the review shows, such as
- * with a request that nobody made, is not acted upon.
+ * Returns the stored StatefulSet: calls follow the stored object, not the review. Returns undefined if the stored object differs from the
+ * review, as in a forged request.
  */
 async function selfNow(request: PrepareRequest, members: readonly StatefulSetView[]): Promise<StatefulSetView | Refusal> {
   const { env, review, change, set } = request;
