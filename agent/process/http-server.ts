@@ -158,7 +158,7 @@ function refusal(
   const given = values.length === 1 ? (values[0] ?? '') : '';
   if (given === wanted) return undefined;
   observer.wrongCluster({ route, wanted, given });
-  log.warn('a request carries another X-Cluster than ours', { route, wanted, given, isRefused: !isSoft });
+  log.warn('a request has another X-Cluster value', { route, wanted, given, isRefused: !isSoft });
   if (isSoft) return undefined;
   const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
   return { status: 511, contentType: 'application/json', body: JSON.stringify({ cluster_validation_error_message: message, route }) };

@@ -17,7 +17,7 @@ export function objectIn({ body = '', contentType = 'application/json' }: ModelR
   } catch {
     throw unrecognized(`couldn't get version/kind; json parse error: ${body === '' ? 'unexpected end of JSON input' : 'it is no JSON'}`);
   }
-  if (!isObject(value)) throw unrecognized("couldn't get version/kind; json parse error: it is no object");
+  if (!isObject(value)) throw unrecognized("couldn't get version/kind; json parse error: it is not an object");
   if (kind.isCustom && typeof value['kind'] !== 'string') throw unrecognized(`Object 'Kind' is missing in '${body}'`);
   return value;
 }

@@ -143,7 +143,7 @@ describeOnControlPlane(
         await eventually(
           'the log says so',
           async () => current.agent.log(),
-          (log) => log.includes('belongs to somebody else'),
+          (log) => log.includes('contains other data'),
         );
         world.front.cut();
         await outage.untilWell();

@@ -73,7 +73,7 @@ describeOnControlPlane(
         const { body } = await world.first.agent.ask('/metrics');
         const expiry = /^rollout_group_webhook_certificate_expiry_timestamp_seconds (\S+)/m.exec(body)?.[1];
         expect(Number(expiry) * 1000).toBeLessThan(Date.now());
-        expect(world.first.agent.log()).toContain('the certificate in the Secret cannot be used or kept');
+        expect(world.first.agent.log()).toContain('the certificate in the Secret cannot be used or stored');
       } finally {
         fault.remove();
       }

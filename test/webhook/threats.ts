@@ -242,7 +242,7 @@ export const threats: readonly Threat[] = [
     tests: [
       ...race(
         'what was allowed and never came is free after two minutes, though somebody tries again and again',
-        'over a hundred pairs with a kill at a seeded request',
+        'over many pairs with a kill at a seeded request',
       ),
       ...killed(
         'what nobody carried out is free two minutes after it was known, and no sooner',

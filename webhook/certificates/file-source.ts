@@ -61,7 +61,7 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
       ]);
       const next = checked({ cert, key, ca }, loaded, env.clock.nowMs());
       if (isStopped) return;
-      if (problem !== undefined) env.log.info('the files of the certificate are in order again', { certFile, keyFile });
+      if (problem !== undefined) env.log.info('the certificate files are valid again', { certFile, keyFile });
       problem = undefined;
       take(next);
     } catch (error) {
@@ -73,7 +73,7 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
       loaded !== undefined && loaded.pair.cert === next.pair.cert && loaded.pair.key === next.pair.key && loaded.ca === next.ca;
     if (isSame) return;
     const notAfter = new Date(next.pair.notAfterMs).toISOString();
-    env.log.info('the certificate was read from its files', { certFile, notAfter, isFirst: loaded === undefined });
+    env.log.info('loaded the certificate from its files', { certFile, notAfter, isFirst: loaded === undefined });
     loaded = next;
     const failure = listeners.call();
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: String(failure) });
@@ -83,7 +83,7 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
     const message = `the certificate in ${certFile} and ${keyFile} cannot be served: ${reason}`;
     if (problem?.message === message) return;
     problem = { message, sinceMs: problem?.sinceMs ?? env.clock.nowMs() };
-    env.log.error('the files of the certificate cannot be served', {
+    env.log.error('the certificate files cannot be served', {
       certFile,
       keyFile,
       problem: reason,

@@ -164,7 +164,7 @@ class Injecting {
       await this.#options.source.refresh();
       return !this.#isStopped;
     } catch (error) {
-      for (const one of due) this.#failed(one, error, 'the authority is not known for certain');
+      for (const one of due) this.#failed(one, error, 'the authority is unknown');
       return false;
     }
   }
@@ -196,10 +196,10 @@ class Injecting {
     course.patchedFrom = resourceVersion;
     course.dueMs = course.patchCount < 2 ? nowMs : nowMs + course.backoff.nextMs();
     delete course.problem;
-    env.log.info('the authority was put into a webhook configuration', { kind, name });
+    env.log.info('added the authority to a webhook configuration', { kind, name });
     if (course.patchCount !== conflictLimit) return;
-    const advice = 'let the tool that applies it ignore webhooks[].clientConfig.caBundle';
-    env.log.warn('somebody takes the authority out of a webhook configuration again and again', { kind, name, advice });
+    const advice = 'configure that tool to ignore webhooks[].clientConfig.caBundle';
+    env.log.warn('another tool repeatedly removes the authority from a webhook configuration', { kind, name, advice });
   }
 
   #failed(configuration: WebhookConfiguration, error: unknown, what: string): void {
@@ -238,7 +238,7 @@ class Injecting {
     if (annotation === undefined || configuration.labels[injectLabel] !== 'true' || this.#leftAlone.has(key)) return;
     this.#leftAlone.add(key);
     const { kind, name } = configuration;
-    this.#options.env.log.info('the authority of a webhook configuration is left to its annotation', { kind, name, annotation });
+    this.#options.env.log.info('skipped the authority of a webhook configuration because of its annotation', { kind, name, annotation });
   }
 
   #courseOf(configuration: WebhookConfiguration): PatchState {

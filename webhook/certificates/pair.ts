@@ -37,7 +37,7 @@ export function readPair({ cert, key }: PairText): Pair {
   } catch {
     throw new Error('the key is not PEM, or is encrypted');
   }
-  if (!leaf.checkPrivateKey(privateKey)) throw new Error('the key is not that of the certificate');
+  if (!leaf.checkPrivateKey(privateKey)) throw new Error('the key does not match the certificate');
   return { cert, key, leaf, ...validityOf(leaf) };
 }
 

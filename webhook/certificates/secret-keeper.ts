@@ -175,7 +175,7 @@ class Keeper {
       if (reason !== undefined) {
         this.#wrote();
         const notAfter = instantOf(value.current.notAfterMs);
-        env.log.info('the certificate in the Secret was written', { secret: `${namespace}/${name}`, reason, notAfter });
+        env.log.info('wrote the certificate to its Secret', { secret: `${namespace}/${name}`, reason, notAfter });
       }
       this.#succeed();
     } catch (error) {
@@ -229,7 +229,7 @@ class Keeper {
     const isOther = last === undefined || !isSamePair(last.pair, next.pair);
     if (isOther) {
       this.#servedSinceMs = env.clock.monotonicMs();
-      env.log.info('another certificate is served', { notAfter: instantOf(next.pair.notAfterMs), isFirst: last === undefined });
+      env.log.info('switched to another certificate', { notAfter: instantOf(next.pair.notAfterMs), isFirst: last === undefined });
     }
     this.#served = next;
     if (!isOther && last.ca === next.ca) return;
@@ -266,7 +266,7 @@ class Keeper {
   #succeed(): void {
     const { env } = this.#options;
     this.#backoff.reset();
-    if (this.#problem !== undefined) env.log.info('the Secret of the certificate is in order again', this.#fields());
+    if (this.#problem !== undefined) env.log.info('the Secret of the certificate is valid again', this.#fields());
     this.#problem = undefined;
     const periodMs = (this.#watch?.state().kind === 'synced' ? watchedPollMs : pollMs) * (0.9 + 0.2 * env.random());
     const dueMs = this.#stored === undefined ? 0 : renewalMs(this.#stored, this.#renewShare) - env.clock.nowMs();
@@ -279,7 +279,7 @@ class Keeper {
     const message = this.#explained(error);
     if (this.#problem?.message !== message) {
       const isServed = this.#served !== undefined;
-      env.log.error('the certificate in the Secret cannot be used or kept', { ...this.#fields(), problem: message, isServed });
+      env.log.error('the certificate in the Secret cannot be used or stored', { ...this.#fields(), problem: message, isServed });
       this.#problem = { message, sinceMs: this.#problem?.sinceMs ?? env.clock.nowMs() };
     }
     this.#lookAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
@@ -290,7 +290,7 @@ class Keeper {
     const { namespace, name } = this.#options;
     const secret = `Secret ${namespace}/${name}`;
     if (error instanceof ForeignSecret) {
-      return `${secret} belongs to somebody else: ${error.message}; name another Secret, or serve its files as certificate and key`;
+      return `${secret} contains other data: ${error.message}; name another Secret, or mount it and pass its files as certificate and key`;
     }
     if (isStatus(error, 403)) return `${secret}: ${error.message}; grant create on secrets, and get and update on this one`;
     if (isStatus(error, 422)) return `${secret}: ${error.message}; delete it if it is immutable`;

@@ -91,14 +91,14 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
     isLeft(served.pair, nowMs) &&
     !isSamePair(served.pair, current)
   ) {
-    return { state: withPrevious(state, served), reason: 'another certificate has taken the place of the one that is served' };
+    return { state: withPrevious(state, served), reason: 'another certificate replaced the one in use' };
   }
   if (state.hasRemains) {
     const { hasRemains: _, ...rest } = state;
-    return { state: { ...rest, ca: state.authority }, reason: 'the certificate before is of no use any more' };
+    return { state: { ...rest, ca: state.authority }, reason: 'the previous certificate is unusable' };
   }
   if (previous !== undefined && moment.isSettled && nowMs >= settledMs(current)) {
-    return { state: withoutPrevious(state, previous), reason: 'the certificate before is served no more' };
+    return { state: withoutPrevious(state, previous), reason: 'the previous certificate is no longer in use' };
   }
   return { state };
 }

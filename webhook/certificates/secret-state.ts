@@ -41,7 +41,7 @@ export function secretStateOf(secret: KubernetesObject | undefined, nowMs: numbe
   if (keys.length === 0) return { kind: 'empty' };
   if (!ownKeys.some((key) => data.has(key))) {
     const type = typeof secret['type'] === 'string' ? secret['type'] : 'Opaque';
-    return { kind: 'foreign', reason: `it is of type ${type} and holds ${keys.sort().slice(0, 10).join(', ')}, none of ca, cert and key` };
+    return { kind: 'foreign', reason: `it is of type ${type} and holds ${keys.sort().slice(0, 10).join(', ')}, but not ca, cert or key` };
   }
   const missing = ownKeys.filter((key) => !data.has(key));
   if (missing.length > 0) return { kind: 'broken', reason: `it has no ${missing.join(' and no ')}` };

@@ -80,7 +80,7 @@ async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, te
     } catch (error) {
       if (!isStatus(error, 409) || attempt === attempts) throw error;
       const now = await readAgain(env, set, timeoutMs());
-      if (now.replicas !== from) throw new Error(`${name} has ${now.replicas} replicas by now`, { cause: error });
+      if (now.replicas !== from) throw new Error(`${name} has ${now.replicas} replicas now`, { cause: error });
       resourceVersion = now.resourceVersion;
     }
   }
@@ -89,7 +89,7 @@ async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, te
 async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetView, timeoutMs: number): Promise<StatefulSetView> {
   const options = { site: 'prepareDownscale.readAgain', timeoutMs };
   const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
-  if (found?.metadata.uid !== uid) throw new Error(`${name} is another StatefulSet by now`);
+  if (found?.metadata.uid !== uid) throw new Error(`${name} was recreated`);
   return viewOf(found);
 }
 
@@ -119,7 +119,7 @@ async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () =
       env.clock.nowMs(),
     );
   } catch (error) {
-    return `whether another zone shrank in the meantime is not known: ${problemText(error)}`;
+    return `it is unknown whether another zone shrank meanwhile: ${problemText(error)}`;
   }
 }
 
@@ -129,6 +129,6 @@ async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulS
     await annotate(env, { ...downscale, set: written }, timeOf(downscale.set) ?? null);
   } catch (error) {
     const { namespace, name } = written;
-    env.log.error('the time of a downscale that was refused stays on record', { namespace, name, problem: problemText(error) });
+    env.log.error('the recorded time of a denied downscale could not be removed', { namespace, name, problem: problemText(error) });
   }
 }

@@ -25,8 +25,8 @@ export async function readParent(
 ): Promise<{ readonly found: KubernetesObject } | { readonly problem: string }> {
   const what = `${resource.resource}/${name} in namespace ${namespace}`;
   const parent = resourcesOf[resource.resource];
-  if (parent === undefined || !isReadable({ resource }, of)) return { problem: `${what} is of a kind whose replicas are not read` };
-  if (timeoutMs <= 0) return { problem: `${what} was not read: no time was left` };
+  if (parent === undefined || !isReadable({ resource }, of)) return { problem: `${what} has no replicas that are read` };
+  if (timeoutMs <= 0) return { problem: `${what} was not read: the deadline passed` };
   try {
     const found = await getObject(env, parent, { namespace, name }, { site, timeoutMs });
     return found === undefined ? { problem: `${what} was not found` } : { found };

@@ -92,7 +92,7 @@ export function refused(review: Review, { from, to }: Pick<Resize, 'from' | 'to'
 
 function problemOf({ unreadable, countless }: Decoded, side: Side): ReplicaChange {
   return countless === undefined
-    ? { kind: 'unreadable', side, problem: unreadable ?? 'it is of no known kind' }
+    ? { kind: 'unreadable', side, problem: unreadable ?? 'its kind is unknown' }
     : { kind: 'countless', side, problem: countless };
 }
 
@@ -104,7 +104,7 @@ function decode(raw: Review['object']): Decoded {
   const type = `${apiVersion.slice(0, longestName)} ${kind.slice(0, longestName)}`;
   const known = kindOf(apiVersion, kind);
   if (known === 'countless') return { countless: `${type} has no replicas` };
-  if (known === undefined) return { unreadable: apiVersion === '' || kind === '' ? 'it names no kind' : `${type} is of no known kind` };
+  if (known === undefined) return { unreadable: apiVersion === '' || kind === '' ? 'it has no kind' : `${type} is an unknown kind` };
   const replicas = fields.whole('spec.replicas');
   const labels = fields.texts('metadata.labels');
   const problem = fields.problem() ?? (Math.abs(replicas ?? 0) > greatestReplicas ? 'spec.replicas is out of range' : undefined);

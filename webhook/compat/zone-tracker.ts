@@ -82,11 +82,11 @@ function timeIn(zone: string, text: string): string {
   try {
     value = parseJson(text);
   } catch (cause) {
-    throw new Error(`the entry of ${zone} is no JSON`, { cause });
+    throw new Error(`the entry of ${zone} is not JSON`, { cause });
   }
-  if (value !== null && (typeof value !== 'object' || Array.isArray(value))) throw new Error(`the entry of ${zone} is no JSON object`);
+  if (value !== null && (typeof value !== 'object' || Array.isArray(value))) throw new Error(`the entry of ${zone} is not a JSON object`);
   const time = Object.entries(asJsonObject(value)).findLast(([key]) => key.toLowerCase() === 'lastdownscaled')?.[1] ?? '';
-  if (typeof time !== 'string') throw new Error(`the time in the entry of ${zone} is no text`);
+  if (typeof time !== 'string') throw new Error(`the time in the entry of ${zone} is not a string`);
   return time;
 }
 

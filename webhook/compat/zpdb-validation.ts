@@ -13,7 +13,7 @@ export function zpdbValidation(): Endpoint {
 }
 
 function validated({ object }: Review): Answer {
-  if (object === undefined) return refused('the review carries no object, so there is nothing to check');
+  if (object === undefined) return refused('the review has no object');
   const view = observeZoneBudget(object);
   return isUnknown(view) ? refused(view.unknown) : { allowed: true, code: 200 };
 }

@@ -97,8 +97,8 @@ class BudgetCache {
       const unusable = { name, problem: view.unknown, ...(matchLabels === undefined ? {} : { matchLabels }) };
       this.#keep(namespace, name, { ...(valid === undefined ? {} : { valid }), unusable });
       const consequence =
-        valid === undefined ? 'no pod that it selects is evicted until it is repaired' : 'the version before it stays in force';
-      this.#log.error('zone-aware disruption budget is not valid', { namespace, budget: name, problem: view.unknown, consequence });
+        valid === undefined ? 'until it is repaired, pods that it selects are not evicted' : 'the previous version stays in force';
+      this.#log.error('invalid ZoneAwarePodDisruptionBudget', { namespace, budget: name, problem: view.unknown, consequence });
       return 'invalid';
     }
     // A change of labels or annotations does not change the generation.

@@ -61,7 +61,7 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
     ...denialParts({ ...leading, rule: boundedText(leading.rule, longestRule) }),
     what: boundedText(describe(request), longestWhat),
     namespace: ` in namespace ${namespace}`,
-    hint: outcome === 'prepare' ? '; give the group replicas.count or replicas.mirror, and the agent prepares its pods' : '',
+    hint: outcome === 'prepare' ? '; set replicas.count or replicas.mirror, so that the agent prepares the pods' : '',
     written: leading.source === undefined ? '' : `; defined at ${sourceText(leading.source, namespace)}`,
   };
   room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.rule);

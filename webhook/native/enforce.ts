@@ -264,7 +264,7 @@ class Enforcement {
       groupOf(snapshot, namespace, statefulSet) === undefined &&
       !protectiveLabels.some((label) => set.labels[label] !== undefined);
     if (isUnprotected) return 'passes';
-    throw new Undecidable('the API server cannot be asked for the object');
+    throw new Undecidable('the object cannot be read');
   }
 
   /** Returns whether this process knows the object as a member, regardless of the configuration that the API server uses. */
@@ -313,7 +313,7 @@ function asRelease({ judgement, ...judged }: Judged): Judged {
     ...judged,
     judgement: {
       ...judgement,
-      warnings: [...judgement.warnings, 'ending a pod, or taking it out of its StatefulSet, counts as its deletion'],
+      warnings: [...judgement.warnings, 'ending a pod, or removing it from its StatefulSet, counts as its deletion'],
     },
   };
 }

@@ -137,7 +137,7 @@ export class GroupQueue {
       }
       const next = reserve(ledger, claims);
       if (next === undefined) {
-        return { answer: unknownDenial(what, 'more disruptions would be announced than the ledger holds'), isReserved };
+        return { answer: unknownDenial(what, 'the ledger is full'), isReserved };
       }
       return { answer, isReserved, next };
     } catch (error) {
@@ -149,7 +149,7 @@ export class GroupQueue {
     const nowMs = this.#env.clock.monotonicMs();
     const late = batch.filter(({ call }) => call.signal.aborted || leftMs(call, nowMs) < leastMs);
     for (const { reject } of late)
-      reject(new Undecidable('there was not enough time, because others wrote the ledger of the group or the API server is slow'));
+      reject(new Undecidable('the deadline passed: other writers changed the ledger, or the API server is slow'));
     return batch.filter((waiting) => !late.includes(waiting));
   }
 

@@ -37,7 +37,7 @@ export class LiveReads {
       if (found !== undefined) this.#guard.readPast?.(resource === resources.pods ? 'pod' : 'statefulSet', found);
       return found;
     } catch (error) {
-      this.#env.log.warn('an object that a request is about cannot be read', {
+      this.#env.log.warn('cannot read the object of a request', {
         namespace,
         name,
         resource: resource.plural,
@@ -69,7 +69,7 @@ export class LiveReads {
   async inStep(namespace: string, call: Call, isOld: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
     while (isOld(snapshot)) {
-      if (!(await this.#pause(call))) throw new Undecidable('what is known of the object is older than what is stored');
+      if (!(await this.#pause(call))) throw new Undecidable('the cached object is stale');
       snapshot = await this.snapshot(namespace, call);
     }
     return snapshot;
@@ -78,7 +78,7 @@ export class LiveReads {
   /** Resolves when policies and objects are known. Rejects after too long. */
   async untilSettled(call: Call): Promise<void> {
     while (!this.#guard.isSettled()) {
-      if (!(await this.#pause(call))) throw new Undecidable('policies and objects are not known yet');
+      if (!(await this.#pause(call))) throw new Undecidable('policies and objects are not loaded yet');
     }
   }
 

@@ -20,7 +20,7 @@ export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Sna
   const view = observeStatefulSet(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);
   const known = snapshot.statefulSets.find((set) => set.namespace === view.namespace && set.name === view.name);
-  if (known !== undefined && known.uid !== view.uid) throw new Undecidable(`StatefulSet ${view.name} was made anew`);
+  if (known !== undefined && known.uid !== view.uid) throw new Undecidable(`StatefulSet ${view.name} was recreated`);
   if (known !== undefined && !isOlder(known.resourceVersion, view.resourceVersion)) return snapshot;
   return { ...snapshot, statefulSets: [...snapshot.statefulSets.filter((set) => set !== known), view] };
 }

@@ -15,7 +15,7 @@ const longestLookMs = 1_000;
 
 const consequences: Readonly<Record<string, string>> = {
   MetricSource: 'gates wait for it',
-  NotificationChannel: 'nobody is told',
+  NotificationChannel: 'notifications are not sent',
 };
 
 /**

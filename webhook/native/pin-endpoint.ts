@@ -90,7 +90,7 @@ class PodPlacement {
     const placement = placementOf(pod, { ...known, revisions });
     if (placement.kind === 'stays') return placement.problem === undefined ? { allowed: true } : this.#unplaced(review, placement.problem);
     const { from, to, pod: wanted } = placement;
-    this.#env.log.info('a pod is made at the revision that it is pinned to', { namespace: pod.namespace, pod: pod.name, from, to });
+    this.#env.log.info('pinned a new pod to its revision', { namespace: pod.namespace, pod: pod.name, from, to });
     const test: PatchOperation = { op: 'test', path: '/metadata/labels/controller-revision-hash', value: from };
     return {
       allowed: true,
@@ -100,7 +100,7 @@ class PodPlacement {
   }
 
   #unplaced({ namespace, uid }: Review, problem: string): Answer {
-    this.#env.log.warn('a pod is made as it is', { namespace, uid: boundedText(uid, 64), problem });
+    this.#env.log.warn('left a new pod unchanged', { namespace, uid: boundedText(uid, 64), problem });
     return asItIs(problem);
   }
 

@@ -43,7 +43,7 @@ export function askedOf(review: Review): Asked {
   const { group, resource } = review.resource;
   if (group === 'apps' && resource === 'statefulsets') return ofStatefulSet(review);
   if (group === '' && resource === 'pods') return ofPod(review);
-  return pass('it is about another resource');
+  return pass('another resource');
 }
 
 function pass(because: string): Asked {
@@ -53,21 +53,21 @@ function pass(because: string): Asked {
 function ofStatefulSet(review: Review): Asked {
   const { namespace, subresource, operation, object, oldObject } = review;
   const name = nameOf(review);
-  if (operation === 'CREATE' || operation === 'CONNECT') return pass('it takes nothing away');
+  if (operation === 'CREATE' || operation === 'CONNECT') return pass('it removes nothing');
   if (name === '' || namespace === '') return { kind: 'malformed', problem: 'it names no StatefulSet' };
   if (operation === 'DELETE' && asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) {
-    return pass('the StatefulSet already goes');
+    return pass('the StatefulSet is already terminating');
   }
   if (operation === 'DELETE' && subresource === '') return { kind: 'statefulSet', verb: 'delete', namespace, name };
   if (operation !== 'UPDATE' || !['', 'scale', 'status'].includes(subresource)) {
     return { kind: 'malformed', problem: `${operation} of statefulsets/${subresource} is not known` };
   }
-  if (object === undefined) return { kind: 'malformed', problem: 'it carries no object' };
+  if (object === undefined) return { kind: 'malformed', problem: 'it has no object' };
   const verb = subresource === 'scale' ? 'scale' : 'update';
   const replicas = replicasOf(object, verb);
-  if (replicas === undefined) return { kind: 'malformed', problem: 'spec.replicas is no whole number' };
+  if (replicas === undefined) return { kind: 'malformed', problem: 'spec.replicas is not an integer' };
   const written = subresource === 'status' ? statusWrite(object, asJsonObject(oldObject)) : object;
-  if (oldObject !== undefined && isHarmless(verb, written, oldObject)) return pass('it changes nothing that policy cares for');
+  if (oldObject !== undefined && isHarmless(verb, written, oldObject)) return pass('no change that policies cover');
   return { kind: 'statefulSet', verb, namespace, name };
 }
 
@@ -76,10 +76,10 @@ function ofPod(review: Review): Asked {
   if (operation === 'UPDATE' && (subresource === '' || subresource === 'status')) return ofPodUpdate(review);
   const isDelete = operation === 'DELETE' && subresource === '';
   const isEviction = operation === 'CREATE' && subresource === 'eviction';
-  if (!isDelete && !isEviction) return pass('it takes no pod away');
+  if (!isDelete && !isEviction) return pass('it deletes no pod');
   // The kubelet's final removal is a DELETE too. If it is denied, the pod stays Terminating.
-  if (asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) return pass('the pod already goes');
-  if (isDelete && isSystem(user)) return pass('nodes and controllers delete what they have to');
+  if (asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) return pass('the pod is already terminating');
+  if (isDelete && isSystem(user)) return pass('a node or controller deletes the pod');
   const name = nameOf(review) || textAt(object, 'name');
   if (name === '' || namespace === '') {
     return isDelete ? pass('it names no pod') : { kind: 'malformed', problem: 'it names no pod' };
@@ -91,15 +91,15 @@ function ofPodUpdate(review: Review): Asked {
   const { namespace, object, oldObject, user } = review;
   const name = nameOf(review);
   const old = asJsonObject(asJsonObject(oldObject)['metadata']);
-  if (old['deletionTimestamp'] !== undefined) return pass('the pod already goes');
-  if (isSystem(user)) return pass('nodes and controllers adopt and release what they have to');
-  if (object === undefined || oldObject === undefined || name === '' || namespace === '') return pass('it shows nothing of a pod');
+  if (old['deletionTimestamp'] !== undefined) return pass('the pod is already terminating');
+  if (isSystem(user)) return pass('a node or controller adopts or releases the pod');
+  if (object === undefined || oldObject === undefined || name === '' || namespace === '') return pass('it contains no pod');
   const [now, before] = [labelsOf(object), labelsOf(oldObject)];
   const labels = Object.keys(before).filter((label) => now[label] !== before[label]);
   const controller = controllerOf(oldObject);
   const isOrphaned = controller !== undefined && controllerOf(object) !== controller;
   const isEnded = endsPod(object, oldObject);
-  if (labels.length === 0 && !isOrphaned && !isEnded) return pass('it takes nothing away from the pod');
+  if (labels.length === 0 && !isOrphaned && !isEnded) return pass('it removes nothing from the pod');
   return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned, isEnded } };
 }
 

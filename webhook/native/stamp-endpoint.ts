@@ -25,7 +25,7 @@ function isConcerned(review: Review): boolean {
 function stamp(review: Review, nowMs: number): Answer {
   const problem = unwritableName(review.user);
   if (problem !== undefined) return unstamped(problem, 403, 'Forbidden');
-  if (review.object === undefined) return unstamped('the request carries no object', 400, 'BadRequest');
+  if (review.object === undefined) return unstamped('the request has no object', 400, 'BadRequest');
   // Without a spec there is no place for it, and the schema denies the object.
   if (!isJsonObject(review.object['spec'])) return { allowed: true };
   const patch = patchTo(review, rightStamp(review, nowMs));
@@ -33,7 +33,7 @@ function stamp(review: Review, nowMs: number): Answer {
 }
 
 function unstamped(problem: string, code: number, reason: string): Answer {
-  return { allowed: false, code, reason, message: `who asks cannot be written down, and the request is refused: ${problem}` };
+  return { allowed: false, code, reason, message: `the request is denied because the requester cannot be stored: ${problem}` };
 }
 
 /** Returns a patch with a test that the object is unchanged. */

@@ -23,7 +23,7 @@ export function isStamped({ resource, subresource }: Pick<Review, 'resource' | '
 
 /** Returns a name that cannot be stored; an intent without requester has no effect. */
 export function unwritableName({ name }: ReviewUser): string | undefined {
-  if (name === '') return 'the API server names nobody who asks';
+  if (name === '') return 'the API server names no user';
   return name.length > longestName ? `the name of the user is longer than ${longestName} characters` : undefined;
 }
 

@@ -38,7 +38,12 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
     // The agent ignores objects with errors, but it trusts the requester field.
     onFailure: (review, problem) =>
       isConcerned(review) && isStamped(review)
-        ? { allowed: false, code: 500, reason: 'InternalError', message: `the object could not be checked, and is refused: ${problem}` }
+        ? {
+            allowed: false,
+            code: 500,
+            reason: 'InternalError',
+            message: `the object is denied because it could not be checked: ${problem}`,
+          }
         : { allowed: true, warnings: [boundedText(`the object was not checked: ${problem}`, longestWarning)] },
   };
 }
@@ -51,7 +56,7 @@ function isConcerned({ resource, subresource, operation, object, oldObject }: Re
 
 function validate(review: Review, options: ValidateOptions, nowMs: number): Answer {
   const { object } = review;
-  if (object === undefined) return { allowed: false, code: 400, reason: 'BadRequest', message: 'the request carries no object' };
+  if (object === undefined) return { allowed: false, code: 400, reason: 'BadRequest', message: 'the request has no object' };
   const impostor = impostorIn(review, nowMs);
   if (impostor !== undefined) return { allowed: false, code: 403, reason: 'Forbidden', message: impostor };
   const findings = findingsOf(object, options);
@@ -70,7 +75,7 @@ function withWarnings(answer: Answer, more: readonly string[]): Answer {
 function impostorIn(review: Review, nowMs: number): string | undefined {
   const claimed = specOf(review.object)[stampField];
   if (!isStamped(review) || claimed === undefined || isSameJson(claimed, rightStamp(review, nowMs))) return undefined;
-  return `spec.${stampField} is not what the API server says of who asks; leave it out, it is filled in`;
+  return `spec.${stampField} does not match the authenticated user; leave it out, the webhook sets it`;
 }
 
 function refusal({ kind, namespace, name }: Review, errors: readonly Finding[]): string {
@@ -87,7 +92,7 @@ function atMost(lines: readonly string[], count: number): readonly string[] {
 }
 
 function more(count: number): readonly string[] {
-  return count === 0 ? [] : [`and ${count} more: kubectl rollout-group lint says all`];
+  return count === 0 ? [] : [`and ${count} more; run kubectl rollout-group lint to see all`];
 }
 
 /** Returns code, place, problem and remedy in one line. */

@@ -152,7 +152,7 @@ class Narrower {
       if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
       const reason = messageOf(error);
       const advice = isStatus(error, 403) ? `; grant patch on ${resource.plural}` : '';
-      const problem = `${name} cannot be narrowed to what is protected, so that more or less than that is heard of, and refused while nobody answers: ${reason}${advice}`;
+      const problem = `${name} cannot be narrowed to protected objects, so an outage of the webhook may block other requests: ${reason}${advice}`;
       if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });
       this.problem = problem;
       return;
@@ -166,7 +166,7 @@ class Narrower {
     this.#writes += 1;
     this.#writtenMs = nowMs;
     if (this.#writes > calmWrites) this.#dueMs = nowMs + this.#pause.nextMs();
-    env.log.info('a webhook configuration was narrowed to what is protected', { name });
+    env.log.info('narrowed a webhook configuration to protected objects', { name });
   }
 }
 

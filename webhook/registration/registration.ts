@@ -119,11 +119,11 @@ function changedProblem(
   if (problems.length === 0) return [];
   const named = problems.slice(0, 5).join('; ');
   const more = problems.length > 5 ? ` and ${problems.length - 5} more` : '';
-  const message = `the configurations ${ownNames({ namespace }).join(' and ')} are not as they were installed (${named}${more}): what they guard may pass unseen; install again`;
+  const message = `the configurations ${ownNames({ namespace }).join(' and ')} differ from the installation (${named}${more}): requests may bypass policies. Run: kubectl rollout-group install`;
   return [{ id: 'webhook/configurations', reason: 'invalid', message }];
 }
 
 function lostProblem(namespace: string): RegistrationProblem {
-  const message = `namespace ${namespace} has lost the label ${enforceLabel}=true: nothing is enforced there any more`;
+  const message = `namespace ${namespace} lost the label ${enforceLabel}=true: policies are no longer enforced there`;
   return { id: `webhook/namespaces/${namespace}`, reason: 'missing', message };
 }

@@ -34,14 +34,14 @@ const overloadRetrySeconds = 1;
  */
 export async function decide(review: Review, { endpoint, call, isOverloaded, log }: DecideOptions): Promise<Decided> {
   if (isOverloaded) {
-    return failed(review, endpoint, { failure: 'overload', problem: 'the webhook has too many requests in hand', isTemporary: true });
+    return failed(review, endpoint, { failure: 'overload', problem: 'the webhook is overloaded', isTemporary: true });
   }
   const over = aborted(call.signal);
   try {
     const answer = await Promise.race([handled(review, endpoint, call), over.promise]);
     if (answer === 'aborted') {
       const failure = call.signal.reason === clientGone ? 'client-gone' : 'deadline';
-      return failed(review, endpoint, { failure, problem: 'the webhook came to no decision in time', isTemporary: true });
+      return failed(review, endpoint, { failure, problem: 'the webhook did not decide in time', isTemporary: true });
     }
     return { answer, text: writeAnswer(review, answer) };
   } catch (error) {
@@ -51,7 +51,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
       uid: boundedText(review.uid, 256),
       error: boundedText(error instanceof Error ? `${error.name}: ${error.message}` : String(error), 1024),
     });
-    const problem = `the webhook failed to decide: its log says why, beside the uid ${boundedText(review.uid, 64)}`;
+    const problem = `the webhook failed to decide; its log has the cause under the uid ${boundedText(review.uid, 64)}`;
     return failed(review, endpoint, { failure: 'error', problem, isTemporary: false });
   } finally {
     over.forget();
@@ -59,7 +59,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
 }
 
 /** Reason of the abort if the client disconnected; any other reason is the deadline. */
-export const clientGone = 'the client has gone';
+export const clientGone = 'the client disconnected';
 
 /** Also catches handlers that throw synchronously. */
 async function handled(review: Review, { handle }: Endpoint, call: Call): Promise<Answer> {

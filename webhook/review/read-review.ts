@@ -27,14 +27,14 @@ export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   try {
     json = parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch {
-    return undecodable(body.length === 0 ? 'it is empty' : 'it is no JSON in UTF-8');
+    return undecodable(body.length === 0 ? 'it is empty' : 'it is not JSON in UTF-8');
   }
-  if (!isJsonObject(json)) return undecodable('it is no object');
+  if (!isJsonObject(json)) return undecodable('it is not an object');
   const { apiVersion, kind, request } = json;
   if (kind !== 'AdmissionReview' || (apiVersion !== 'admission.k8s.io/v1' && apiVersion !== 'admission.k8s.io/v1beta1')) {
     return isOtherKind(apiVersion, kind)
       ? refused('unsupported group version kind: an AdmissionReview of admission.k8s.io/v1 or v1beta1 is expected')
-      : undecodable('it is no AdmissionReview of admission.k8s.io/v1 or v1beta1');
+      : undecodable('it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1');
   }
   if (request === undefined || request === null) return refused('the AdmissionReview has no request');
   try {
@@ -107,7 +107,7 @@ function groupVersionResource(value: unknown): GroupVersionResource {
 
 function objectAt(value: unknown, path: string): JsonObject {
   if (isJsonObject(value)) return value;
-  throw new WrongType(`${path} is no object`);
+  throw new WrongType(`${path} is not an object`);
 }
 
 function optionalObjectAt(value: unknown, path: string): JsonObject | undefined {
@@ -116,19 +116,19 @@ function optionalObjectAt(value: unknown, path: string): JsonObject | undefined 
 
 function nameAt(value: unknown, path: string): string {
   if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw new WrongType(`${path} is no string`);
+  if (typeof value !== 'string') throw new WrongType(`${path} is not a string`);
   if (value.length > maxNameLength) throw new WrongType(`${path} is longer than ${maxNameLength} characters`);
   return value;
 }
 
 function namesAt(value: unknown, path: string): readonly string[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new WrongType(`${path} is no list`);
+  if (!Array.isArray(value)) throw new WrongType(`${path} is not a list`);
   return value.map((item: unknown, index) => nameAt(item, `${path}[${index}]`));
 }
 
 function flagAt(value: unknown, path: string): boolean {
   if (value === undefined || value === null) return false;
-  if (typeof value !== 'boolean') throw new WrongType(`${path} is neither true nor false`);
+  if (typeof value !== 'boolean') throw new WrongType(`${path} is not a boolean`);
   return value;
 }

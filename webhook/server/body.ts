@@ -56,7 +56,7 @@ export function readBody(request: IncomingMessage, options: ReadBodyOptions): Pr
       slot = 'asked for';
       request.pause();
       const given = await bigBodies.take(signal);
-      if (given === undefined) return finish({ refused: 429, message: 'too many big bodies are in hand: send it again later' });
+      if (given === undefined) return finish({ refused: 429, message: 'too many big bodies at once; retry later' });
       slot = { release: given };
       if (isOver) given();
       else request.resume();
@@ -71,5 +71,5 @@ export function readBody(request: IncomingMessage, options: ReadBodyOptions): Pr
 }
 
 function stopped({ reason }: AbortSignal): ReadBody {
-  return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not come in time' };
+  return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not arrive in time' };
 }

@@ -106,7 +106,7 @@ async function review(
   if (wrong !== undefined) return wrong;
   const body = await readBody(request, { ...config.limits, bigBodies, signal: call.signal });
   if ('gone' in body) {
-    env.log.debug('a client went before its request was whole', { path: endpoint.path });
+    env.log.debug('a client disconnected before its request was complete', { path: endpoint.path });
     response.destroy();
     return undefined;
   }
@@ -174,7 +174,7 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') return plainText(415, 'the body must not have a Content-Encoding');
   const transfer = headers['transfer-encoding'] ?? 'chunked';
-  return transfer === 'chunked' ? undefined : plainText(415, 'the body must have no Transfer-Encoding but chunked');
+  return transfer === 'chunked' ? undefined : plainText(415, 'the only allowed Transfer-Encoding is chunked');
 }
 
 function wrongCluster({ config, observer, env }: ExchangeOptions, request: IncomingMessage, route: string): PlainAnswer | undefined {
@@ -184,7 +184,7 @@ function wrongCluster({ config, observer, env }: ExchangeOptions, request: Incom
   if (wrong === undefined) return undefined;
   const isRefused = !clusterValidation.isSoft;
   observer.wrongCluster({ route, ...wrong });
-  env.log.warn('a request carries another X-Cluster than ours', {
+  env.log.warn('a request has another X-Cluster value', {
     route,
     wanted: wrong.wanted,
     given: boundedText(wrong.given, 256),

@@ -38,7 +38,7 @@ function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): 
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
   // Without its own authority, OpenSSL would accept certificates of every public one.
   if (clients === 'certificate' && material.clientCa === undefined) {
-    throw new Error('clients must have a certificate, but the authority that issues theirs is not given');
+    throw new Error('client certificates are required, but their authority is not configured');
   }
   return {
     cert: material.cert,

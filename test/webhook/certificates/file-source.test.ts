@@ -79,7 +79,7 @@ describe('a certificate from files', () => {
     watchers.get('cert')?.();
     await env.advance(200);
     expect(source.current()?.cert).toBe(first.cert);
-    expect(source.problem()?.message).toBe('the certificate in cert and key cannot be served: the key is not that of the certificate');
+    expect(source.problem()?.message).toBe('the certificate in cert and key cannot be served: the key does not match the certificate');
     put({ key: second.key });
     await env.advance(10_000);
     expect(source.current()).toEqual({ cert: second.cert, key: second.key });

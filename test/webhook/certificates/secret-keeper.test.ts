@@ -50,7 +50,7 @@ const states: readonly {
     data: (nowMs) => ({ ...pairOf({ nowMs }), key: pairOf({ nowMs }).key }),
     calls: ['GET', 'PUT'],
     isKept: false,
-    reason: 'the key is not that of the certificate',
+    reason: 'the key does not match the certificate',
   },
   ...(['ca', 'cert', 'key'] as const).map((key) => ({
     what: `with a ${key} that is not PEM`,
@@ -84,7 +84,7 @@ describe('a Secret', () => {
     expect(world.text('cert') === before).toBe(isKept);
     expect(served(world, keeper) || world.text('previous-cert') === keeper.current()?.cert).toBe(true);
     expect(isAccepted(keeper.current(), keeper.caBundle() ?? '', what.includes('another name') ? 'other.one.svc' : undefined)).toBe(true);
-    const written = world.log.filter(({ message }) => message === 'the certificate in the Secret was written');
+    const written = world.log.filter(({ message }) => message === 'wrote the certificate to its Secret');
     expect(written.map(({ fields }) => fields['reason'])).toEqual(reason === undefined ? [] : [reason]);
     expect(keeper.problem()).toBeUndefined();
     keeper.stop();
@@ -122,7 +122,7 @@ describe('a Secret', () => {
     await world.env.advance(120_000);
     expect(keeper.current()).toBeUndefined();
     expect(world.secret()).toBe(before);
-    expect(keeper.problem()?.message).toContain(`Secret one/${secretName} belongs to somebody else: it is ${said}`);
+    expect(keeper.problem()?.message).toContain(`Secret one/${secretName} contains other data: it is ${said}`);
     expect(world.log.filter(({ level }) => level === 'error')).toHaveLength(1);
     // Once somebody has taken it away, all is well.
     world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
@@ -149,7 +149,7 @@ describe('a Secret', () => {
     const two = world.keeper({ seed: 2, names: ['b.one.svc'], neededNames: ['b.one.svc'] });
     await pass(world, dayMs);
     expect(new X509Certificate(world.text('cert')).subjectAltName).toBe('DNS:b.one.svc, DNS:a.one.svc');
-    expect(world.log.filter(({ message }) => message === 'the certificate in the Secret was written')).toHaveLength(2);
+    expect(world.log.filter(({ message }) => message === 'wrote the certificate to its Secret')).toHaveLength(2);
     one.stop();
     two.stop();
   });

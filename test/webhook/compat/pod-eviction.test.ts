@@ -215,7 +215,7 @@ describe('what cannot be announced is not granted', () => {
     const replica = await world.start({ guard: shared.guard() });
     for (let ordinal = 0; ordinal < 100; ordinal += 1) await replica.ask(`ingester-zone-a-${ordinal}`);
     expect(shared.claims()).toHaveLength(100);
-    expect((await replica.ask('ingester-zone-a-100')).message).toContain('100 disruptions of ingester are announced and not yet over');
+    expect((await replica.ask('ingester-zone-a-100')).message).toContain('100 disruptions of ingester are announced, the maximum');
     // None was carried out, and nobody is there to end them: after ten minutes they say nothing any more.
     await world.env.advance(601_000);
     expect((await replica.ask('ingester-zone-a-100')).allowed).toBe(true);

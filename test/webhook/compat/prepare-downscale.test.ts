@@ -203,7 +203,7 @@ describe('a request that nobody made', () => {
     const uid = world.get('statefulsets.apps', 'zone-a')?.['metadata'];
     const oldObject = { ...shown, metadata: { ...(shown['metadata'] as Json), uid: (uid as Json)['uid'] } };
     const answer = await ask(world, endpoint, update('zone-a', 2, { oldObject }));
-    expect(answer).toMatchObject({ allowed: false, message: expect.stringContaining('not what the request shows') });
+    expect(answer).toMatchObject({ allowed: false, message: expect.stringContaining('the StatefulSet differs from the request') });
     expect([...lines(world, 'POST'), ...lines(world, 'PATCH')]).toEqual([]);
   });
 

@@ -56,7 +56,7 @@ describe('the budgets in force', () => {
     world.put(budgetObject(invalid));
     await world.env.settle();
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
-    expect(world.log).toEqual([{ level: 'error', message: 'zone-aware disruption budget is not valid' }]);
+    expect(world.log).toEqual([{ level: 'error', message: 'invalid ZoneAwarePodDisruptionBudget' }]);
     world.put(budgetObject({ maxUnavailable: 2 }));
     await world.env.settle();
     expect(limits(budgets)).toEqual(['ingester-rollout=2']);

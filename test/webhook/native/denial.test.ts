@@ -132,7 +132,7 @@ describe('a denial', () => {
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256);
     expect(message).toMatch(/…; kubectl rollout-group explain decision\/0123456789ab$/);
     expect(denialOf(denied([wait()], { outcome: 'prepare' }), subject).message).toContain(
-      '; give the group replicas.count or replicas.mirror,',
+      '; set replicas.count or replicas.mirror,',
     );
   });
 

@@ -92,7 +92,7 @@ describe('the queue of a group', () => {
       () => 'allowed',
       (error: Error) => error.message,
     );
-    expect(await env.finish(outcome)).toContain('not enough time');
+    expect(await env.finish(outcome)).toContain('the deadline passed');
     expect(await env.finish(patient)).toEqual({ allowed: true });
   });
 
@@ -105,7 +105,7 @@ describe('the queue of a group', () => {
     };
     const slow = new GroupQueue(env, { ...guard, snapshot }, group);
     const late = slow.ask(question(env, passing('late'), 500)).catch((error: Error) => error.message);
-    expect(await env.finish(late)).toContain('not enough time');
+    expect(await env.finish(late)).toContain('the deadline passed');
     expect(stored.writes).toBe(0);
     expect(await env.finish(slow.ask(question(env, passing('patient'))))).toEqual({ allowed: true });
     expect(uidsIn(stored.ledger)).toEqual(['patient']);

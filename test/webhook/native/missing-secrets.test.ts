@@ -44,7 +44,7 @@ describe('a source or a channel', () => {
       'Secret authority does not exist in namespace rollout-group: gates wait for it',
     ]);
     expect((await validated('NotificationChannel', channel)).warnings).toEqual([
-      'Secret slack does not exist in namespace rollout-group: nobody is told',
+      'Secret slack does not exist in namespace rollout-group: notifications are not sent',
     ]);
     const long = await validated('MetricSource', source({ bearerToken: key('k'.repeat(200), 's'.repeat(250)) }));
     expect(long.warnings?.map((one) => Buffer.byteLength(one))).toEqual([120]);

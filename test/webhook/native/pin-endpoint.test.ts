@@ -168,14 +168,14 @@ describe('the creation of a pod', () => {
   });
 
   it.each<[string, WorldChanges]>([
-    ['policies and objects are not known yet', { groups: () => ({ unknown: 'policies and objects are not known yet' }) }],
+    ['policies and objects are not loaded yet', { groups: () => ({ unknown: 'policies and objects are not loaded yet' }) }],
     ['is that of loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester is that of loki/store')) }],
     ['ControllerRevision r2 no longer exists', { revisions: { r1: revision(1) } }],
     ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
     ['the API server did not answer', { revisions: { r1: 'silence', r2: revision(2) } }],
     ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
     ['was recreated', { uidOf: () => 'another-uid' }],
-    ['the webhook came to no decision in time', { ledger: () => new Promise<never>(() => undefined) }],
+    ['the webhook did not decide in time', { ledger: () => new Promise<never>(() => undefined) }],
   ])('is let through as it is, with a warning, when %s', async (why, changes) => {
     const { ask } = newWorld(changes);
     const answer = await ask();

@@ -58,7 +58,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
       expect(world.ledger().claims).toMatchObject([{ verb: 'deletePod', zone: 'a', ordinal: 0, user: 'kim' }]);
       const second = await release('b', 1);
       expect(second, what).toMatchObject({ allowed: false });
-      expect(second.warnings).toEqual(['ending a pod, or taking it out of its StatefulSet, counts as its deletion']);
+      expect(second.warnings).toEqual(['ending a pod, or removing it from its StatefulSet, counts as its deletion']);
       expect(await ask(evictionOf(world.pod('b', 1), { user: person })), what).toMatchObject({ allowed: false });
       expect(await release('b', 1, { subresource: 'status' }), what).toMatchObject({ allowed: false });
     }

@@ -128,10 +128,10 @@ describe('the stamp', () => {
       stampEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } }).onFailure(reviewOf('RolloutIntent', approval), 'it is late'),
     ];
     expect(answers.map(({ allowed, code, message }) => [allowed, code, message])).toEqual([
-      [false, 403, 'who asks cannot be written down, and the request is refused: the API server names nobody who asks'],
-      [false, 403, 'who asks cannot be written down, and the request is refused: the name of the user is longer than 512 characters'],
-      [false, 400, 'who asks cannot be written down, and the request is refused: the request carries no object'],
-      [false, 500, 'who asks cannot be written down, and the request is refused: it is late'],
+      [false, 403, 'the request is denied because the requester cannot be stored: the API server names no user'],
+      [false, 403, 'the request is denied because the requester cannot be stored: the name of the user is longer than 512 characters'],
+      [false, 400, 'the request is denied because the requester cannot be stored: the request has no object'],
+      [false, 500, 'the request is denied because the requester cannot be stored: it is late'],
     ]);
   });
 

@@ -82,7 +82,7 @@ describe('the validation of our kinds', () => {
     const many = Array.from({ length: 50 }, (_, index) => ({ name: 'a', statefulSet: `set-${index}` }));
     const { message = '' } = await validate(reviewOf('RolloutGroup', { ...group, members: { zones: many } }));
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(1000);
-    expect(message.split('\n').at(-1)).toMatch(/^and \d+ more: kubectl rollout-group lint says all$/);
+    expect(message.split('\n').at(-1)).toMatch(/^and \d+ more; run kubectl rollout-group lint to see all$/);
     expect(message.split('\n')[0]).toMatch(/^RolloutGroup mimir\/one has \d+ errors:$/);
   });
 

@@ -272,7 +272,7 @@ describe('what somebody changes of what is registered', () => {
     await world.time.advance(20_000);
     expect(told()).toEqual(
       ['loki', 'mimir'].map(
-        (name) => `namespace ${name} has lost the label rollout-group.dev/enforce=true: nothing is enforced there any more`,
+        (name) => `namespace ${name} lost the label rollout-group.dev/enforce=true: policies are no longer enforced there`,
       ),
     );
     world.labels.set('mimir', 'true');

@@ -46,7 +46,7 @@ describe('a decision', () => {
       expect(answer).toEqual({
         allowed: false,
         code: 500,
-        message: `the webhook failed to decide: its log says why, beside the uid ${review().uid}`,
+        message: `the webhook failed to decide; its log has the cause under the uid ${review().uid}`,
       });
       expect(failure).toBe('error');
       expect(errors).toEqual([{ path: '/admission/test', uid: review().uid, error: 'TypeError: token abc at 10.0.0.1' }]);
@@ -77,7 +77,7 @@ describe('a decision', () => {
       code: 429,
       reason: 'TooManyRequests',
       retryAfterSeconds: 1,
-      message: 'the webhook came to no decision in time',
+      message: 'the webhook did not decide in time',
     });
   });
 
@@ -91,13 +91,13 @@ describe('a decision', () => {
     };
     const { answer, failure, errors } = await decided({ handle, isOverloaded: true });
     expect({ failure, errors }).toEqual({ failure: 'overload', errors: [] });
-    expect(answer).toMatchObject({ allowed: false, code: 429, message: 'the webhook has too many requests in hand' });
+    expect(answer).toMatchObject({ allowed: false, code: 429, message: 'the webhook is overloaded' });
   });
 
   it('stays as it is when a failure allows', async () => {
     const allowed = { allowed: true };
     const { answer } = await decided({ handle: never, onFailure: allowed, isOverloaded: true });
-    expect(answer).toEqual({ allowed: true, message: 'the webhook has too many requests in hand' });
+    expect(answer).toEqual({ allowed: true, message: 'the webhook is overloaded' });
   });
 
   it('rejects when there is no answer to a failure either', async () => {

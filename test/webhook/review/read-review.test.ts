@@ -106,15 +106,15 @@ describe('what is no review', () => {
   it('is refused with 400 and a sentence', () => {
     const undecodable = '400 the body could not be decoded';
     expect(refusal('')).toBe(`${undecodable}: it is empty`);
-    expect(refusal('{')).toBe(`${undecodable}: it is no JSON in UTF-8`);
-    expect(refusal('apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n')).toBe(`${undecodable}: it is no JSON in UTF-8`);
-    for (const json of ['null', '7', '"AdmissionReview"', '[]', 'true']) expect(refusal(json)).toBe(`${undecodable}: it is no object`);
-    expect(refusal('{}')).toBe(`${undecodable}: it is no AdmissionReview of admission.k8s.io/v1 or v1beta1`);
+    expect(refusal('{')).toBe(`${undecodable}: it is not JSON in UTF-8`);
+    expect(refusal('apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n')).toBe(`${undecodable}: it is not JSON in UTF-8`);
+    for (const json of ['null', '7', '"AdmissionReview"', '[]', 'true']) expect(refusal(json)).toBe(`${undecodable}: it is not an object`);
+    expect(refusal('{}')).toBe(`${undecodable}: it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1`);
   });
 
   it('is refused as another kind when Kubernetes knows it', () => {
     const unsupported = '400 unsupported group version kind: an AdmissionReview of admission.k8s.io/v1 or v1beta1 is expected';
-    const undecodable = '400 the body could not be decoded: it is no AdmissionReview of admission.k8s.io/v1 or v1beta1';
+    const undecodable = '400 the body could not be decoded: it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1';
     expect(refusal(reviewText({}, { apiVersion: 'apps/v1', kind: 'StatefulSet' }))).toBe(unsupported);
     expect(refusal(reviewText({}, { apiVersion: 'v1', kind: 'Pod' }))).toBe(unsupported);
     expect(refusal(reviewText({}, { apiVersion: 'admission.k8s.io/v2' }))).toBe(undecodable);
@@ -127,28 +127,28 @@ describe('what is no review', () => {
     for (const request of [undefined, null]) {
       expect(refusal(reviewText({}, { request }))).toBe('400 the AdmissionReview has no request');
     }
-    expect(refusal(reviewText({}, { request: 'DELETE' }))).toBe('400 the body could not be decoded: request is no object');
+    expect(refusal(reviewText({}, { request: 'DELETE' }))).toBe('400 the body could not be decoded: request is not an object');
   });
 
   it('is refused with the name of the field that has another type', () => {
     const wrong: readonly (readonly [Json, string])[] = [
-      [{ uid: 7 }, 'request.uid is no string'],
-      [{ kind: 'StatefulSet' }, 'request.kind is no object'],
-      [{ kind: { group: 'apps', version: 1 } }, 'request.kind.version is no string'],
-      [{ resource: [] }, 'request.resource is no object'],
-      [{ resource: { resource: {} } }, 'request.resource.resource is no string'],
-      [{ subResource: false }, 'request.subResource is no string'],
-      [{ operation: ['UPDATE'] }, 'request.operation is no string'],
-      [{ namespace: 0 }, 'request.namespace is no string'],
-      [{ name: {} }, 'request.name is no string'],
-      [{ userInfo: 'ada' }, 'request.userInfo is no object'],
-      [{ userInfo: { username: 1 } }, 'request.userInfo.username is no string'],
-      [{ userInfo: { groups: 'admins' } }, 'request.userInfo.groups is no list'],
-      [{ userInfo: { groups: ['admins', 1] } }, 'request.userInfo.groups[1] is no string'],
-      [{ object: [] }, 'request.object is no object'],
-      [{ oldObject: 'text' }, 'request.oldObject is no object'],
-      [{ options: 1 }, 'request.options is no object'],
-      [{ dryRun: 'true' }, 'request.dryRun is neither true nor false'],
+      [{ uid: 7 }, 'request.uid is not a string'],
+      [{ kind: 'StatefulSet' }, 'request.kind is not an object'],
+      [{ kind: { group: 'apps', version: 1 } }, 'request.kind.version is not a string'],
+      [{ resource: [] }, 'request.resource is not an object'],
+      [{ resource: { resource: {} } }, 'request.resource.resource is not a string'],
+      [{ subResource: false }, 'request.subResource is not a string'],
+      [{ operation: ['UPDATE'] }, 'request.operation is not a string'],
+      [{ namespace: 0 }, 'request.namespace is not a string'],
+      [{ name: {} }, 'request.name is not a string'],
+      [{ userInfo: 'ada' }, 'request.userInfo is not an object'],
+      [{ userInfo: { username: 1 } }, 'request.userInfo.username is not a string'],
+      [{ userInfo: { groups: 'admins' } }, 'request.userInfo.groups is not a list'],
+      [{ userInfo: { groups: ['admins', 1] } }, 'request.userInfo.groups[1] is not a string'],
+      [{ object: [] }, 'request.object is not an object'],
+      [{ oldObject: 'text' }, 'request.oldObject is not an object'],
+      [{ options: 1 }, 'request.options is not an object'],
+      [{ dryRun: 'true' }, 'request.dryRun is not a boolean'],
     ];
     for (const [request, message] of wrong) expect(refusal(reviewText(request))).toBe(`400 the body could not be decoded: ${message}`);
   });
@@ -164,8 +164,8 @@ describe('what is no review', () => {
     const text = Buffer.from(reviewText());
     const at = text.indexOf('mimir');
     text[at] = 0xff;
-    expect(refusal(text)).toBe('400 the body could not be decoded: it is no JSON in UTF-8');
-    expect(refusal(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(reviewText())]))).toContain('it is no JSON in UTF-8');
+    expect(refusal(text)).toBe('400 the body could not be decoded: it is not JSON in UTF-8');
+    expect(refusal(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(reviewText())]))).toContain('it is not JSON in UTF-8');
   });
 
   it('is refused before it is parsed when it is too deep or too wide', () => {

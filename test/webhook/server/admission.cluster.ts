@@ -141,7 +141,7 @@ describeOnControlPlane('the answers of the webhook', (controlPlane) => {
     const { status, body } = await create('judged-hanging');
     expect({ status, message: body.message }).toEqual({
       status: 429,
-      message: 'admission webhook "judged.test.rollout-group.dev" denied the request: the webhook came to no decision in time',
+      message: 'admission webhook "judged.test.rollout-group.dev" denied the request: the webhook did not decide in time',
     });
   });
 

@@ -58,7 +58,7 @@ describe('at the deadline', () => {
         code: 429,
         reason: 'TooManyRequests',
         details: { retryAfterSeconds: 1 },
-        message: 'the webhook came to no decision in time',
+        message: 'the webhook did not decide in time',
       },
     });
     expect(call?.signal.aborted).toBe(true);
@@ -160,7 +160,7 @@ describe('too many requests', () => {
     for (const reply of refused) {
       expect(responseOf(reply)).toMatchObject({
         allowed: false,
-        status: { code: 429, message: 'the webhook has too many requests in hand', details: { retryAfterSeconds: 1 } },
+        status: { code: 429, message: 'the webhook is overloaded', details: { retryAfterSeconds: 1 } },
       });
     }
     expect(responseOf(await ask(port, { path: '/admission/kind', agent }))).toMatchObject({ allowed: true });

@@ -124,7 +124,7 @@ describe('a slow client', () => {
     const { socket, text, closed } = await rawConnection(port);
     socket.write(`${headOf('Content-Length: 100000\r\n')}{`);
     await closed;
-    expect(text()).toMatch(/^HTTP\/1\.1 408 [\s\S]*the body did not come in time/);
+    expect(text()).toMatch(/^HTTP\/1\.1 408 [\s\S]*the body did not arrive in time/);
   });
 
   it('is sent away without a handshake', async () => {

@@ -118,7 +118,7 @@ describe('what is no admission request', () => {
   it('is refused with 400 when it is no review', async () => {
     const served = await serve();
     expect(await refused(served, { body: '' })).toBe('400 the body could not be decoded: it is empty');
-    expect(await refused(served, { body: '{' })).toBe('400 the body could not be decoded: it is no JSON in UTF-8');
+    expect(await refused(served, { body: '{' })).toBe('400 the body could not be decoded: it is not JSON in UTF-8');
     expect(await refused(served, { body: reviewText({}, { request: undefined }) })).toBe('400 the AdmissionReview has no request');
     expect(await refused(served, { body: reviewText({}, { kind: 'StatefulSet', apiVersion: 'apps/v1' }) })).toMatch(
       '400 unsupported group',
@@ -232,7 +232,7 @@ describe('what is told of requests', () => {
       {
         level: 'info',
         message: 'request refused',
-        fields: { path: '/admission/test', status: 400, why: 'the body could not be decoded: it is no JSON in UTF-8' },
+        fields: { path: '/admission/test', status: 400, why: 'the body could not be decoded: it is not JSON in UTF-8' },
       },
     ]);
   });

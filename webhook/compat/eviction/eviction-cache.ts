@@ -91,7 +91,7 @@ interface Groups {
 const noGroups: Groups = { members: [], areOne: false, policies: [] };
 
 async function groupsOf(guard: Guard, { namespace, statefulSets }: EvictionPlace, leftMs: () => number): Promise<Groups> {
-  if (!guard.isSettled()) throw new EvictionNotRecorded('policies are not known yet, so nobody can tell whose ledger counts');
+  if (!guard.isSettled()) throw new EvictionNotRecorded('policies are not loaded yet, so the ledger of the pod is unknown');
   return orNotRecorded('read', async () => {
     const first = await guard.snapshot(namespace, [], leftMs());
     const found = groupsWith(first.groups, namespace, statefulSets);
@@ -172,8 +172,8 @@ function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => 
   const others = keeping(pruned(ledger), (candidate) => candidate !== older);
   const next = openClaims(others, [{ ...older, ...claim }]);
   if (next !== undefined) return next;
-  const what = `${ledger.claims.length} disruptions of ${ledger.group} are announced and not yet over`;
-  throw new EvictionNotRecorded(`${what}, and no more can be; they end when the pods that take their place are available`);
+  const what = `${ledger.claims.length} disruptions of ${ledger.group} are announced`;
+  throw new EvictionNotRecorded(`${what}, the maximum; they end when the replacement pods are available`);
 }
 
 /** Ten minutes: longer than the two minutes for which a claim counts, even with clocks that differ. */

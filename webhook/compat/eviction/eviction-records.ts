@@ -81,7 +81,7 @@ export function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: Record
       if (!isStatus(error, 403) || !isAlone()) throw error;
       if (!isDegraded) {
         isDegraded = true;
-        const message = `announced evictions are kept in memory alone and lost with this process, which must be the only one: ${error.message}`;
+        const message = `announced evictions are kept in memory and lost with this process; run only one replica: ${error.message}`;
         env.log.error('announced evictions cannot be stored', { problem: error.message, consequence: message });
         onDegraded?.(message);
       }

@@ -130,8 +130,8 @@ async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcom
     const outcome = await attempted(asks, question);
     if (outcome !== undefined) return outcome;
   }
-  const why = `${mostAttempts} times other disruptions under ${question.budget.name} were announced while this one was judged`;
-  throw new EvictionNotRecorded(`${why}; it is tried again`);
+  const why = `${mostAttempts} times another disruption under ${question.budget.name} was announced while this one was judged`;
+  throw new EvictionNotRecorded(`${why}; the eviction is retried`);
 }
 
 /** Returns undefined if another disruption was announced meanwhile. */
@@ -195,7 +195,7 @@ function causeOf({ reason }: DisruptionVerdict, pods: readonly PodsView[]): stri
 
 function timeLeftMs(env: WebhookEnv, call: Call): number {
   const left = leftMs(call, env.clock.monotonicMs());
-  if (left <= 0 || call.signal.aborted) throw new Error('no time was left to read what the answer depends on');
+  if (left <= 0 || call.signal.aborted) throw new Error('no time was left to read the objects behind the answer');
   return left;
 }
 

@@ -94,7 +94,7 @@ interface Asked {
 async function statefulSetOf(env: WebhookEnv, { review, change, call }: Asked): Promise<StatefulSetView | { readonly problem: string }> {
   const what = `${subjectOf(review)} in namespace ${review.namespace}`;
   if (change.old.kind !== 'StatefulSet' && change.old.kind !== 'Scale') {
-    return { problem: `${what} is a ${change.old.kind}, and only pods of StatefulSets are prepared` };
+    return { problem: `${what} is a ${change.old.kind}, but only pods of StatefulSets are prepared` };
   }
   let raw: unknown = review.oldObject;
   if (change.old.kind === 'Scale') {

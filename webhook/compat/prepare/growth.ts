@@ -40,6 +40,6 @@ export async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise
     await askToStay(env, podsToCall(set, back, clusterDomain), { timeoutMs: podTimeoutMs, leftMs });
   } catch (error) {
     const { namespace, name } = review;
-    env.log.warn('pods that may have been prepared were not told that they stay', { namespace, name, problem: problemText(error) });
+    env.log.warn('prepared pods were not told to stay', { namespace, name, problem: problemText(error) });
   }
 }

@@ -29,9 +29,9 @@ const maxBodyBytes = 65_536;
 /** Returns the missing setting of a labelled StatefulSet, in the order in which the original checks them. */
 export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
-    if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so no pod can be asked to prepare`;
+    if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so pods cannot be asked to prepare`;
   }
-  return serviceName === '' ? 'spec.serviceName is empty, so no pod has a name at which it can be asked to prepare' : undefined;
+  return serviceName === '' ? 'spec.serviceName is empty, so pods have no host name to be asked at' : undefined;
 }
 
 /** Returns the pods with these ordinals. A slash precedes the path in any case, so `/path` becomes `//path`. */
@@ -50,8 +50,8 @@ function endpointOf({ annotations }: StatefulSetView): Endpoint | { readonly pro
   const portText = annotations[annotationKeys.preparePort] ?? '';
   const port = /^\d{1,8}$/.test(portText) ? Number(portText) : Number.NaN;
   const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
-  if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is no port` };
-  if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is no path of a URL` };
+  if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is not a port` };
+  if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is not a URL path` };
   // Characters that Go percent-encodes, or sends unchanged.
   const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
   return { scheme: 'http', port, path };
@@ -85,7 +85,7 @@ export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], 
 export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<void> {
   await inParallel(pods, async (pod) => {
     const result = await ask(env, pod, 'DELETE', options);
-    if (result !== 'done') env.log.error('a pod was not told that it stays', { pod: pod.name, problem: result.problem });
+    if (result !== 'done') env.log.error('a pod was not told to stay', { pod: pod.name, problem: result.problem });
     return undefined;
   });
 }
@@ -95,7 +95,7 @@ type Asked = 'done' | { readonly problem: string; readonly isSilent: boolean };
 async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', { timeoutMs, leftMs }: CallOptions): Promise<Asked> {
   if (typeof pod.url !== 'string') return { problem: pod.url.problem, isSilent: false };
   const allowedMs = Math.min(timeoutMs, leftMs());
-  if (allowedMs <= 0) return { problem: 'no time was left to call it', isSilent: false };
+  if (allowedMs <= 0) return { problem: 'no time was left for the call', isSilent: false };
   const site = method === 'POST' ? 'prepareDownscale.preparePod' : 'prepareDownscale.withdrawPod';
   try {
     const { status } = await env.pods.call({ method, url: pod.url, timeoutMs: allowedMs, maxBodyBytes, site });
@@ -113,7 +113,7 @@ async function isAbsent(env: WebhookEnv, { namespace, name }: CalledPod, { leftM
     const pod = await getObject(env, resources.pods, { namespace, name }, { site: 'prepareDownscale.readPod', timeoutMs });
     return pod === undefined;
   } catch (error) {
-    env.log.error('a pod that did not answer could not be looked for', { pod: name, problem: problemText(error) });
+    env.log.error('could not check whether a silent pod exists', { pod: name, problem: problemText(error) });
     return false;
   }
 }

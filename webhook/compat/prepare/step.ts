@@ -71,13 +71,13 @@ async function prepareInTurn(request: PrepareRequest, group: string, heldBy: str
   const { members, others, loaded } = checked;
   // The holder of the lock may be about to record its downscale. Without a time between zones nothing has to wait for it.
   if (heldBy !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
-    return { problem: `${heldBy} of the same group is being scaled down at the moment` };
+    return { problem: `${heldBy} of the same group is being scaled down` };
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
   // Runs last, so that denials of the original keep their messages, and before the first call, so that no later denial has to revert it.
   const answer = await request.native(request.review, request.call);
-  if (answer !== undefined) return { problem: 'native enforcement refuses it', answer };
+  if (answer !== undefined) return { problem: 'native enforcement denies it', answer };
   return await callAndRecord(request, { self, others, loaded });
 }
 
@@ -124,10 +124,10 @@ async function selfNow(request: PrepareRequest, members: readonly StatefulSetVie
   const self = found ?? (await readSelf(env, review, deadlineOf(request)).catch(refusalBecause('reading the StatefulSet failed')));
   if ('problem' in self) return self;
   if (self.uid !== set.uid || self.replicas !== change.from || self.labels[labelKeys.group] !== set.labels[labelKeys.group]) {
-    return { problem: `the StatefulSet is not what the request shows: by now it has ${self.replicas} replicas, or is in another group` };
+    return { problem: `the StatefulSet differs from the request: it has ${self.replicas} replicas, or is in another group` };
   }
   if (change.from - change.to > mostPods) {
-    return { problem: `it would take ${change.from - change.to} pods away, and at most ${mostPods} can be asked to prepare at once` };
+    return { problem: `it would remove ${change.from - change.to} pods, but at most ${mostPods} can be asked to prepare` };
   }
   const missing = missingSetting(self);
   return missing === undefined ? self : { problem: missing };

@@ -157,7 +157,7 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
     faults: [{ on: `GET ${at.sets}`, nth: 2, answer: 'lost' }],
     expected: {
       allowed: false,
-      message: ['not known'],
+      message: ['it is unknown whether another zone shrank'],
       calls: [
         ...[...checks('zone-b'), ...calls('POST', ...leaving), annotates('zone-a'), `GET ${at.sets} rollout-group=ingester`],
         ...[`PATCH ${at.set('zone-a')}`, ...calls('DELETE', ...leaving)],
