@@ -1,7 +1,7 @@
 // A mark by which an admission policy of another version is told from one that somebody changed: a digest of the spec as it was installed.
 
-import { sha256 } from '../policies/sha256.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { sha256 } from '../policies/values/hash.ts';
 import type { InstallObject } from './object.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

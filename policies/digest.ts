@@ -1,7 +1,7 @@
 // The digest of policies: what they say, wherever they say it.
 
 import type { PolicyBundle } from './definition.ts';
-import { sha256 } from './sha256.ts';
+import { sha256 } from './values/hash.ts';
 import { canonicalJson } from './values/canonical-json.ts';
 
 /** Fields that tell only where something is written, so that moving a rule changes nothing. A text under such a name is something else. */

@@ -1,8 +1,8 @@
 // What is remembered of a group's notifications: its last runs, what happened in each, and what has arrived where. Bounded.
 
 import type { NotifyDefinition } from '../../policies/definition.ts';
-import { sha256 } from '../../policies/sha256.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { sha256 } from '../../policies/values/hash.ts';
 import { isJoinOf } from '../run/run.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 

@@ -1,7 +1,7 @@
 // What people said about a run. A word that lets a run go on counts only from somebody whom the API server vouches for; one that holds, from anybody.
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-input.ts';
-import { sha256 } from '../../policies/sha256.ts';
+import { sha256 } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
 import { canonicalJson } from '../hash.ts';
 import { isWithinClockSkew } from '../observe/clock-skew.ts';

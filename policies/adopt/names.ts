@@ -1,9 +1,10 @@
-// The names that adoption gives: of zones, after what tells their StatefulSets apart; of groups, when a label value is no object name.
+// Names of adopted zones and groups: what differs in the names of their StatefulSets, and label values as object names.
 import { objectName, shortName } from '../schema/scalars.ts';
+import { sha256 } from '../values/hash.ts';
 
 /**
- * The name of each zone by the name of its StatefulSet. What all names share up to a `-` is left out (`ingester-zone-a` becomes `a`);
- * when what remains is no short name for one of them, every zone is named after its whole StatefulSet.
+ * Returns the name of each zone by the name of its StatefulSet. The common prefix up to a `-` is omitted (`ingester-zone-a` becomes `a`). If
+ * one of the remaining parts is not a short name, every zone has the name of its StatefulSet.
  */
 export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, string> {
   const shared = sharedPrefixLength(statefulSets);
@@ -14,25 +15,23 @@ export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, 
   return new Map(statefulSets.map((name, index) => [name, isUnique ? (slugs[index] ?? name) : `${slug(name, 54)}-${shortHash(name)}`]));
 }
 
-/** The name of the group of a label value: the value itself when it is an object name, otherwise a slug of it with a short hash. */
+/** Returns the name of the group of a label value: the value if it is an object name, otherwise a slug of it with a short hash. */
 export function groupName(labelValue: string): string {
   if (objectName.safeParse(labelValue).success) return labelValue;
   return `${slug(labelValue, 54) || 'group'}-${shortHash(labelValue)}`;
 }
 
-/** Eight hexadecimal digits: FNV-1a, 32 bits, over the code units. It tells names apart and protects nothing. */
+/** Returns the first eight hexadecimal digits of the SHA-256 of the text, to tell names apart. */
 export function shortHash(text: string): string {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return (hash >>> 0).toString(16).padStart(8, '0');
+  return sha256(text).slice(0, 8);
 }
 
-/** The name itself, or when it is too long its beginning with a short hash. */
+/** Returns the name, or if it is too long its beginning with a short hash. */
 export function hashed(name: string, maxLength: number): string {
   return name.length <= maxLength ? name : `${name.slice(0, maxLength - 9)}-${shortHash(name)}`;
 }
 
-/** Letters, digits and single dashes of a text, in lower case; empty when it has none. */
+/** Returns the letters and digits of a text in lower case, other characters as single dashes; may be empty. */
 export function slug(text: string, maxLength: number): string {
   return text
     .toLowerCase()
@@ -41,7 +40,7 @@ export function slug(text: string, maxLength: number): string {
     .replace(/^-+|-+$/g, '');
 }
 
-/** One name alone shares nothing: what its last part means cannot be known. */
+/** Returns the length of the common prefix up to a `-`; 0 for a single name, because its parts are unknown. */
 function sharedPrefixLength(names: readonly string[]): number {
   const [first = '', ...others] = names;
   if (others.length === 0) return 0;

@@ -1,13 +1,8 @@
 import { expect, it } from 'vitest';
 import { canonicalJson, hashText } from '../../engine/hash.ts';
 
-it.each([
-  ['', 'cbf29ce484222325'],
-  ['a', 'af63dc4c8601ec8c'],
-  ['foobar', '85944171f73967e8'],
-  ['ü', '0ac20a07b71807ea'],
-])('hashes %j as the published FNV-1a of 64 bits does', (text, expected) => {
-  expect(hashText(text)).toBe(expected);
+it('is the beginning of the SHA-256', () => {
+  expect(hashText('foobar')).toBe('c3ab8ff13720e8ad');
 });
 
 it('writes the same JSON whatever the order of keys, and leaves out what is undefined', () => {

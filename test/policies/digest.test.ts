@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { policyDigest } from '../../policies/digest.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
-import { sha256 } from '../../policies/sha256.ts';
+import { sha256 } from '../../policies/values/hash.ts';
 import { statefulSet } from './adopt/kit.ts';
 
 const apiVersion = 'rollout-group.dev/v1alpha1';

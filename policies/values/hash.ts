@@ -1,0 +1,8 @@
+// SHA-256 of text without I/O: policies and engine may not import node:crypto, and the agent, the plugin and a pull request need the same digests.
+import { sha256 as digest } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+
+/** Returns the SHA-256 of the text in UTF-8, as 64 hexadecimal digits. */
+export function sha256(text: string): string {
+  return bytesToHex(digest(utf8ToBytes(text)));
+}
