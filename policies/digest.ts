@@ -1,8 +1,8 @@
 // The digest of policies: what they say, wherever they say it.
 
 import type { PolicyBundle } from './definition.ts';
-import { sha256 } from './values/hash.ts';
 import { canonicalJson } from './values/canonical-json.ts';
+import { sha256 } from './values/hash.ts';
 
 /** Fields that tell only where something is written, so that moving a rule changes nothing. A text under such a name is something else. */
 const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
