@@ -5,7 +5,7 @@ import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { IntentView, Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { holdingAll } from '../../policies/live/holding.ts';
+import { blockAllGroups } from '../../policies/live/blocking-policies.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import type { PolicyFile } from '../../policies/load.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
@@ -211,7 +211,7 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
 /** Without these kinds the restrictions are unknown. Missing exceptions only restrict more, which is safe. */
 function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
-  return kinds.length === 0 ? [] : holdingAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
+  return kinds.length === 0 ? [] : blockAllGroups(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
 }
 
 interface DirectoryFollower {

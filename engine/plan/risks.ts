@@ -1,5 +1,5 @@
 // What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
-import { idleWaves } from '../../policies/rollout/idle-waves.ts';
+import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
@@ -132,7 +132,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
 /** A canary of no pods tells nothing; where nothing rolls at all nobody asks for one. */
 const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
   const empty = zones.filter(({ replicasAfter }) => replicasAfter === 0).map(({ zone }) => zone);
-  const idle = idleWaves(context.group.rollout.waves, empty);
+  const idle = emptyFirstWaves(context.group.rollout.waves, empty);
   if (idle === undefined || steps.every(({ kind }) => kind !== 'roll')) return [];
   const source = sourceOf(context, `waves.${idle.waves[0]}`);
   return [{ code: 'RG5009', severity: 'warning', message: idle.text, ...(source === undefined ? {} : { source }) }];

@@ -1,7 +1,7 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
 import type { Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
-import { desiredHealthy, type Standstill, standstillOf } from '../../policies/objects/pod-budget.ts';
+import { desiredHealthy, type ZeroBudget, zeroBudgetOf } from '../../policies/objects/pod-budget.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
@@ -81,7 +81,7 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
-    const standstill = standstillOf(budget);
+    const standstill = zeroBudgetOf(budget);
     if (standstill !== undefined)
       return {
         limit: 0,
@@ -101,7 +101,7 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
 }
 
 /** Where a budget says that it lets no pod go. */
-function sourceIn({ namespace, name }: PodBudgetView, { field }: Standstill): Source {
+function sourceIn({ namespace, name }: PodBudgetView, { field }: ZeroBudget): Source {
   return { object: `PodDisruptionBudget ${namespace}/${name}`, ...(field === undefined ? {} : { field: `spec.${field}` }) };
 }
 
@@ -265,7 +265,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
   const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
-  const standstill = standstillOf(budget);
+  const standstill = zeroBudgetOf(budget);
   if (chosen.length === 0 && standstill !== undefined && isForGood(question, queue)) {
     const fact = `PodDisruptionBudget ${budget.name} lets no pod go, since ${standstill.text}`;
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };

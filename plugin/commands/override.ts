@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
-import { unyieldingRules } from '../../policies/rollout/rules-without-exception.ts';
+import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { suggestion } from '../../policies/wording.ts';
 import { notInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
@@ -75,7 +75,7 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
 
 /** @throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name }: Asked, rule: string): void {
-  if (unyieldingRules.includes(rule)) {
+  if (rulesWithoutException.includes(rule)) {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,

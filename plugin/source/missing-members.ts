@@ -3,7 +3,7 @@ import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import { result } from '../../engine/rule.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Place, placeText, sourceOf } from '../../policies/findings/finding.ts';
-import { elsewhereText, membersElsewhere } from '../../policies/lint/beside.ts';
+import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-statefulsets.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import type { BesidePlan } from './plan-notes.ts';
@@ -36,7 +36,7 @@ function textElsewhere({ files, groups }: BesidePlan, group: GroupDefinition, gi
     .filter((set) => given.has(nameOf(set)))
     .filter((set) => !taken.has(nameOf(set)));
   if (sets.length === 0) return undefined;
-  const { text, place } = elsewhereText(document, sets);
+  const { text, place } = describeElsewhere(document, sets);
   return never(`${text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, place);
 }
 

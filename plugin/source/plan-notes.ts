@@ -3,7 +3,7 @@ import { canonicalJson } from '../../engine/hash.ts';
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Place, placeText } from '../../policies/findings/finding.ts';
-import { elsewhereText, membersElsewhere } from '../../policies/lint/beside.ts';
+import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-statefulsets.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -75,7 +75,7 @@ function groupsElsewhere({
   const groups = ofKind(load.documents, 'RolloutGroup');
   return groups.flatMap((group) => {
     const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group);
-    return sets.length === 0 ? [] : [{ namespace: group.namespace, name: group.name, ...elsewhereText(group, sets) }];
+    return sets.length === 0 ? [] : [{ namespace: group.namespace, name: group.name, ...describeElsewhere(group, sets) }];
   });
 }
 

@@ -1,10 +1,10 @@
-// Findings of adoption, at the place of the label, annotation or field in the manifest.
+// Lint findings of adoption, placed at the label, annotation or field in the manifest.
 import type { AdoptionFinding } from '../adopt/adopt.ts';
 import { explainCode, type FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, objectPlace, type Place } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 
-/** Adoption works on plain objects; the manifests tell where each is written. Objects without a manifest are named instead. */
+/** Returns the findings of adoption with places from the manifests. A finding of an object without a manifest names the object. */
 export function adoptionFindings(findings: readonly AdoptionFinding[], manifests: readonly Manifest[]): readonly Finding[] {
   return findings.flatMap((one) => {
     const manifest = manifests.find((candidate) => `${candidate.kind} ${candidate.namespace}/${candidate.name}` === one.object);

@@ -3,10 +3,10 @@ import type { Manifest } from '../load.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import type { LintContext } from './context.ts';
 
-/** Checks ask for them of each zone of each group. */
+/** Cached, because checks read the autoscalers for each zone of each group. */
 const autoscalers: WeakMap<LintContext['load'], readonly Manifest[]> = new WeakMap();
 
-/** HorizontalPodAutoscalers, and ScaledObjects of KEDA. */
+/** Returns the HorizontalPodAutoscalers and KEDA ScaledObjects among the manifests. */
 export function autoscalersOf({ load }: Pick<LintContext, 'load'>): readonly Manifest[] {
   const known = autoscalers.get(load);
   if (known !== undefined) return known;
@@ -20,7 +20,7 @@ function isAutoscaler({ kind, apiVersion }: Manifest): boolean {
   return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
 }
 
-/** Whether the autoscaler scales this object. A ScaledObject that names no kind means a Deployment. */
+/** Reports whether the autoscaler scales this object. A ScaledObject without a kind scales a Deployment. */
 export function scales(autoscaler: Manifest, namespace: string, kind: 'StatefulSet' | 'RolloutGroup', name: string): boolean {
   const target = (field: string): unknown => valueAt(autoscaler.value, ['spec', 'scaleTargetRef', field]);
   return autoscaler.namespace === namespace && target('kind') === kind && target('name') === name;

@@ -1,4 +1,4 @@
-// Conditions of rules and gates, and the variables that messages name.
+// Lint checks of the conditions of rules and gates, and of the variables in messages.
 import { type ConditionProblem, checkCondition, checkMessage } from '../condition/check.ts';
 import type { ConditionType } from '../condition/types.ts';
 import { gateVariables, ruleVariables } from '../condition/variables.ts';
@@ -7,7 +7,7 @@ import { lowerFirst } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 
-export const ruleConditions: LintCheck = eachPolicy((policy) => {
+export const checkRuleConditions: LintCheck = eachPolicy((policy) => {
   const variables = ruleVariables(Object.keys(policy.value.spec.inputs?.metrics ?? {}));
   return (policy.value.spec.rules ?? []).flatMap((rule, index) => [
     ...(rule.when === undefined ? [] : conditionFindings(policy, ['spec', 'rules', index, 'when'], rule.when, variables)),
@@ -15,7 +15,7 @@ export const ruleConditions: LintCheck = eachPolicy((policy) => {
   ]);
 });
 
-export const gateConditions: LintCheck = eachGroup((group) =>
+export const checkGateConditions: LintCheck = eachGroup((group) =>
   (group.value.spec.gates ?? []).flatMap(({ pass }, index) =>
     pass === undefined ? [] : conditionFindings(group, ['spec', 'gates', index, 'pass'], pass, gateVariables),
   ),

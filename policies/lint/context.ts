@@ -1,4 +1,4 @@
-// What a lint check sees: every document with its places, and what they resolve to.
+// The input of lint checks: documents with their places, and their resolved definitions.
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded, LoadResult, ObjectName } from '../load.ts';
@@ -14,28 +14,28 @@ export interface LintContext {
   readonly intents: readonly Loaded<'RolloutIntent'>[];
   /** The StatefulSets of the manifests that were given with the policies. */
   readonly statefulSets: readonly StatefulSetLabels[];
-  /** Whether the documents and StatefulSets are those of a cluster, and not what lies in files. */
+  /** True if the documents and StatefulSets come from a cluster instead of files. */
   readonly isCluster?: boolean;
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** Rules of the engine that an exception can name; undefined when the caller does not say. */
+  /** Rules of the engine that an exception can name; undefined if not known. */
   readonly engineRules: readonly string[] | undefined;
 }
 
-/** One question about all documents. */
+/** Returns the findings of one check of all documents. */
 export type LintCheck = (context: LintContext) => readonly Finding[];
 
-/** A check of each group document on its own. */
+/** Makes a check that looks at each group document alone. */
 export function eachGroup(check: (group: Loaded<'RolloutGroup'>) => readonly Finding[]): LintCheck {
   return ({ groups }) => groups.flatMap(check);
 }
 
-/** A check of each policy document on its own. */
+/** Makes a check that looks at each policy document alone. */
 export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly Finding[]): LintCheck {
   return ({ policies }) => policies.flatMap(check);
 }
 
-/** What a group document resolved to; undefined when its members are not known. */
+/** Returns the definition of a group document; undefined if its members are unknown. */
 export function definitionOf(
   { bundle }: Pick<LintContext, 'bundle'>,
   group: Pick<ObjectName, 'namespace' | 'name'>,
@@ -43,7 +43,7 @@ export function definitionOf(
   return bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
 }
 
-/** The group of this name that documents or adoption define, or whether a document of it exists that cannot be used. */
+/** Returns the group of this name from documents or adoption, or `unusable` if its only document has errors. */
 export function groupOf(context: LintContext, namespace: string, name: string): GroupDefinition | 'unusable' | undefined {
   const isSame = (one: { readonly namespace: string; readonly name: string }) => one.namespace === namespace && one.name === name;
   const found = context.bundle.groups.find(isSame);
@@ -53,20 +53,21 @@ export function groupOf(context: LintContext, namespace: string, name: string): 
 }
 
 /**
- * What is to be said of a group that no file defines: with other groups of its namespace beside it the name is most likely misspelt; without
- * any it may be adopted, or written elsewhere.
+ * Returns the finding for a group that no file defines. If the files define other groups of the namespace, the name is probably misspelled.
+ * Otherwise the group may be adopted or defined elsewhere.
  */
 export function unknownGroup(context: LintContext, place: Place, name: string, namespaces: readonly string[]): Finding {
   const isThere = ({ namespace }: { readonly namespace: string }) => namespaces.includes(namespace);
   const unusable = context.load.unusable.filter((one) => one.kind === 'RolloutGroup');
   const known = [...context.bundle.groups, ...context.groups, ...unusable].filter(isThere).map((group) => group.name);
   const namespace = namespaces.join(', ');
-  if (known.length === 0) return finding('RG2206', place, `only the agent knows the group ${name} of the namespace ${namespace}`);
+  if (known.length === 0)
+    return finding('RG2206', place, `the group ${name} of the namespace ${namespace} is not in the files: only the agent can check it`);
   const message = `the group ${name} does not exist in the namespace ${namespace}`;
   return finding('RG2301', place, message, { hint: suggestion(name, known) });
 }
 
-/** Indices of items whose key occurred before, with the index of the first one. */
+/** Returns the indices of items whose key occurred before, each with the index of its first occurrence. */
 export function repeats<T>(items: readonly T[], keyOf: (item: T) => string): readonly { readonly index: number; readonly first: number }[] {
   const seen = new Map<string, number>();
   return items.flatMap((item, index) => {

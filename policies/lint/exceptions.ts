@@ -1,43 +1,49 @@
-// Exceptions and intents: what they name exists, and exceptions never meet.
+// Lint checks of exceptions and intents: names that do not exist, and overlapping exceptions.
 import type { ExceptionDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
-import { unyieldingRules } from '../rollout/rules-without-exception.ts';
+import { rulesWithoutException } from '../rollout/rules-without-exception.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
-/** Exceptions never combine: two that could hold at the same moment for the same rule and target are an error. */
-export const meetingExceptions: LintCheck = ({ exceptions, bundle }) =>
+/** Reports exceptions that are in force at the same time for one rule and target. Exceptions do not combine. */
+export const findOverlappingExceptions: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
     const own = bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name);
-    const other = own && bundle.exceptions.find((one) => one !== own && canMeet(one, own));
+    const other = own && bundle.exceptions.find((one) => one !== own && overlap(one, own));
     if (!other) return [];
-    const message = `the exceptions ${document.name} and ${other.name} cover the same rule and target; neither is used`;
+    const message = `the exceptions ${document.name} and ${other.name} are not used: both cover the same rule and target`;
     return [finding('RG2306', document.place(['spec', 'rule']), message, { related: [other.source] })];
   });
 
-function canMeet(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
+function overlap(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
   const isSameTarget = a.namespace === b.namespace && a.rule === b.rule && a.group === b.group;
   const isSameZone = a.zone === undefined || b.zone === undefined || a.zone === b.zone;
   const start = (one: ExceptionDefinition) => one.notBeforeMs ?? Number.NEGATIVE_INFINITY;
   return isSameTarget && isSameZone && start(a) < b.expiresMs && start(b) < a.expiresMs;
 }
 
-export const exceptionsThatNeverHold: LintCheck = ({ exceptions, bundle }) =>
+export const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
     const { notBeforeMs, expiresMs } =
       bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name) ?? {};
     if (notBeforeMs === undefined || expiresMs === undefined || expiresMs > notBeforeMs) return [];
     const { notBefore, expires } = document.value.spec;
-    return [finding('RG2307', document.place(['spec', 'expires']), `the exception ends at ${expires} and begins at ${notBefore}`)];
+    return [
+      finding(
+        'RG2307',
+        document.place(['spec', 'expires']),
+        `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`,
+      ),
+    ];
   });
 
 /**
- * The rule of an exception is one of a policy of its namespace (or of the agent's), or one of the engine. A policy that is not in the files
- * may be elsewhere, unless it has nearly the name of one that is.
+ * Reports exceptions whose rule is neither in a policy of their namespace or of the agent's namespace, nor in the engine. A policy that is not in
+ * the files may be defined elsewhere, unless its name is nearly that of a policy in the files.
  */
-export const unknownRules: LintCheck = (context) =>
+export const findUnknownRules: LintCheck = (context) =>
   context.exceptions.flatMap((document): readonly Finding[] => {
     const { rule } = document.value.spec;
     const known = [...policyRules(context, document.namespace), ...(context.engineRules ?? [])];
@@ -47,15 +53,17 @@ export const unknownRules: LintCheck = (context) =>
     const place = document.place(['spec', 'rule']);
     const hint = suggestion(rule, known);
     const isElsewhere = ruleName !== undefined && hint === undefined && !known.some((one) => one.startsWith(`${policyName}/`));
-    if (isElsewhere) return [finding('RG2206', place, `only the agent knows the policy ${policyName}`)];
+    if (isElsewhere) return [finding('RG2206', place, `the policy ${policyName} is not in the files: only the agent can check it`)];
     return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
   });
 
-/** Rules that no exception lets pass. */
-export const unyieldingExceptions: LintCheck = ({ exceptions }) =>
+/** Reports exceptions from rules that no exception can override. */
+export const findExceptionsWithoutEffect: LintCheck = ({ exceptions }) =>
   exceptions.flatMap((document) => {
     const { rule } = document.value.spec;
-    return unyieldingRules.includes(rule) ? [finding('RG2310', document.place(['spec', 'rule']), `no exception lets ${rule} pass`)] : [];
+    return rulesWithoutException.includes(rule)
+      ? [finding('RG2310', document.place(['spec', 'rule']), `the exception has no effect: no exception can override the rule ${rule}`)]
+      : [];
   });
 
 function policyRules({ bundle, agentNamespace }: LintContext, namespace: string): readonly string[] {
@@ -64,13 +72,13 @@ function policyRules({ bundle, agentNamespace }: LintContext, namespace: string)
     .flatMap((policy) => [...policy.rules, ...policy.windows].map(({ name }) => `${policy.name}/${name}`));
 }
 
-export const exceptionTargets: LintCheck = (context) =>
+export const checkExceptionTargets: LintCheck = (context) =>
   context.exceptions.flatMap((document) => {
     const { group, zone } = document.value.spec.target;
     return targetFindings(context, document, { group, zone, groupPath: ['spec', 'target', 'group'], zonePath: ['spec', 'target', 'zone'] });
   });
 
-export const intentTargets: LintCheck = (context) =>
+export const checkIntentTargets: LintCheck = (context) =>
   context.intents.flatMap((document) => {
     const { group, zone } = document.value.spec;
     return [
@@ -92,7 +100,7 @@ function targetFindings(context: LintContext, document: Places & { readonly name
   if (group === 'unusable' || target.zone === undefined) return [];
   const zones = group.zones.map((zone) => zone.name);
   if (zones.includes(target.zone)) return [];
-  const message = `${target.zone} is no zone of the group ${target.group}`;
+  const message = `the zone ${target.zone} does not exist in the group ${target.group}`;
   return [finding('RG2105', document.place(target.zonePath), message, { hint: suggestion(target.zone, zones) })];
 }
 
@@ -107,7 +115,7 @@ function waveFindings(context: LintContext, document: Loaded<'RolloutIntent'>): 
     ...(wave === undefined || waves.includes(wave)
       ? []
       : [
-          finding('RG2308', document.place(['spec', 'wave']), `${wave} is no wave of the group ${name}`, {
+          finding('RG2308', document.place(['spec', 'wave']), `the wave ${wave} does not exist in the group ${name}`, {
             hint: suggestion(wave, waves),
             related,
           }),
@@ -115,7 +123,7 @@ function waveFindings(context: LintContext, document: Loaded<'RolloutIntent'>): 
     ...(gate === undefined || gates.includes(gate)
       ? []
       : [
-          finding('RG2107', document.place(['spec', 'gate']), `${gate} is no gate of the group ${name}`, {
+          finding('RG2107', document.place(['spec', 'gate']), `the gate ${gate} does not exist in the group ${name}`, {
             hint: suggestion(gate, gates),
             related,
           }),

@@ -1,137 +1,157 @@
-// The list of lint checks, and the one call that answers everything about a set of policy files.
+// The list of lint checks, and `lintPolicies`, which runs them on policy files.
 import { adoptGroups } from '../adopt/adopt.ts';
 import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
 import { usualAgentNamespace } from '../objects/agent-deployment.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
 import { adoptionFindings } from './adoption.ts';
-import { groupsElsewhere, setsWithoutGroup } from './beside.ts';
-import { policyBounds, replicaBounds } from './bounds.ts';
-import { knownChannels, soundChannels, uniqueChannels } from './channels.ts';
-import { gateConditions, ruleConditions } from './conditions.ts';
+import { checkPolicyBounds, checkReplicaBounds } from './bounds.ts';
+import { checkChannels, checkChannelUses, findDuplicateChannels } from './channels.ts';
+import { checkGateConditions, checkRuleConditions } from './conditions.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
 import {
-  exceptionsThatNeverHold,
-  exceptionTargets,
-  intentTargets,
-  meetingExceptions,
-  unknownRules,
-  unyieldingExceptions,
+  checkExceptionTargets,
+  checkIntentTargets,
+  findExceptionsNeverInForce,
+  findExceptionsWithoutEffect,
+  findOverlappingExceptions,
+  findUnknownRules,
 } from './exceptions.ts';
-import { gatesWithoutCondition, probesOfNobody, uniqueGates, unusedGates } from './gates.ts';
-import { autoscaledMembers, updateStrategies } from './manifests.ts';
-import { missingStatefulSets, overlappingSelectors, selectorsThatMatch, selectorsWithoutExpectation, sharedMembers } from './members.ts';
-import { knownSources, soundSources } from './metric-sources.ts';
-import { approverGroups, fieldsWithoutEffect } from './notices.ts';
-import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
-import { queriesThatAreNone } from './queries.ts';
+import { findDuplicateGates, findGatesWithoutCondition, findProbesBeforeFirstWave, findUnusedGates } from './gates.ts';
+import { findAutoscaledMembers, findWrongUpdateStrategies } from './manifests.ts';
 import {
-  disruptionBudget,
-  mirroredField,
-  partitionPattern,
-  rollbackWithoutRevisions,
-  settingsOfTheController,
-  wavesAndSchedule,
+  findMissingStatefulSets,
+  findOverlappingSelectors,
+  findSelectorsWithoutExpectation,
+  findSharedMembers,
+  findUnusableSelectors,
+} from './members.ts';
+import { checkSources, checkSourceUses } from './metric-sources.ts';
+import { findApproverGroups, findFieldsWithoutEffect } from './notices.ts';
+import {
+  checkRuleApprovals,
+  findDuplicateRules,
+  findEmptyPolicies,
+  findForeignNamespaces,
+  findLimitsWithoutEffect,
+  findUnknownTargets,
+} from './policies.ts';
+import { checkQueries } from './queries.ts';
+import {
+  checkDisruptionBudget,
+  checkMirroredField,
+  checkPartitionPattern,
+  checkWaveSchedule,
+  findImpossibleRollbacks,
+  findSettingsIgnoredByController,
 } from './rollout.ts';
+import { findGroupsInOtherNamespace, findStatefulSetsWithoutGroup } from './stray-statefulsets.ts';
 import {
-  approvalAfterLastWave,
-  emptyFirstWaves,
-  shrinkingWaves,
-  unfinishedZones,
-  uniqueWaves,
-  wavesNameGates,
-  wavesNameZones,
+  findApprovalAfterLastWave,
+  findDuplicateWaves,
+  findEmptyFirstWaves,
+  findShrinkingWaves,
+  findUnfinishedZones,
+  findUnknownGatesInWaves,
+  findUnknownZonesInWaves,
 } from './waves.ts';
-import { windowsThatNeverMeet, windowTimes } from './windows.ts';
-import { budgetsOfZero } from './zero-budgets.ts';
-import { cappedAtZero, unavailableZero } from './zero-limits.ts';
-import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
+import { checkWindowTimes, findDisjointWindows } from './windows.ts';
+import { findBudgetsOfZero } from './zero-budgets.ts';
+import { findPoliciesOfZero, findZeroMaxUnavailable } from './zero-limits.ts';
+import {
+  findDelayInSingleZone,
+  findDuplicateZones,
+  findFollowersWithReplicas,
+  findForcedReplicas,
+  findLeaderCycles,
+  findUnknownLeaders,
+} from './zones.ts';
 
 /** Every check, in the order of the table of codes. */
 const lintChecks: readonly LintCheck[] = [
-  sharedMembers,
-  uniqueZones,
-  knownLeaders,
-  leaderCycles,
-  followersWithReplicas,
-  wavesNameZones,
-  wavesNameGates,
-  uniqueWaves,
-  uniqueGates,
-  unusedGates,
-  gatesWithoutCondition,
-  probesOfNobody,
-  missingStatefulSets,
-  selectorsThatMatch,
-  selectorsWithoutExpectation,
-  overlappingSelectors,
-  updateStrategies,
-  autoscaledMembers,
-  groupsElsewhere,
-  setsWithoutGroup,
-  shrinkingWaves,
-  approvalAfterLastWave,
-  unfinishedZones,
-  rollbackWithoutRevisions,
-  settingsOfTheController,
-  unavailableZero,
-  cappedAtZero,
-  budgetsOfZero,
-  emptyFirstWaves,
-  wavesAndSchedule,
-  mirroredField,
-  disruptionBudget,
-  partitionPattern,
-  forcedReplicas,
-  replicaBounds,
-  policyBounds,
-  timeBetweenOneZone,
-  unknownTargets,
-  foreignNamespaces,
-  uniqueRules,
-  approvals,
-  idlePolicies,
-  idleLimits,
-  unknownRules,
-  unyieldingExceptions,
-  meetingExceptions,
-  exceptionsThatNeverHold,
-  exceptionTargets,
-  intentTargets,
-  windowTimes,
-  windowsThatNeverMeet,
-  ruleConditions,
-  gateConditions,
-  fieldsWithoutEffect,
-  knownSources,
-  soundSources,
-  queriesThatAreNone,
-  knownChannels,
-  uniqueChannels,
-  soundChannels,
-  approverGroups,
+  findSharedMembers,
+  findDuplicateZones,
+  findUnknownLeaders,
+  findLeaderCycles,
+  findFollowersWithReplicas,
+  findUnknownZonesInWaves,
+  findUnknownGatesInWaves,
+  findDuplicateWaves,
+  findDuplicateGates,
+  findUnusedGates,
+  findGatesWithoutCondition,
+  findProbesBeforeFirstWave,
+  findMissingStatefulSets,
+  findUnusableSelectors,
+  findSelectorsWithoutExpectation,
+  findOverlappingSelectors,
+  findWrongUpdateStrategies,
+  findAutoscaledMembers,
+  findGroupsInOtherNamespace,
+  findStatefulSetsWithoutGroup,
+  findShrinkingWaves,
+  findApprovalAfterLastWave,
+  findUnfinishedZones,
+  findImpossibleRollbacks,
+  findSettingsIgnoredByController,
+  findZeroMaxUnavailable,
+  findPoliciesOfZero,
+  findBudgetsOfZero,
+  findEmptyFirstWaves,
+  checkWaveSchedule,
+  checkMirroredField,
+  checkDisruptionBudget,
+  checkPartitionPattern,
+  findForcedReplicas,
+  checkReplicaBounds,
+  checkPolicyBounds,
+  findDelayInSingleZone,
+  findUnknownTargets,
+  findForeignNamespaces,
+  findDuplicateRules,
+  checkRuleApprovals,
+  findEmptyPolicies,
+  findLimitsWithoutEffect,
+  findUnknownRules,
+  findExceptionsWithoutEffect,
+  findOverlappingExceptions,
+  findExceptionsNeverInForce,
+  checkExceptionTargets,
+  checkIntentTargets,
+  checkWindowTimes,
+  findDisjointWindows,
+  checkRuleConditions,
+  checkGateConditions,
+  findFieldsWithoutEffect,
+  checkSourceUses,
+  checkSources,
+  checkQueries,
+  checkChannelUses,
+  findDuplicateChannels,
+  checkChannels,
+  findApproverGroups,
 ];
 
 export interface LintOptions extends LoadOptions {
-  /** The namespace whose policies may name other namespaces; `usualAgentNamespace` when left out. */
+  /** The namespace whose policies may name other namespaces; default `usualAgentNamespace`. */
   readonly agentNamespace?: string;
-  /** Rules of the engine that exceptions may name. Without them only rules of policies are checked. */
+  /** Rules of the engine that exceptions may name. If undefined, only rules of policies are checked. */
   readonly engineRules?: readonly string[];
 }
 
 interface LintResult {
   readonly load: LoadResult;
   readonly resolution: Resolution;
-  /** Of loading, resolving, adopting and linting, in the order of files and lines. */
+  /** Findings of loading, resolving, adoption and lint checks, in the order of files and lines. */
   readonly findings: readonly Finding[];
 }
 
-/** What every check says of documents that were loaded and resolved, from files or from a cluster. */
+/** Runs every check on loaded and resolved documents, from files or from a cluster. */
 export function checkDocuments(context: LintContext): readonly Finding[] {
   return lintChecks.flatMap((check) => check(context));
 }
 
-/** Loads, resolves and checks policy files together with the manifests beside them. Never throws. */
+/** Loads, resolves and checks policy files together with the manifests among them. Never throws. */
 export function lintPolicies(files: readonly PolicyFile[], options: LintOptions = {}): LintResult {
   const load = loadPolicies(files, options);
   const statefulSets = statefulSetsOf(load.manifests);
@@ -152,7 +172,7 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
     agentNamespace: options.agentNamespace ?? usualAgentNamespace,
     engineRules: options.engineRules,
   };
-  // A group that is written down replaces the adopted one, so what adoption thinks of its members does not matter.
+  // A written group replaces the adopted one, so findings of adoption about its members do not apply.
   const written = context.groups.flatMap((group) => definitionOf(context, group) ?? []);
   const defined = new Set(written.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
   const findings = [

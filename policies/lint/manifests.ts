@@ -1,4 +1,4 @@
-// What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
+// Lint checks of member manifests: wrong update strategies, and autoscalers that conflict with the agent.
 import type { GroupDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
@@ -8,8 +8,8 @@ import type { Path } from '../yaml/document.ts';
 import { autoscalersOf, scales } from './autoscalers.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
-/** With another strategy the StatefulSet controller replaces pods on its own, in all zones at once, or nobody replaces them. */
-export const updateStrategies: LintCheck = (context) =>
+/** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
+export const findWrongUpdateStrategies: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const definition = context.bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
     if (!definition) return [];
@@ -33,7 +33,7 @@ function strategyProblem({ name, value }: Manifest, strategy: StrategyName): Str
   const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
   const { updateStrategy: wanted, holdsPartition, lowersPartition } = strategyTraits[strategy];
   if (type !== wanted) {
-    const message = `the StatefulSet ${name} has the update strategy ${String(type)}; the strategy ${strategy} needs ${wanted}`;
+    const message = `the StatefulSet ${name} has the wrong update strategy ${String(type)}: the strategy ${strategy} needs ${wanted}`;
     return { path: ['spec', 'updateStrategy', 'type'], message };
   }
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
@@ -41,32 +41,38 @@ function strategyProblem({ name, value }: Manifest, strategy: StrategyName): Str
   if (partition === undefined || partition === null || !holdsPartition) return undefined;
   const named = { path, hint: partitionHint(value, partition) };
   if (lowersPartition) {
-    // Whatever number it is: applied in the middle of a rollout it takes the place of the agent's.
-    return { ...named, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
+    // Any number is wrong: applied during a rollout it overwrites the partition of the agent.
+    return { ...named, message: `the StatefulSet ${name} sets the partition ${String(partition)}: the agent writes this field` };
   }
   if (partition === holdingPartition) return undefined;
   return {
     ...named,
-    message: `the StatefulSet ${name} has the partition ${String(partition)}; the strategy ${strategy} needs ${holdingPartition} or none`,
+    message: `the StatefulSet ${name} has the wrong partition ${String(partition)}: the strategy ${strategy} needs ${holdingPartition} or none`,
   };
 }
 
-/** What a server has stored names a partition always, so that whoever reads a dump back finds one that nobody wrote. */
+/** Returns the hint to remove the partition. The API server always stores a partition, so a dump contains one that no manifest sets. */
 function partitionHint(value: Manifest['value'], partition: unknown): string {
   const isDump = ['uid', 'resourceVersion', 'managedFields'].some((field) => valueAt(value, ['metadata', field]) !== undefined);
-  const why = isDump || partition === 0 ? '; what was read from a cluster has one always, 0 where nobody wrote it' : '';
+  const why = isDump || partition === 0 ? '; the API server always stores a partition, 0 by default' : '';
   return `remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate${why}`;
 }
 
-/** Followers, and all members of a group that counts or mirrors, are written by the agent alone. */
-export const autoscaledMembers: LintCheck = (context) =>
+/** Reports autoscalers of followers, and of members of a group with count or mirror: only the agent writes their replicas. */
+export const findAutoscaledMembers: LintCheck = (context) =>
   context.bundle.groups.flatMap((group) =>
     autoscalersOf(context).flatMap((autoscaler): readonly Finding[] => {
       const zone = group.zones.find((one) => scales(autoscaler, group.namespace, 'StatefulSet', one.statefulSet));
       if (zone === undefined || (zone.follows === undefined && zone.replicas.kind === 'leader')) return [];
       const place = autoscaler.place(['spec', 'scaleTargetRef', 'name']);
-      const owner = zone.follows === undefined ? `the replicas of ${group.name} say` : `zone ${zone.follows}, which it follows, has`;
-      return [finding('RG2118', place, `${autoscaler.kind} ${autoscaler.name} scales ${zone.statefulSet}, whose number is what ${owner}`)];
+      const owner = zone.follows === undefined ? `by ${group.name}` : `by zone ${zone.follows}, which it follows`;
+      return [
+        finding(
+          'RG2118',
+          place,
+          `${autoscaler.kind} ${autoscaler.name} conflicts with the agent: the replicas of ${zone.statefulSet} are set ${owner}`,
+        ),
+      ];
     }),
   );
 

@@ -1,17 +1,17 @@
-// Members of groups: selectors, and the StatefulSets that files hold or do not hold.
+// Lint checks of the members of groups: selectors, and StatefulSets that are missing or in two groups.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import { contradictionOf, isEmptySelector, isWithin } from '../label-selector.ts';
 import type { Loaded } from '../load.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
 import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
-import { membersElsewhere } from './beside.ts';
 import type { LintCheck, LintContext } from './context.ts';
+import { membersElsewhere } from './stray-statefulsets.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 
-/** A StatefulSet belongs to one group, whoever defines it. */
-export const sharedMembers: LintCheck = ({ bundle, groups }) => {
+/** Reports StatefulSets that are members of two groups. */
+export const findSharedMembers: LintCheck = ({ bundle, groups }) => {
   const owners = new Map<string, string>();
   return bundle.groups.flatMap((group) =>
     group.zones.flatMap((zone): readonly Finding[] => {
@@ -22,7 +22,7 @@ export const sharedMembers: LintCheck = ({ bundle, groups }) => {
       const document = groups.find((one) => one.namespace === group.namespace && one.name === group.name);
       if (!document) return [];
       const other = groups.find((one) => one.namespace === group.namespace && one.name === owner);
-      const message = `the StatefulSet ${zone.statefulSet} is a member of ${owner} and of ${group.name}`;
+      const message = `the StatefulSet ${zone.statefulSet} is in two groups: ${owner} and ${group.name}`;
       const related = other ? [sourceOf(other.place(['spec', 'members'], 'key'))] : [];
       return [finding('RG2102', memberPlace(document, zone.statefulSet), message, { related })];
     }),
@@ -35,16 +35,16 @@ function memberPlace(group: Group, statefulSet: string) {
 }
 
 /**
- * StatefulSets that zones name are among the manifests, when these hold the group: one of its members, or a name that is nearly one.
- * Manifests of other groups in the same namespace say nothing about this one.
+ * Reports StatefulSets of zones that are missing, if the manifests contain another member of the group or a similar name. Otherwise the manifests
+ * of the group are not among the files, which is only a notice.
  */
-export const missingStatefulSets: LintCheck = (context) => {
+export const findMissingStatefulSets: LintCheck = (context) => {
   const { groups, statefulSets, isCluster = false } = context;
   return groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
     const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
     const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
-    // Those are said to be in another namespace, and missing is only what is nowhere.
+    // Members in another namespace have their own finding.
     const elsewhere = new Set(membersElsewhere(context, group).map(({ name }) => name));
     const beside = zones.filter(({ statefulSet }) => elsewhere.has(statefulSet));
     const missing = zones.flatMap((zone, index) => {
@@ -61,7 +61,7 @@ export const missingStatefulSets: LintCheck = (context) => {
               'and',
             )}`;
       const checked = beside.length === 0 ? 'its members were' : `${missing.length === 1 ? 'it was' : 'they were'}`;
-      const message = `the files hold no StatefulSet${which} of the group ${group.name} in the namespace ${group.namespace}, so ${checked} not checked`;
+      const message = `the files contain no StatefulSet${which} of the group ${group.name} in the namespace ${group.namespace}: ${checked} not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
     return missing.map(({ zone, index, near }) => {
@@ -73,7 +73,7 @@ export const missingStatefulSets: LintCheck = (context) => {
   });
 };
 
-/** Where else the files have a StatefulSet of this name, for a zone of a group whose other members are found. */
+/** Returns a hint with the namespaces that have a StatefulSet of this name; undefined if there is none. */
 function namesakeOf({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
   const others = isCluster ? [] : statefulSets.filter((one) => one.name === name).map((one) => one.namespace);
   return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;
@@ -92,24 +92,24 @@ function selectorsOf({ groups, policies }: LintContext): readonly SelectorAt[] {
   ].flatMap(({ selector, ...rest }) => (selector ? [{ selector, ...rest }] : []));
 }
 
-export const selectorsThatMatch: LintCheck = (context) =>
+export const findUnusableSelectors: LintCheck = (context) =>
   selectorsOf(context).flatMap(({ selector, path, document }) => {
     const place = document.place(path, 'key');
-    if (isEmptySelector(selector)) return [finding('RG2114', place, 'the selector is empty and matches everything')];
+    if (isEmptySelector(selector)) return [finding('RG2114', place, 'the selector is empty: it matches every object')];
     const contradiction = contradictionOf(selector);
     return contradiction === undefined ? [] : [finding('RG2115', place, `the selector can never match: ${contradiction}`)];
   });
 
-export const selectorsWithoutExpectation: LintCheck = ({ groups }) =>
+export const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
   groups.flatMap((group) => {
     const { selector, expect } = group.value.spec.members;
     if (!selector || expect?.count !== undefined || expect?.names !== undefined) return [];
-    const message = `the group ${group.name} takes whatever its selector finds`;
+    const message = `the group ${group.name} does not detect lost members: expect is missing`;
     return [finding('RG2113', group.place(['spec', 'members', 'selector'], 'key'), message)];
   });
 
-/** Only overlaps that are certain without any object: one selector asks for everything that the other one asks for. */
-export const overlappingSelectors: LintCheck = ({ groups }) =>
+/** Reports selectors that surely overlap: one selector has all requirements of the other one. */
+export const findOverlappingSelectors: LintCheck = ({ groups }) =>
   groups.flatMap((group, index) => {
     const selector = group.value.spec.members.selector;
     if (!selector || contradictionOf(selector) !== undefined) return [];
@@ -118,7 +118,7 @@ export const overlappingSelectors: LintCheck = ({ groups }) =>
       return one.namespace === group.namespace && earlier && (isWithin(selector, earlier) || isWithin(earlier, selector));
     });
     if (!other) return [];
-    const message = `the selectors of ${other.name} and ${group.name} match the same StatefulSets`;
+    const message = `the selectors of ${other.name} and ${group.name} overlap: they match the same StatefulSets`;
     const path: Path = ['spec', 'members', 'selector'];
     return [finding('RG2116', group.place(path, 'key'), message, { related: [sourceOf(other.place(path, 'key'))] })];
   });

@@ -1,4 +1,4 @@
-// Metric sources: whether gates and policies name one that is there for them, and whether what it says of itself can be used.
+// Lint checks of metric sources and of the gates and policies that use them.
 import { durationMs, formatDuration } from '../duration.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { inputEveryMs } from '../integrations/metric-input.ts';
@@ -11,18 +11,18 @@ import type { LintCheck, LintContext } from './context.ts';
 type Source = Loaded<'MetricSource'>;
 type Provider = 'prometheus' | 'consul';
 
-/** Where a source is named, and what for. */
+/** One use of a metric source. */
 interface Use {
   readonly document: Places;
   readonly path: Path;
   readonly namespace: string;
   readonly source: string;
   readonly provider: Provider;
-  /** How often it is asked. */
+  /** Interval between two queries. */
   readonly every: { readonly ms: number; readonly text: string; readonly path: Path };
 }
 
-/** Every place that names a metric source. A gate without a source, such as a probe of pods, is none. */
+/** Returns every use of a metric source. Gates without a source, such as HTTP probes, are left out. */
 function usesOf({ groups, policies }: LintContext): readonly Use[] {
   const ofGates = groups.flatMap((group) =>
     (group.value.spec.gates ?? []).flatMap((gate, index) =>
@@ -39,7 +39,7 @@ function usesOf({ groups, policies }: LintContext): readonly Use[] {
     Object.entries(policy.value.spec.inputs?.metrics ?? {}).map(([name, metric]): Use => {
       const path: Path = ['spec', 'inputs', 'metrics', name];
       const ms = inputEveryMs(durationMs(metric.maxAge));
-      const every = { ms, text: `maxAge ${metric.maxAge} asks every ${formatDuration(ms)}, which`, path: [...path, 'maxAge'] };
+      const every = { ms, text: `maxAge ${metric.maxAge} (every ${formatDuration(ms)})`, path: [...path, 'maxAge'] };
       const { namespace } = policy;
       return { document: policy, path: [...path, 'source'], namespace, source: metric.source, provider: 'prometheus', every };
     }),
@@ -47,8 +47,8 @@ function usesOf({ groups, policies }: LintContext): readonly Use[] {
   return [...ofGates, ...ofPolicies];
 }
 
-/** A source that files do not define may be one of the agent's own, unless they define others. */
-export const knownSources: LintCheck = (context) => {
+/** Reports sources that do not exist or are not usable. If the files define no source, only the agent can check the name. */
+export const checkSourceUses: LintCheck = (context) => {
   const sources = ofKind(context.load.documents, 'MetricSource');
   const broken = context.load.unusable.filter(({ kind }) => kind === 'MetricSource').map(({ name }) => name);
   return usesOf(context).flatMap((use): readonly Finding[] => {
@@ -57,7 +57,8 @@ export const knownSources: LintCheck = (context) => {
     if (source !== undefined) return useFindings(use, source);
     const names = [...sources.map(({ name }) => name), ...broken];
     const place = use.document.place(use.path);
-    if (names.length === 0 || context.isCluster) return [finding('RG2206', place, `only the agent knows the metric source ${use.source}`)];
+    if (names.length === 0 || context.isCluster)
+      return [finding('RG2206', place, `the metric source ${use.source} is not in the files: only the agent can check it`)];
     return [finding('RG2501', place, `the metric source ${use.source} does not exist`, { hint: suggestion(use.source, names) })];
   });
 };
@@ -67,37 +68,37 @@ function useFindings({ document, path, namespace, source: name, provider, every 
   const place = document.place(path);
   if (spec[provider] === undefined) {
     const other = provider === 'prometheus' ? 'Consul' : 'Prometheus';
-    return [finding('RG2503', place, `the metric source ${name} is a ${other}, and is asked as ${sayProvider[provider]}`)];
+    return [finding('RG2503', place, `the metric source ${name} is of the wrong kind: it is ${other}, not ${providerName[provider]}`)];
   }
   const { namespaces } = spec.usableFrom;
   const isShorter = every.ms < durationMs(spec.limits.minInterval);
   return [
     ...(namespaces.includes(namespace)
       ? []
-      : [finding('RG2502', place, `the metric source ${name} is there for ${namespaces.join(', ')}, not for ${namespace}`)]),
+      : [finding('RG2502', place, `the metric source ${name} is not usable from ${namespace}: usableFrom lists ${namespaces.join(', ')}`)]),
     ...(isShorter
       ? [
           finding(
             'RG2506',
             document.find(every.path) ?? place,
-            `${every.text} is more often than the metric source ${name} may be asked (every ${spec.limits.minInterval})`,
+            `${every.text} is too frequent: the metric source ${name} allows one query every ${spec.limits.minInterval}`,
           ),
         ]
       : []),
   ];
 }
 
-const sayProvider: Readonly<Record<Provider, string>> = { prometheus: 'Prometheus', consul: 'Consul' };
+const providerName: Readonly<Record<Provider, string>> = { prometheus: 'Prometheus', consul: 'Consul' };
 
-/** What a source says of itself. */
-export const soundSources: LintCheck = ({ load, agentNamespace }) =>
+/** Reports sources in the wrong namespace or with unsafe credentials. */
+export const checkSources: LintCheck = ({ load, agentNamespace }) =>
   ofKind(load.documents, 'MetricSource').flatMap((source) => [...namespaceFindings(source, agentNamespace), ...credentialFindings(source)]);
 
-/** A source whose file names no namespace is read where the file is. */
+/** A source without a namespace belongs to the agent's policy directory. */
 function namespaceFindings(source: Source, agentNamespace: string): readonly Finding[] {
   const { namespace } = source.value.metadata;
   if (namespace === undefined || namespace === agentNamespace) return [];
-  const message = `the metric source ${source.name} is in the namespace ${namespace}; the agent reads those of ${agentNamespace}`;
+  const message = `the metric source ${source.name} is ignored: its namespace is ${namespace}, the agent reads ${agentNamespace}`;
   return [finding('RG2504', source.place(['metadata', 'namespace']), message)];
 }
 
@@ -114,7 +115,7 @@ function credentialFindings(source: Source): readonly Finding[] {
   ];
   for (const [provider, url, field] of shown) {
     if (field === undefined || url === undefined || !url.startsWith('http:')) continue;
-    const message = `${field} goes to the metric source ${source.name} without encryption`;
+    const message = `the metric source ${source.name} is not encrypted: ${field} is sent over http`;
     findings.push(finding('RG2505', source.place(['spec', provider, 'url']), message));
   }
   return findings;

@@ -7,16 +7,22 @@ import { strategyTraits } from '../strategies.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
-/** Under `onDelete` no partition keeps the StatefulSet controller from anything: pods wait for somebody to delete them, whoever is there. */
-export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
+/** Reports `onPolicyDeleted: release` for strategies without a partition, where there is nothing to release. */
+export const findFieldsWithoutEffect: LintCheck = eachGroup((group) => {
   const { strategy, onPolicyDeleted } = group.value.spec.rollout;
   if (strategyTraits[strategy].holdsPartition || onPolicyDeleted !== 'release') return [];
   const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
-  return [finding('RG2205', place, `under the strategy ${strategy} there is nothing to release: pods wait until somebody deletes them`)];
+  return [
+    finding(
+      'RG2205',
+      place,
+      `onPolicyDeleted: release has no effect: under the strategy ${strategy} outdated pods wait until they are deleted`,
+    ),
+  ];
 });
 
-/** Groups of the authenticator whose members may approve. */
-export const approverGroups: LintCheck = ({ groups, policies }) => [
+/** Reports the user groups that may approve: only the cluster knows whether they exist. */
+export const findApproverGroups: LintCheck = ({ groups, policies }) => [
   ...groups.flatMap((group) =>
     (group.value.spec.rollout.waves ?? []).flatMap((wave, index) =>
       (['before', 'after'] as const).flatMap((part) =>
@@ -33,6 +39,6 @@ export const approverGroups: LintCheck = ({ groups, policies }) => [
 
 function approvers(document: Places, approval: Pick<ApprovalSpec, 'from'> | undefined, path: Path): readonly Finding[] {
   return (approval?.from ?? []).map((name, index) =>
-    finding('RG2206', document.place([...path, index]), `only the authenticator knows the group ${name}`),
+    finding('RG2206', document.place([...path, index]), `the user group ${name} cannot be checked: only the cluster knows its user groups`),
   );
 }

@@ -1,4 +1,4 @@
-// Policies: whom they bind, what they repeat, and limits that change nothing.
+// Lint checks of policies: unknown targets, duplicate names and limits without effect.
 import type { GroupDefinition, LimitsDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
@@ -8,8 +8,8 @@ import { eachPolicy, groupOf, type LintCheck, repeats, unknownGroup } from './co
 
 type Policy = Loaded<'RolloutPolicy'>;
 
-/** Names of targets are names of groups. */
-export const unknownTargets: LintCheck = (context) =>
+/** Reports targets that are not groups. */
+export const findUnknownTargets: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
     const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
     return groups.flatMap((name, index) => {
@@ -18,16 +18,16 @@ export const unknownTargets: LintCheck = (context) =>
     });
   });
 
-export const foreignNamespaces: LintCheck = ({ policies, agentNamespace }) =>
+export const findForeignNamespaces: LintCheck = ({ policies, agentNamespace }) =>
   policies.flatMap((policy) => {
     const { namespaces } = policy.value.spec.targets;
     if (!namespaces || policy.namespace === agentNamespace || namespaces.every((one) => one === policy.namespace)) return [];
-    const message = `a policy of the namespace ${policy.namespace} cannot bind groups of ${namespaces.join(', ')}`;
+    const message = `a policy of the namespace ${policy.namespace} cannot target ${namespaces.join(', ')}: only policies of the agent's namespace can`;
     return [finding('RG2302', policy.place(['spec', 'targets', 'namespaces'], 'key'), message)];
   });
 
-/** Names of rules and of windows occur once each. */
-export const uniqueRules: LintCheck = eachPolicy((policy) =>
+/** Reports duplicate names of rules and of windows. */
+export const findDuplicateRules: LintCheck = eachPolicy((policy) =>
   (['rules', 'windows'] as const).flatMap((list) => {
     const items = policy.value.spec[list] ?? [];
     return repeats<{ readonly name: string }>(items, (item) => item.name).map(({ index }) =>
@@ -36,26 +36,34 @@ export const uniqueRules: LintCheck = eachPolicy((policy) =>
   }),
 );
 
-export const approvals: LintCheck = eachPolicy((policy) =>
+export const checkRuleApprovals: LintCheck = eachPolicy((policy) =>
   (policy.value.spec.rules ?? []).flatMap((rule, index): readonly Finding[] => {
     const asks = rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval';
     if (asks && !rule.approval) {
-      return [finding('RG2304', policy.place(['spec', 'rules', index, 'effect']), `the rule ${rule.name} takes an approval of anybody`)];
+      return [
+        finding(
+          'RG2304',
+          policy.place(['spec', 'rules', index, 'effect']),
+          `the rule ${rule.name} accepts an approval from any user: approval.from is missing`,
+        ),
+      ];
     }
     if (asks || !rule.approval) return [];
     const place = policy.place(['spec', 'rules', index, 'approval'], 'key');
-    return [finding('RG2011', place, `the rule ${rule.name} has the effect ${rule.effect}, so its approval is never asked for`)];
+    return [finding('RG2011', place, `the approval of the rule ${rule.name} has no effect: the effect of the rule is ${rule.effect}`)];
   }),
 );
 
-export const idlePolicies: LintCheck = eachPolicy((policy) => {
+export const findEmptyPolicies: LintCheck = eachPolicy((policy) => {
   const { rules = [], windows = [], limits = {} } = policy.value.spec;
   if (rules.length > 0 || windows.length > 0 || Object.keys(limits).length > 0) return [];
-  return [finding('RG2309', policy.place(['spec'], 'key'), `the policy ${policy.name} has no rules, no windows and no limits`)];
+  return [
+    finding('RG2309', policy.place(['spec'], 'key'), `the policy ${policy.name} does nothing: it has no rules, no windows and no limits`),
+  ];
 });
 
-/** A limit that is no stricter than what each of its groups says itself. */
-export const idleLimits: LintCheck = ({ policies, bundle, agentNamespace }) =>
+/** Reports limits that are not stricter than the settings of every group of the policy. */
+export const findLimitsWithoutEffect: LintCheck = ({ policies, bundle, agentNamespace }) =>
   policies.flatMap((policy) => {
     const resolved = bundle.policies.find((one) => one.namespace === policy.namespace && one.name === policy.name);
     if (!resolved) return [];
@@ -72,7 +80,7 @@ function limitFinding(policy: Policy, field: keyof LimitsDefinition, bound: read
   return finding(
     'RG2303',
     policy.place(['spec', 'limits', written]),
-    `the limit ${written} is not stricter than what ${names} already says`,
+    `the limit ${written} has no effect: ${names} already sets a value that is at least as strict`,
   );
 }
 
@@ -93,8 +101,8 @@ const limitChecks: readonly {
   { field: 'minIntervalMs', isIdle: (limits, group) => group.rollout.minIntervalMs >= (limits.minIntervalMs ?? 0) },
 ];
 
-function allZones(group: GroupDefinition, holds: (zone: ZoneDefinition) => boolean): boolean {
-  return group.zones.every(holds);
+function allZones(group: GroupDefinition, test: (zone: ZoneDefinition) => boolean): boolean {
+  return group.zones.every(test);
 }
 
 /** A number and a percentage compare only in a zone of known size. */

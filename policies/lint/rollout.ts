@@ -1,4 +1,4 @@
-// Settings of a group that exclude or need each other.
+// Lint checks of settings of a group that exclude or need each other.
 
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
@@ -9,21 +9,27 @@ import { counted } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
-export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {
+export const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   const { strategy, onFailure } = group.value.spec.rollout;
   if (strategyTraits[strategy].canRollBack || onFailure !== 'rollback') return [];
-  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), `the strategy ${strategy} cannot roll back`)];
+  return [
+    finding(
+      'RG2204',
+      group.place(['spec', 'rollout', 'onFailure']),
+      `onFailure: rollback cannot work: the strategy ${strategy} cannot restore an earlier template`,
+    ),
+  ];
 });
 
-/** What the StatefulSet controller does in its own way, whatever the group says: it deletes, from the highest ordinal down, one pod after the other. */
-export const settingsOfTheController: LintCheck = eachGroup((group) => {
+/** Reports settings that the StatefulSet controller ignores: it deletes pods one by one from the highest ordinal down. */
+export const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   const { strategy, order } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
-  // What a server gives back has every default written out, which nobody asked for.
+  // An object from the API server contains every default, which its author did not write.
   const isFromServer = group.find(['metadata', 'uid']) !== undefined;
   const rotateBy = isFromServer ? undefined : group.find(path('rotateBy'), 'key');
-  const inOrder = 'a partition moves down, so that the highest ordinal goes first';
+  const inOrder = 'order: ascending has no effect: the StatefulSet controller starts at the highest ordinal';
   const limits = [
     [path('maxUnavailable'), group.value.spec.rollout.maxUnavailable] as const,
     ...(group.value.spec.members.zones ?? []).map(
@@ -32,7 +38,7 @@ export const settingsOfTheController: LintCheck = eachGroup((group) => {
   ];
   return [
     ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), inOrder)] : []),
-    ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'the StatefulSet controller deletes pods, whatever rotateBy says')]),
+    ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
     ...limits.flatMap(([place, limit]) =>
       limit === undefined || limit === 1 || group.find(place) === undefined
         ? []
@@ -40,36 +46,36 @@ export const settingsOfTheController: LintCheck = eachGroup((group) => {
             finding(
               'RG2215',
               group.place(place),
-              `of the ${limit} pods that may be down the StatefulSet controller replaces one after the other`,
+              `maxUnavailable ${limit} has no effect by default: the StatefulSet controller replaces pods one by one`,
             ),
           ],
     ),
   ];
 });
 
-export const wavesAndSchedule: LintCheck = eachGroup((group) => {
+export const checkWaveSchedule: LintCheck = eachGroup((group) => {
   const { waves, schedule } = group.value.spec.rollout;
   if (schedule === undefined) return [];
   const at = (field?: string): Place => group.place(['spec', 'rollout', 'schedule', ...(field === undefined ? [] : [field])], 'key');
-  const refuse = (message: string, field?: string): readonly Finding[] => [finding('RG2011', at(field), message)];
-  if (waves !== undefined) return refuse('a rollout has waves or a schedule that makes waves, not both');
+  const report = (message: string, field?: string): readonly Finding[] => [finding('RG2011', at(field), message)];
+  if (waves !== undefined) return report('waves and schedule exclude each other');
   const { kind, start, step, factor } = schedule;
   const named = { linear: 'a linear', geometric: 'a geometric', exponential: 'an exponential' }[kind];
-  if (kind === 'linear' && step === undefined) return refuse('a linear schedule needs step');
-  if (kind !== 'linear' && factor === undefined) return refuse(`${named} schedule needs factor`);
+  if (kind === 'linear' && step === undefined) return report('a linear schedule needs step');
+  if (kind !== 'linear' && factor === undefined) return report(`${named} schedule needs factor`);
   return [
-    ...(kind === 'linear' && factor !== undefined ? refuse('factor has no effect in a linear schedule', 'factor') : []),
-    ...(kind !== 'linear' && step !== undefined ? refuse(`step has no effect in ${named} schedule`, 'step') : []),
-    ...(start === 0 ? refuse('a schedule starts with one pod at least', 'start') : []),
-    ...(step === 0 ? refuse('a step is one pod at least', 'step') : []),
+    ...(kind === 'linear' && factor !== undefined ? report('factor has no effect in a linear schedule', 'factor') : []),
+    ...(kind !== 'linear' && step !== undefined ? report(`step has no effect in ${named} schedule`, 'step') : []),
+    ...(start === 0 ? report('start must be at least one pod', 'start') : []),
+    ...(step === 0 ? report('step must be at least one pod', 'step') : []),
     ...(factor !== undefined && !Number.isInteger(Math.round(factor * 1e6) / 1e5)
-      ? refuse(`the factor ${factor} has more than one decimal`, 'factor')
+      ? report(`the factor ${factor} has too many decimals: at most one is allowed`, 'factor')
       : []),
   ];
 });
 
-/** `fieldPath` and `read: fieldPath` come together. */
-export const mirroredField: LintCheck = eachGroup((group) => {
+/** Reports `fieldPath` without `read: fieldPath`, and the reverse. */
+export const checkMirroredField: LintCheck = eachGroup((group) => {
   const { replicas, members } = group.value.spec;
   const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
   return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => mirrorFindings(group, spec, path));
@@ -79,28 +85,29 @@ function mirrorFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | 
   const from = replicas?.mirror?.from;
   if (!from || (from.read === 'fieldPath') === (from.fieldPath !== undefined)) return [];
   const place = group.place([...path, 'mirror', 'from', from.fieldPath ? 'fieldPath' : 'read'], 'key');
-  const message = from.fieldPath ? 'fieldPath is only read with read: fieldPath' : 'read: fieldPath needs the field in fieldPath';
+  const message = from.fieldPath ? 'fieldPath has no effect: read is not fieldPath' : 'read: fieldPath needs fieldPath';
   return [finding('RG2011', place, message)];
 }
 
-export const disruptionBudget: LintCheck = eachGroup((group) => {
+export const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   const { maxUnavailable, maxUnavailablePercent = 0, partition } = group.value.spec.disruption ?? {};
   const place = group.place(['spec', 'disruption', 'maxUnavailablePercent'], 'key');
   if (maxUnavailable !== undefined && group.find(['spec', 'disruption', 'maxUnavailablePercent'])) {
-    return [finding('RG2011', place, 'the budget is a number or a percentage, not both')];
+    return [finding('RG2011', place, 'maxUnavailable and maxUnavailablePercent exclude each other')];
   }
-  // Pods of a partition are few and spread over zones: a percentage of what would be anybody's guess.
-  if (partition && maxUnavailablePercent > 0) return [finding('RG2011', place, 'a budget by partition takes a number, not a percentage')];
+  // A partition has few pods in several zones, so the base of a percentage would not be clear.
+  if (partition && maxUnavailablePercent > 0)
+    return [finding('RG2011', place, 'maxUnavailablePercent is not allowed with partition: use maxUnavailable')];
   return [];
 });
 
-export const partitionPattern: LintCheck = eachGroup((group) => {
+export const checkPartitionPattern: LintCheck = eachGroup((group) => {
   const { partition } = group.value.spec.disruption ?? {};
   if (!partition) return [];
   const path: Path = ['spec', 'disruption', 'partition'];
   const inspected = inspectPattern(partition.pattern);
   if ('problem' in inspected) return [finding('RG2212', group.place([...path, 'pattern']), `the pattern ${inspected.problem}`)];
   if (partition.group <= inspected.groupCount) return [];
-  const message = `the pattern has ${counted(inspected.groupCount, 'capture group')}, group ${partition.group} is asked for`;
+  const message = `the capture group ${partition.group} does not exist: the pattern has ${counted(inspected.groupCount, 'capture group')}`;
   return [finding('RG2213', group.find([...path, 'group']) ?? group.place([...path, 'pattern']), message)];
 });

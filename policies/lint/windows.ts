@@ -1,4 +1,4 @@
-// Windows: schedules that can be read, ranges that end after they begin, and allow windows that are open together at some time.
+// Lint checks of windows: invalid schedules and ranges, and allow windows that are never open together.
 import type { GroupDefinition, PolicyDefinition, WindowDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
@@ -7,8 +7,8 @@ import { checkSchedule, windowState } from '../window/window.ts';
 import { lowerFirst } from '../wording.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
-/** Each schedule and each range on its own. */
-export const windowTimes: LintCheck = (context) =>
+/** Reports invalid schedules and ranges. */
+export const checkWindowTimes: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
     const windows = policyDefinition(context, policy)?.windows ?? [];
     return windows.flatMap(({ schedule, ranges }, index) => [
@@ -18,23 +18,23 @@ export const windowTimes: LintCheck = (context) =>
       ...(ranges ?? []).flatMap(({ fromMs, toMs }, position): readonly Finding[] => {
         if (toMs > fromMs) return [];
         const place = policy.place(['spec', 'windows', index, 'ranges', position, 'to']);
-        return [finding('RG2406', place, `the range ${position + 1} ends at or before its beginning`)];
+        return [finding('RG2406', place, `the range ${position + 1} is empty: it ends at or before its beginning`)];
       }),
     ]);
   });
 
-/** Two policies that bind the same group, whose allow windows for an action are never open at the same time. */
-export const windowsThatNeverMeet: LintCheck = (context) => {
+/** Reports two policies of one group whose allow windows for an action are never open at the same time. */
+export const findDisjointWindows: LintCheck = (context) => {
   const reported = new Set<string>();
   return context.bundle.groups.flatMap((group) =>
     policyAction.options.flatMap((action) =>
       allowPairs(context, group, action).flatMap(([one, other]): readonly Finding[] => {
         const key = `${one.policy.namespace}/${one.policy.name} ${other.policy.namespace}/${other.policy.name}`;
         const document = context.policies.find((policy) => policyDefinition(context, policy) === other.policy);
-        if (reported.has(key) || !document || !neverMeet(one.windows, other.windows)) return [];
+        if (reported.has(key) || !document || !neverOverlap(one.windows, other.windows)) return [];
         reported.add(key);
         const index = other.policy.windows.findIndex((window) => other.windows.includes(window));
-        const message = `the allow windows of ${one.policy.name} and ${other.policy.name} are never open together, so ${action} of ${group.name} is blocked for ever`;
+        const message = `${action} of ${group.name} is always blocked: the allow windows of ${one.policy.name} and ${other.policy.name} are never open together`;
         const related = one.windows.slice(0, 1).map((window) => window.source);
         return [finding('RG2407', document.place(['spec', 'windows', index, 'name']), message, { related })];
       }),
@@ -60,23 +60,23 @@ function allowPairs(
 
 const dayMs = 86_400_000;
 
-/** Openings of one window that are walked through; what is not decided by then is left alone. */
+/** Most openings of one window that are searched; without a result there is no finding. */
 const openingsLimit = 200;
 
-/** Whether no opening of the one side has a moment in common with one of the other. False when that cannot be told. */
-function neverMeet(one: readonly WindowDefinition[], other: readonly WindowDefinition[]): boolean {
+/** Reports whether no opening of one side overlaps an opening of the other side. Returns false if that is unknown. */
+function neverOverlap(one: readonly WindowDefinition[], other: readonly WindowDefinition[]): boolean {
   const all = [...one, ...other];
-  // A window that cannot be read or never opens has a finding of its own.
+  // A window that is invalid or never opens has another finding.
   if (all.some(({ schedule }) => schedule && checkSchedule(schedule).length > 0)) return false;
   const begins = all.flatMap(({ ranges }) => (ranges ?? []).map(({ fromMs }) => fromMs));
   const fromMs = begins.length > 0 ? Math.min(...begins) : Date.UTC(2026, 0, 1);
   const toMs = fromMs + (repeatsWeekly(all) ? 15 : 367) * dayMs;
-  // Ranges come to an end, so their openings are the ones to walk through.
+  // Ranges end, so the search walks through their openings.
   const [walked, met] = other.every(({ ranges }) => ranges) ? [other, one] : [one, other];
   return walked.every((window) => isAlone(window, met, fromMs, toMs));
 }
 
-/** Whether a fortnight of all windows shows what every fortnight does. */
+/** Reports whether all windows repeat weekly in one time zone, so that two weeks show every case. */
 function repeatsWeekly(windows: readonly WindowDefinition[]): boolean {
   const zones = new Set(windows.map(({ schedule }) => schedule?.timeZone));
   return zones.size === 1 && windows.every(({ schedule }) => /^\S+\s+\S+\s+\*\s+\*\s/.test(schedule?.cron ?? ''));

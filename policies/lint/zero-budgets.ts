@@ -1,21 +1,21 @@
-// PodDisruptionBudgets that let no pod of a group go, as far as the files alone show it.
+// Lint checks of PodDisruptionBudgets that allow no eviction of a group's pods.
 
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
 import type { Manifest } from '../load.ts';
-import { type BudgetAmounts, type Standstill, standstillOf } from '../objects/pod-budget.ts';
+import { type BudgetAmounts, type ZeroBudget, zeroBudgetOf } from '../objects/pod-budget.ts';
 import { labelsOf } from '../resolve/resolve.ts';
 import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { traitsOf } from '../strategies.ts';
 import { listed } from '../wording.ts';
 import type { LintCheck, LintContext } from './context.ts';
-import { manifestOf, statedReplicas } from './stated.ts';
-import { isExcused } from './zero-limits.ts';
+import { manifestOf, replicasInFiles } from './member-manifests.ts';
+import { hasException } from './zero-limits.ts';
 
-/** A PodDisruptionBudget of zero over pods that are evicted, or whose number of unavailable ones is taken from it. */
-export const budgetsOfZero: LintCheck = (context) => {
+/** Reports PodDisruptionBudgets of zero over pods that are evicted, or whose maxUnavailable comes from the budget. */
+export const findBudgetsOfZero: LintCheck = (context) => {
   const budgets = context.load.manifests.filter(
     ({ kind, apiVersion }) => kind === 'PodDisruptionBudget' && apiVersion.startsWith('policy/'),
   );
@@ -30,27 +30,29 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
     return set !== undefined && matches(selector.data, set);
   });
   const zones = covered.filter((zone) => !zone.paused && asksBudget(context, group, zone));
-  const standstill = zones.length === 0 ? undefined : standstillUnder({ context, budget, group, covered, selector: selector.data });
-  if (standstill === undefined) return [];
-  const { field, text } = standstill;
+  const zeroBudget = zones.length === 0 ? undefined : zeroBudgetIn({ context, budget, group, covered, selector: selector.data });
+  if (zeroBudget === undefined) return [];
+  const { field, text } = zeroBudget;
   const which = `${zones.length === 1 ? 'zone' : 'zones'} ${listed(
     zones.map(({ name }) => name),
     'and',
   )}`;
-  const message = `PodDisruptionBudget ${budget.name} lets no pod of ${which} go (${text}), so no rollout of the group ${group.name} replaces one`;
+  const message = `PodDisruptionBudget ${budget.name} blocks every pod of ${which}: ${text}; no rollout of the group ${group.name} can replace a pod`;
   const source = group.sources['rollout.strategy'] ?? group.sources[''];
   const place = field === undefined ? budget.place(['spec'], 'key') : budget.place(['spec', field]);
   return [finding('RG2216', place, message, { hint: budgetHint(group), related: source === undefined ? [] : [source] })];
 }
 
 function budgetHint({ name, namespace }: GroupDefinition): string {
-  return `let it spare a pod, such as maxUnavailable: 1; zones that are to stand still say paused: true, in a cluster also kubectl rollout-group pause ${name} -n ${namespace}`;
+  return `allow one disruption, such as maxUnavailable: 1; to stop zones on purpose, set paused: true or run: kubectl rollout-group pause ${name} -n ${namespace}`;
 }
 
-/** The eviction API asks budgets; so does the agent before it leaves pods to the StatefulSet controller. */
+/** Reports whether the budget applies: to evictions, and before the agent leaves pods to the StatefulSet controller. */
 function asksBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {
   const { rotateBy } = group.rollout;
-  return traitsOf(group).lowersPartition || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !isExcused(context, group, name));
+  return (
+    traitsOf(group).lowersPartition || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !hasException(context, group, name))
+  );
 }
 
 interface Covered {
@@ -63,17 +65,17 @@ interface Covered {
 }
 
 /**
- * No pods at all, and 100 percent, hold whatever number of pods there is. Other amounts hold only some numbers of pods, which the files say of the
- * group's own pods alone.
+ * Returns why the budget is zero. `maxUnavailable: 0` and `minAvailable: 100%` are zero for any number of pods. Other amounts are zero only for
+ * some numbers of pods, which the files show only for the pods of the group.
  */
-function standstillUnder(question: Covered): Standstill | undefined {
+function zeroBudgetIn(question: Covered): ZeroBudget | undefined {
   const amounts = amountsOf(question.budget);
-  const pods = statedPods(question);
+  const pods = podsInFiles(question);
   if (pods === 0 || hasOtherVersions(question)) return undefined;
-  return standstillOf(amounts) ?? (pods === undefined || hasOtherPods(question) ? undefined : standstillOf(amounts, pods));
+  return zeroBudgetOf(amounts) ?? (pods === undefined || hasOtherPods(question) ? undefined : zeroBudgetOf(amounts, pods));
 }
 
-/** Base and overlay of kustomize among the files: none of them alone says what the budget is. */
+/** Reports whether the files have several versions of the budget, such as a kustomize base and overlay: no single one is complete. */
 function hasOtherVersions({ context, budget }: Covered): boolean {
   const { maxUnavailable, minAvailable } = amountsOf(budget);
   return context.load.manifests.some((one) => {
@@ -91,15 +93,15 @@ function amountsOf({ value }: Manifest): BudgetAmounts {
   return { ...amount('maxUnavailable'), ...amount('minAvailable') };
 }
 
-/** The pods of the group that the budget covers; undefined where the files do not say how many one of its zones has. */
-function statedPods({ context, group, covered }: Covered): number | undefined {
+/** Returns the number of pods of the group that the budget covers; undefined if the files do not show the replicas of a zone. */
+function podsInFiles({ context, group, covered }: Covered): number | undefined {
   return covered.reduce<number | undefined>((sum, zone) => {
-    const pods = statedReplicas(context, group, zone);
+    const pods = replicasInFiles(context, group, zone);
     return sum === undefined || pods === undefined ? undefined : sum + pods;
   }, 0);
 }
 
-/** Whether the budget covers pods of anything else too: of a Deployment, of a Job, of StatefulSets of no group or of another one. */
+/** Reports whether the budget also covers pods of other workloads, such as a Deployment, a Job or another StatefulSet. */
 function hasOtherPods({ context, budget, covered, selector }: Covered): boolean {
   const own = new Set(covered.map(({ statefulSet }) => statefulSet));
   return context.load.manifests.some(
@@ -107,7 +109,7 @@ function hasOtherPods({ context, budget, covered, selector }: Covered): boolean 
   );
 }
 
-/** Whether the selector finds the pods of a workload, whatever its kind: a template of pods, a Pod, or the template of a CronJob's Jobs. */
+/** Reports whether the selector matches the pods of a workload: its pod template, a Pod, or the template of the Jobs of a CronJob. */
 function matches(selector: LabelSelector, { kind, value }: Manifest): boolean {
   const pods =
     kind === 'Pod' ? value : (valueAt(value, ['spec', 'template']) ?? valueAt(value, ['spec', 'jobTemplate', 'spec', 'template']));

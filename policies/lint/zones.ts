@@ -1,4 +1,4 @@
-// Zones of a group: names, leaders, and what a zone says about its own replicas.
+// Lint checks of zones: duplicate names, leaders and replicas.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
@@ -14,8 +14,8 @@ function zonesOf(group: Group): readonly ZoneSpec[] {
   return group.value.spec.members.zones ?? [];
 }
 
-/** Zone names and StatefulSets occur once. */
-export const uniqueZones: LintCheck = eachGroup((group) => {
+/** Reports duplicate zone names and StatefulSets. */
+export const findDuplicateZones: LintCheck = eachGroup((group) => {
   const zones = zonesOf(group);
   const report = (code: 'RG2103' | 'RG2104', field: 'name' | 'statefulSet', message: (zone: ZoneSpec | undefined) => string) =>
     repeats(zones, (zone) => zone[field]).map(({ index, first }) =>
@@ -25,22 +25,22 @@ export const uniqueZones: LintCheck = eachGroup((group) => {
     );
   return [
     ...report('RG2103', 'name', (zone) => `the zone name ${zone?.name} is used twice`),
-    ...report('RG2104', 'statefulSet', (zone) => `the StatefulSet ${zone?.statefulSet} is named by two zones`),
+    ...report('RG2104', 'statefulSet', (zone) => `the StatefulSet ${zone?.statefulSet} is in two zones`),
   ];
 });
 
-/** `follows` names another zone of the group. */
-export const knownLeaders: LintCheck = eachGroup((group) => {
+/** Reports `follows` with an unknown zone. */
+export const findUnknownLeaders: LintCheck = eachGroup((group) => {
   const names = zonesOf(group).map((zone) => zone.name);
   return zonesOf(group).flatMap(({ name, follows }, index) => {
     if (follows === undefined || names.includes(follows)) return [];
-    const message = `zone ${name} follows ${follows}, which is no zone of the group`;
+    const message = `zone ${name} follows an unknown zone: ${follows} is not in the group`;
     return [finding('RG2105', group.place([...zonesPath, index, 'follows']), message, { hint: suggestion(follows, names) })];
   });
 });
 
-/** No zone follows itself, directly or through others. Each circle is reported once, at its first zone. */
-export const leaderCycles: LintCheck = eachGroup((group) => {
+/** Reports zones that follow themselves, directly or through other zones. Each cycle is reported once, at its first zone. */
+export const findLeaderCycles: LintCheck = eachGroup((group) => {
   const zones = zonesOf(group);
   const leaderOf = new Map(zones.map((zone) => [zone.name, zone.follows]));
   const reported = new Set<string>();
@@ -50,35 +50,39 @@ export const leaderCycles: LintCheck = eachGroup((group) => {
     const closes = leaderOf.get(chain.at(-1) ?? '') === zone.name;
     if (!closes || reported.has(zone.name)) return [];
     for (const name of chain) reported.add(name);
-    const message = `zones follow each other in a circle: ${[...chain, zone.name].join(' follows ')}`;
+    const message = `zones follow each other in a cycle: ${[...chain, zone.name].join(' follows ')}`;
     return [finding('RG2106', group.place([...zonesPath, index, 'follows']), message)];
   });
 });
 
-/** A follower has the number of its leader, so a number of its own says nothing. */
-export const followersWithReplicas: LintCheck = eachGroup((group) =>
+/** Reports followers with replicas: a follower always has the replicas of its leader. */
+export const findFollowersWithReplicas: LintCheck = eachGroup((group) =>
   zonesOf(group).flatMap(({ name, follows, replicas }, index) => {
     if (follows === undefined || !replicas || !(replicas.count !== undefined || replicas.mirror || replicas.leader)) return [];
-    const message = `zone ${name} follows ${follows} and has replicas of its own`;
+    const message = `the replicas of zone ${name} have no effect: it follows ${follows}`;
     return [finding('RG2011', group.place([...zonesPath, index, 'replicas'], 'key'), message, { hint: 'remove follows, or replicas' })];
   }),
 );
 
-export const forcedReplicas: LintCheck = eachGroup((group) =>
+export const findForcedReplicas: LintCheck = eachGroup((group) =>
   zonesOf(group).flatMap(({ name, forceReplicas }, index) => {
     if (forceReplicas === undefined) return [];
     return [
-      finding('RG2207', group.place([...zonesPath, index, 'forceReplicas'], 'key'), `zone ${name} is forced to ${forceReplicas} replicas`),
+      finding(
+        'RG2207',
+        group.place([...zonesPath, index, 'forceReplicas'], 'key'),
+        `the replicas of zone ${name} are forced to ${forceReplicas}`,
+      ),
     ];
   }),
 );
 
-/** A time between two zones in a group of one. */
-export const timeBetweenOneZone: LintCheck = (context) =>
+/** Reports a time between zones in a group of one zone. */
+export const findDelayInSingleZone: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     if (definitionOf(context, group)?.zones.length !== 1) return [];
     const below: Path = ['scaling', 'down', 'betweenZones'];
     return [group.find(['spec', ...below], 'key'), group.find([...zonesPath, 0, ...below], 'key')].flatMap((place) =>
-      place ? [finding('RG2211', place, `the group ${group.name} has a single zone, so the time between zones can never act`)] : [],
+      place ? [finding('RG2211', place, `betweenZones has no effect: the group ${group.name} has a single zone`)] : [],
     );
   });

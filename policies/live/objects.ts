@@ -29,7 +29,7 @@ function documentOf(raw: unknown): { readonly name: string; readonly document: Y
   };
   const name = `${part(['kind'])} ${part(['metadata', 'namespace'])}/${part(['metadata', 'name'])}`;
   const place = (path: Path) => objectPlace(name, path);
-  const dialect = hostileParts(value, [], name);
+  const dialect = refusedParts(value, [], name);
   return {
     name,
     document: {
@@ -44,15 +44,15 @@ function documentOf(raw: unknown): { readonly name: string; readonly document: Y
 }
 
 /** Keys that mean something to JavaScript, and values that are nested deeper than any policy is; as in files. */
-function hostileParts(value: unknown, path: Path, name: string): readonly Finding[] {
+function refusedParts(value: unknown, path: Path, name: string): readonly Finding[] {
   if (path.length > yamlLimits.depth) {
     return [finding('RG1003', objectPlace(name, path.slice(0, 3)), `the object is nested deeper than ${yamlLimits.depth} levels`)];
   }
-  if (Array.isArray(value)) return value.flatMap((item, index) => hostileParts(item, [...path, index], name));
+  if (Array.isArray(value)) return value.flatMap((item, index) => refusedParts(item, [...path, index], name));
   if (!isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, member]) =>
     refusedKeys.has(key)
       ? [finding('RG1011', objectPlace(name, [...path, key]), `the key ${key} is not allowed`)]
-      : hostileParts(member, [...path, key], name),
+      : refusedParts(member, [...path, key], name),
   );
 }

@@ -10,10 +10,10 @@ import { type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, ty
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { holdingAll, holdingInPlaceOf } from './holding.ts';
+import { blockAllGroups, blockInsteadOf } from './blocking-policies.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
+import { excludeInvalidPolicies } from './invalid-policies.ts';
 import { loadObjects } from './objects.ts';
-import { withoutUnsoundPolicies } from './sound.ts';
 
 /** Where groups may be defined. */
 type LiveSource = 'directory' | 'objects' | 'adopted';
@@ -127,8 +127,8 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
   const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
   const heard = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
   return {
-    directory: directory && order.includes('directory') ? withoutUnsoundPolicies(loadPolicies(directory, { namespace })) : nothing,
-    objects: withoutUnsoundPolicies(loadObjects(heard)),
+    directory: directory && order.includes('directory') ? excludeInvalidPolicies(loadPolicies(directory, { namespace })) : nothing,
+    objects: excludeInvalidPolicies(loadObjects(heard)),
   };
 }
 
@@ -137,8 +137,8 @@ function holdsOf({ directory, objects }: Loads, groups: readonly GroupDefinition
   const broken = objects.unusable.filter(({ kind }) => kind === 'RolloutPolicy');
   return [
     // Which documents a file would have had cannot always be told.
-    ...(hasErrors(directory) ? holdingAll(groups, 'files', 'the policy directory has errors') : []),
-    ...broken.flatMap((document) => holdingInPlaceOf(document, groups, agentNamespace)),
+    ...(hasErrors(directory) ? blockAllGroups(groups, 'files', 'the policy directory has errors') : []),
+    ...broken.flatMap((document) => blockInsteadOf(document, groups, agentNamespace)),
   ];
 }
 

@@ -19,7 +19,7 @@ export function desiredHealthy({ maxUnavailable, minAvailable }: BudgetAmounts, 
   return minAvailable === undefined ? expected : budgetAmount(minAvailable, expected);
 }
 
-export interface Standstill {
+export interface ZeroBudget {
   /** The field that says so; absent when none is written. */
   readonly field?: 'maxUnavailable' | 'minAvailable';
   /** What it says, as a sentence part. */
@@ -31,7 +31,7 @@ export interface Standstill {
  * go, and when there are no pods. Without `expected`, the number of those pods, only what holds for any number: the disruption controller counts
  * the pods of every workload that the selector matches, also of Deployments, of which neither the files nor the agent may know.
  */
-export function standstillOf(budget: BudgetAmounts, expected?: number): Standstill | undefined {
+export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudget | undefined {
   if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;
   const { maxUnavailable, minAvailable } = budget;
   if (maxUnavailable !== undefined) return { field: 'maxUnavailable', text: `maxUnavailable is ${maxUnavailable}` };

@@ -112,7 +112,7 @@ describe('StatefulSets beside the plan', () => {
     expect(status).toBe(10);
     expect(stderr).toContain('--set applies to nothing');
     expect(stderr).toContain(
-      'the group store is in the namespace prod, and its StatefulSets store-a and store-b are in shop (p/group.yaml:3:37)',
+      'the group store has no StatefulSet in its namespace prod: store-a and store-b are in shop (p/group.yaml:3:37)',
     );
     expect(stderr).toContain('write the same metadata.namespace');
   });
@@ -120,7 +120,7 @@ describe('StatefulSets beside the plan', () => {
   const next = { 'm/sets.yaml': sets('shop'), 'n/sets.yaml': sets('shop').replaceAll('store:1.0', 'store:2.0'), ...policies };
   const compare = (verb: string, files: Readonly<Record<string, string>>, ...more: readonly string[]) =>
     runPlugin([verb, '--current', 'm', '--desired', 'n', '-f', 'p', ...more], { cwd: folderWith(files) });
-  const apart = 'the group store is in the namespace prod, and its StatefulSets store-a and store-b are in shop';
+  const apart = 'the group store has no StatefulSet in its namespace prod: store-a and store-b are in shop';
 
   it('in another namespace block the group that names them, and diff and simulate say it too', () => {
     const { status, stdout, stderr } = compare('plan', next);

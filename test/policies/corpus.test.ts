@@ -84,11 +84,11 @@ describe('the corpus of broken policy files', () => {
       [
         "rg1009-boolean-key.yaml: RG2003 10:3 spec has no field on",
         "rg1009-boolean-word.yaml: RG2005 11:24 spec.protect.noDelete is "yes"; it takes true or false",
-        "rg2107-unknown-gate.yaml: RG2109 14:19 no wave names the gate errors",
-        "rg2108-gate-twice.yaml: RG2109 12:15 no wave names the gate up",
-        "rg2108-gate-twice.yaml: RG2109 13:15 no wave names the gate up",
-        "rg5008-budget-of-none.yaml: RG2216 39:25 PodDisruptionBudget ingester lets no pod of zones a and b go (maxUnavailable is 0), so no rollout of the group ingester replaces one",
-        "rg5009-canary-of-none.yaml: RG2217 13:32 wave canary takes no pod, since zone a has none; the first pods with the new version are those of wave rest",
+        "rg2107-unknown-gate.yaml: RG2109 14:19 the gate errors is never used: no wave names it",
+        "rg2108-gate-twice.yaml: RG2109 12:15 the gate up is never used: no wave names it",
+        "rg2108-gate-twice.yaml: RG2109 13:15 the gate up is never used: no wave names it",
+        "rg5008-budget-of-none.yaml: RG2216 39:25 PodDisruptionBudget ingester blocks every pod of zones a and b: maxUnavailable is 0; no rollout of the group ingester can replace a pod",
+        "rg5009-canary-of-none.yaml: RG2217 13:32 wave canary has no pods: zone a has 0 replicas; wave rest updates the first pods",
       ]
     `);
   });

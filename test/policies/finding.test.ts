@@ -63,7 +63,7 @@ describe('a finding', () => {
   const place = placeIn('spec:\n  rollout: { strategy: promot }\n', 'promot', '/spec/rollout/strategy');
 
   it('takes severity and hint from the table, and either from its options', () => {
-    expect(finding('RG2203', place, 'no wave brings zone c to 100 percent')).toMatchInlineSnapshot(`
+    expect(finding('RG2203', place, 'no wave completes zone c: percent: 100 is missing')).toMatchInlineSnapshot(`
       {
         "code": "RG2203",
         "column": 24,
@@ -81,7 +81,7 @@ describe('a finding', () => {
         "file": "policies/ingester.yaml",
         "hint": "add a last wave with percent: 100",
         "line": 2,
-        "message": "no wave brings zone c to 100 percent",
+        "message": "no wave completes zone c: percent: 100 is missing",
         "pointer": "/spec/rollout/strategy",
         "severity": "warning",
       }
@@ -157,9 +157,9 @@ describe('the text of a finding', () => {
   });
 
   it('names each part to whoever adds colour', () => {
-    const one = finding('RG2109', placeIn('gates: [errors]\n', 'errors'), 'no wave names the gate errors');
+    const one = finding('RG2109', placeIn('gates: [errors]\n', 'errors'), 'the gate errors is never used: no wave names it');
     expect(renderFinding(one, (part, text) => `<${part}>${text}</>`)).toMatchInlineSnapshot(`
-      "<place>policies/ingester.yaml:1:9</> <warning>warning</> <code>RG2109</> no wave names the gate errors
+      "<place>policies/ingester.yaml:1:9</> <warning>warning</> <code>RG2109</> the gate errors is never used: no wave names it
          1 | gates: [errors]
            |         <caret>^^^^^^</>
       <hint>   fix: name the gate in a wave, or remove it</>"

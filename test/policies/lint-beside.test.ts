@@ -12,11 +12,11 @@ describe('lint of StatefulSets beside a group', () => {
 
   it('names both namespaces, and where each is written', () => {
     expect(said(group(onDelete), elsewhere('ingester-a'), elsewhere('ingester-b'))).toEqual([
-      'notice RG2119 the group ingester is in the namespace mimir, since it names none, and its StatefulSets ingester-a and ingester-b are in loki',
+      'notice RG2119 the group ingester has no StatefulSet in its namespace mimir (its document sets no namespace): ingester-a and ingester-b are in loki',
     ]);
     const written = group(onDelete).replace('metadata: {', 'metadata: { namespace: prod,');
     expect(said(written, set('ingester-a'), set('ingester-b'))).toEqual([
-      'notice RG2119 the group ingester is in the namespace prod, and its StatefulSets ingester-a and ingester-b are in mimir, since their manifests name none',
+      'notice RG2119 the group ingester has no StatefulSet in its namespace prod: ingester-a and ingester-b are in mimir (their manifests set no namespace)',
     ]);
     const [found] = lintPolicies([
       { name: 'group.yaml', text: written },
@@ -56,7 +56,7 @@ describe('lint of StatefulSets beside a group', () => {
 
   it('drops only the zones that are elsewhere from those that are missing', () => {
     expect(said(group(onDelete), elsewhere('ingester-a')).filter((one) => !one.includes('RG2119'))).toEqual([
-      'notice RG2111 the files hold no StatefulSet for zone b of the group ingester in the namespace mimir, so it was not checked',
+      'notice RG2111 the files contain no StatefulSet for zone b of the group ingester in the namespace mimir: it was not checked',
     ]);
     expect(said(group(onDelete), elsewhere('ingester-a'), set('ingster-b')).filter((one) => one.startsWith('error'))).toEqual([
       'error RG2110 the StatefulSet ingester-b of zone b is not in the files',
@@ -66,7 +66,7 @@ describe('lint of StatefulSets beside a group', () => {
   it('says nothing of another namespace where a group of it has them', () => {
     const other = group(onDelete).replace('metadata: {', 'metadata: { namespace: loki,');
     expect(said(group(onDelete), other, elsewhere('ingester-a'), elsewhere('ingester-b'))).toEqual([
-      'notice RG2111 the files hold no StatefulSet of the group ingester in the namespace mimir, so its members were not checked',
+      'notice RG2111 the files contain no StatefulSet of the group ingester in the namespace mimir: its members were not checked',
     ]);
   });
 
@@ -223,7 +223,7 @@ describe('lint of a canary without pods', () => {
   const canary = waves('name: canary, zones: [a], pods: 1', 'name: rest, zones: [a, b], percent: 100');
 
   it('names the wave, the zone, and the wave that has pods', () => {
-    const text = 'wave canary takes no pod, since zone a has none; the first pods with the new version are those of wave rest';
+    const text = 'wave canary has no pods: zone a has 0 replicas; wave rest updates the first pods';
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`)).toEqual([text]);
     const counted = group(canary).replace('ingester-a }', 'ingester-a, replicas: { count: 0 } }');
     expect(said(`${counted}${sized('ingester-a', 3)}${sized('ingester-b', 3)}`)).toEqual([text]);
@@ -255,9 +255,7 @@ describe('lint of a canary without pods', () => {
   it('names all stages of a schedule', () => {
     const schedule = '  rollout: { strategy: onDelete, schedule: { kind: linear, start: 50%, step: 50% } }\n';
     const [text] = said(`${group(schedule)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`);
-    expect(text).toBe(
-      'waves stage-1 to stage-2 take no pod, since zone a has none; the first pods with the new version are those of wave rest',
-    );
+    expect(text).toBe('waves stage-1 to stage-2 have no pods: zone a has 0 replicas; wave rest updates the first pods');
   });
 
   it('is none where the zone has pods, where nobody says how many, and where no zone has any', () => {

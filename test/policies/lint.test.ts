@@ -130,7 +130,7 @@ describe('lint says of a partition that somebody wrote', () => {
       namespace: 'mimir',
     }).findings.map(({ code, hint }) => `${code} ${hint}`);
   const remove = 'RG2117 remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate';
-  const dumped = '; what was read from a cluster has one always, 0 where nobody wrote it';
+  const dumped = '; the API server always stores a partition, 0 by default';
 
   it.each([
     ['pinned', member('', 0), [`${remove}${dumped}`]],
@@ -168,10 +168,10 @@ it('lint has only notices for a group and a policy that use most of the format',
   ]);
   expect(findings.map(({ severity, code, message }) => `${severity} ${code} ${message}`)).toMatchInlineSnapshot(`
     [
-      "notice RG2206 only the authenticator knows the group oncall",
-      "notice RG2206 only the agent knows the metric source prod",
-      "notice RG2206 only the agent knows the channel sre",
-      "notice RG2206 only the agent knows the metric source prod",
+      "notice RG2206 the user group oncall cannot be checked: only the cluster knows its user groups",
+      "notice RG2206 the metric source prod is not in the files: only the agent can check it",
+      "notice RG2206 the channel sre is not in the files: only the agent can check it",
+      "notice RG2206 the metric source prod is not in the files: only the agent can check it",
     ]
   `);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BudgetAmounts, budgetAmount, desiredHealthy, standstillOf } from '../../policies/objects/pod-budget.ts';
+import { type BudgetAmounts, budgetAmount, desiredHealthy, zeroBudgetOf } from '../../policies/objects/pod-budget.ts';
 
 describe('an amount of a PodDisruptionBudget', () => {
   it.each([
@@ -32,7 +32,7 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     ['a share that rounds up to all of them', { minAvailable: '51%' }, 1, 'minAvailable: minAvailable is 51% of 1 pod'],
     ['neither number', {}, 3, 'undefined: it has neither maxUnavailable nor minAvailable'],
   ])('asks for %s, and the text says which', (_name, budget, expected, text) => {
-    const found = standstillOf(budget, expected);
+    const found = zeroBudgetOf(budget, expected);
     expect(`${found?.field}: ${found?.text}`).toBe(text);
     expect(desiredHealthy(budget, expected)).toBeGreaterThanOrEqual(expected);
   });
@@ -47,7 +47,7 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     [{ minAvailable: '99%' }, undefined],
     [{ minAvailable: 1_000_000 }, undefined],
   ])('is one whatever it covers, or may not be: %j', (budget, text) => {
-    expect(standstillOf(budget)?.text).toBe(text);
+    expect(zeroBudgetOf(budget)?.text).toBe(text);
   });
 
   it.each<[BudgetAmounts, number]>([
@@ -59,6 +59,6 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     [{ maxUnavailable: 0 }, 0],
     [{}, 0],
   ])('is none of these: %j over %i pods', (budget, expected) => {
-    expect(standstillOf(budget, expected)).toBeUndefined();
+    expect(zeroBudgetOf(budget, expected)).toBeUndefined();
   });
 });

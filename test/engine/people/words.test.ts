@@ -9,7 +9,7 @@ import { afterWave } from '../../../engine/rules/wave.ts';
 import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
-import { unyieldingRules } from '../../../policies/rollout/rules-without-exception.ts';
+import { rulesWithoutException } from '../../../policies/rollout/rules-without-exception.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -244,8 +244,8 @@ describe('a decrease that was taken back', () => {
 describe('rules that do not yield', () => {
   it('are rules, and no exception lets them pass', () => {
     const ids = ruleCatalog.map(({ id }) => id);
-    expect(unyieldingRules.filter((rule) => !ids.includes(rule))).toEqual([]);
-    for (const rule of unyieldingRules) {
+    expect(rulesWithoutException.filter((rule) => !ids.includes(rule))).toEqual([]);
+    for (const rule of rulesWithoutException) {
       const held = { rule, outcome: 'wait', fact: 'x' } as const;
       expect(withException(contextWith(group(), { exceptions: [exception(rule)] }), held, { zone: 'a' })).toEqual(held);
     }

@@ -248,12 +248,12 @@ describe('RG5009, a canary without pods', () => {
       {
         code: 'RG5009',
         severity: 'warning',
-        message: 'wave canary takes no pod, since zone a has none; the first pods with the new version are those of wave rest',
+        message: 'wave canary has no pods: zone a has 0 replicas; wave rest updates the first pods',
         source: { file: 'group.yaml', line: 5, column: 1 },
       },
     ]);
     const [more] = planned(0, [wave('canary', ['a'], { pods: 1 }), wave('half', ['a'], { percent: 50 }), ...waves.slice(1)]) ?? [];
-    expect(more?.message).toMatch(/^waves canary to half take no pod/);
+    expect(more?.message).toMatch(/^waves canary to half have no pods/);
   });
 
   it('is none where the zone has pods, where nothing rolls, and where no wave has any', () => {

@@ -127,7 +127,7 @@ describe('a group of the cluster', () => {
     const result = live({ objects: [group({ name: 'one' }), group({ name: 'two' })] });
     expect([groupsOf(result), findingsOf(result)]).toEqual([
       ['mimir/one a objects', 'mimir/two a objects'],
-      ['RG2102 RolloutGroup mimir/two spec.members.zones[0].statefulSet: the StatefulSet ingester-zone-a is a member of one and of two'],
+      ['RG2102 RolloutGroup mimir/two spec.members.zones[0].statefulSet: the StatefulSet ingester-zone-a is in two groups: one and two'],
     ]);
   });
 

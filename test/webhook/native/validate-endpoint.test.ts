@@ -38,7 +38,7 @@ describe('the validation of our kinds', () => {
     expect(message).toMatchInlineSnapshot(`
       "RolloutGroup mimir/one has 2 errors:
       RG2103 spec.members.zones[1].name: the zone name a is used twice (rename one of the zones)
-      RG2105 spec.members.zones[2].follows: zone b follows x, which is no zone of the group (did you mean a)"
+      RG2105 spec.members.zones[2].follows: zone b follows an unknown zone: x is not in the group (did you mean a)"
     `);
   });
 

@@ -1,4 +1,4 @@
-// What manifests state of the members of groups: their object, and how many pods they have.
+// StatefulSet manifests of the members of groups, and their replicas.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import type { Manifest } from '../load.ts';
 import { valueAt } from '../schema/schema-walk.ts';
@@ -7,12 +7,12 @@ import type { LintContext } from './context.ts';
 
 type Files = Pick<LintContext, 'load'>;
 
-/** Every check asks for them, of each zone of each group. */
+/** Cached, because checks read the StatefulSets for each zone of each group. */
 const setsOf: WeakMap<LintContext['load'], ReadonlyMap<string, readonly [Manifest, ...Manifest[]]>> = new WeakMap();
 
 /**
- * By namespace and name. Several of one name are versions of one StatefulSet, such as a base of kustomize and the patches of its overlays: none of
- * them alone says what runs.
+ * Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as a kustomize base and its
+ * overlays; no single version is complete.
  */
 function setsByName({ load }: Files): ReadonlyMap<string, readonly [Manifest, ...Manifest[]]> {
   const known = setsOf.get(load);
@@ -29,12 +29,12 @@ function setsByName({ load }: Files): ReadonlyMap<string, readonly [Manifest, ..
   return sets;
 }
 
-/** The StatefulSets among the manifests; of several versions of one the first. */
+/** Returns one manifest per StatefulSet: the first of several versions. */
 export function setManifests(context: Files): readonly Manifest[] {
   return [...setsByName(context).values()].map(([first]) => first);
 }
 
-/** The manifest of a zone's StatefulSet; of several versions the first. */
+/** Returns the manifest of the StatefulSet of a zone: the first of several versions. */
 export function manifestOf(
   context: Files,
   { namespace }: Pick<GroupDefinition, 'namespace'>,
@@ -44,33 +44,33 @@ export function manifestOf(
 }
 
 /**
- * The pods of a zone, as far as files alone say: what forces them, the group's count, those of the leader, or the manifest of its StatefulSet.
- * undefined where the number is not the files' to say: of what an autoscaler scales, of a mirrored object, and where versions of the StatefulSet
- * among the files (base and overlay) do not agree.
+ * Returns the replicas of a zone from the files: the forced number, the count of the group, the replicas of the leader, or the manifest of its
+ * StatefulSet. Returns undefined if an autoscaler or a mirrored object sets the number, or if versions of the StatefulSet (base and overlay)
+ * differ.
  */
-export function statedReplicas(context: Files, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
+export function replicasInFiles(context: Files, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
   let current: ZoneDefinition | undefined = zone;
   for (let hops = 0; current !== undefined && hops <= group.zones.length; hops += 1) {
     const { forceReplicas, replicas, follows, statefulSet }: ZoneDefinition = current;
     if (forceReplicas !== undefined) return forceReplicas;
     if (follows === undefined) {
       if (replicas.kind === 'mirror' || isAutoscaled(context, group, statefulSet)) return undefined;
-      return replicas.kind === 'count' ? replicas.count : writtenReplicas(context, group.namespace, statefulSet);
+      return replicas.kind === 'count' ? replicas.count : manifestReplicas(context, group.namespace, statefulSet);
     }
     current = group.zones.find((one) => one.name === follows);
   }
   return undefined;
 }
 
-/** An autoscaler of the group writes its count. */
+/** Reports whether an autoscaler scales the StatefulSet or its group. */
 function isAutoscaled(context: Files, { namespace, name }: GroupDefinition, statefulSet: string): boolean {
   return autoscalersOf(context).some(
     (one) => scales(one, namespace, 'StatefulSet', statefulSet) || scales(one, namespace, 'RolloutGroup', name),
   );
 }
 
-/** `spec.replicas`, where every version of the StatefulSet names the same. */
-function writtenReplicas(context: Files, namespace: string, name: string): number | undefined {
+/** Returns `spec.replicas` if every version of the StatefulSet has the same value. */
+function manifestReplicas(context: Files, namespace: string, name: string): number | undefined {
   const [first, ...others] = (setsByName(context).get(`${namespace}/${name}`) ?? []).map(({ value }) =>
     valueAt(value, ['spec', 'replicas']),
   );

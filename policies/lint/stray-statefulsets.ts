@@ -1,4 +1,4 @@
-// StatefulSets that lie beside the groups: in another namespace than the group that names them, or in no group at all.
+// Lint checks of StatefulSets in another namespace than their group, or in no group.
 
 import { finding, type Place, sourceOf } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
@@ -7,17 +7,17 @@ import { labelsOf } from '../resolve/resolve.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { counted, listed } from '../wording.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
-import { setManifests } from './stated.ts';
+import { setManifests } from './member-manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 
-/** More names than these are counted. */
+/** Messages name at most this many StatefulSets and count the others. */
 const mostNamed = 5;
 
 /**
- * The StatefulSets that the group means and that the files have in another namespace alone: of exactly the names of its zones, or with the labels of its
- * selector. Those that a group of their own namespace names are its own, as where one repository has the policies of several clusters.
+ * Returns the StatefulSets that the group names or selects but that the files have only in another namespace. StatefulSets of a group in their
+ * own namespace are excluded, because one repository can have the policies of several clusters.
  */
 export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
   if (context.isCluster === true) return [];
@@ -34,21 +34,21 @@ export function membersElsewhere(context: Files, group: Group): readonly Manifes
   return meant.filter((set) => !isTaken(set));
 }
 
-/** What is to be said of a group and its `membersElsewhere`, at least one, and where the group says its namespace. */
-export function elsewhereText(group: Group, sets: readonly Manifest[]): { readonly text: string; readonly place: Place } {
+/** Returns the message about a group and its `membersElsewhere` (at least one), and the place of the namespace of the group. */
+export function describeElsewhere(group: Group, sets: readonly Manifest[]): { readonly text: string; readonly place: Place } {
   const written = group.find(['metadata', 'namespace']);
-  const unnamed = namesNamespace(sets) ? '' : ', since their manifests name none';
-  const own = written === undefined ? `${group.namespace}, since it names none` : group.namespace;
-  const text = `the group ${group.name} is in the namespace ${own}, and its StatefulSets ${named(sets)} are in ${listed(namespacesOf(sets), 'and')}${unnamed}`;
+  const unnamed = namesNamespace(sets) ? '' : ' (their manifests set no namespace)';
+  const own = written === undefined ? `${group.namespace} (its document sets no namespace)` : group.namespace;
+  const text = `the group ${group.name} has no StatefulSet in its namespace ${own}: ${named(sets)} are in ${listed(namespacesOf(sets), 'and')}${unnamed}`;
   return { text, place: written ?? group.place(['metadata', 'name']) };
 }
 
-/** Whoever changes one of two namespaces leaves the StatefulSets without a group, and nothing else says so. */
-export const groupsElsewhere: LintCheck = (context) =>
+/** Reports groups whose StatefulSets are in another namespace: a changed namespace leaves them without a group, and nothing else reports it. */
+export const findGroupsInOtherNamespace: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const sets = membersElsewhere(context, group);
     if (sets.length === 0) return [];
-    const { text, place } = elsewhereText(group, sets);
+    const { text, place } = describeElsewhere(group, sets);
     const related = sets.slice(0, mostNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
     if (isMisspelt(context, group, sets)) return [finding('RG2119', place, text, { related })];
     const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
@@ -56,14 +56,14 @@ export const groupsElsewhere: LintCheck = (context) =>
   });
 
 const writtenHint =
-  'if these are meant, write the same metadata.namespace into the group and the StatefulSets; if not, give the manifests of that namespace too';
+  'write the same metadata.namespace into the group and the StatefulSets, or add the manifests of the namespace of the group';
 const unwrittenHint =
-  'write metadata.namespace into the group and the StatefulSets, or check what kustomize or helm makes of them: kustomize build . | kubectl rollout-group lint -';
+  'write metadata.namespace into the group and the StatefulSets, or lint the rendered manifests: kustomize build . | kubectl rollout-group lint -';
 
 /**
- * Two namespaces that differ are a slip, or two environments of which the files have one; and what names no namespace is put into one by kustomize, Helm
- * or Argo CD. The files show a slip only where the group names its members, both sides write a namespace, the two are the same word but for a letter,
- * and nothing else of the files is in the group's: an environment has more than one object. Labels are the same in every environment by design.
+ * Reports whether the namespace of the group is probably misspelled. Two namespaces can also be two environments, and kustomize, Helm or Argo CD can
+ * set a namespace later. A misspelling is likely only if the group names its members, both sides write a namespace, the two words nearly match, and
+ * nothing else in the files is in the namespace of the group. Labels do not help: they are the same in every environment.
  */
 function isMisspelt({ load }: Files, group: Group, sets: readonly Manifest[]): boolean {
   if (group.value.spec.members.zones === undefined || group.find(['metadata', 'namespace']) === undefined || !namesNamespace(sets))
@@ -74,7 +74,7 @@ function isMisspelt({ load }: Files, group: Group, sets: readonly Manifest[]): b
   return namespacesOf(sets).some((namespace) => isSameWord(group.namespace, namespace));
 }
 
-/** `mimr` is `mimir` misspelt; `mimir-2` is no `mimir-1`, nor `mimir-eu` a `mimir-us`: numbers and short parts tell environments apart. */
+/** `mimr` is a misspelled `mimir`. `mimir-2` and `mimir-1`, or `mimir-eu` and `mimir-us`, are different environments. */
 function isSameWord(name: string, other: string): boolean {
   const [parts, others] = [name.split('-'), other.split('-')];
   const different = parts.flatMap((part, index) => (part === others[index] ? [] : [[part, others[index] ?? ''] as const]));
@@ -91,10 +91,10 @@ function namespacesOf(sets: readonly Manifest[]): readonly string[] {
   return [...new Set(sets.map(({ namespace }) => namespace))].sort();
 }
 
-/** One notice for all of them, and none where no file has anything to do with groups. */
-export const setsWithoutGroup: LintCheck = (context) => {
+/** Reports all StatefulSets without a group in one notice. Files without groups have no finding. */
+export const findStatefulSetsWithoutGroup: LintCheck = (context) => {
   const { bundle, load, groups } = context;
-  // Who the members of a group are is not known when it cannot be used.
+  // The members of an unusable group are unknown.
   const isUndecided =
     load.unusable.some(({ kind }) => kind === 'RolloutGroup') ||
     groups.some((group) => !bundle.groups.some((one) => one.namespace === group.namespace && one.name === group.name));

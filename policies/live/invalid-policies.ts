@@ -1,8 +1,8 @@
 // Which policies can do what they say: one whose condition or window cannot be read is no policy, whatever its schema thinks.
 import type { Finding } from '../findings/finding.ts';
-import { ruleConditions } from '../lint/conditions.ts';
+import { checkRuleConditions } from '../lint/conditions.ts';
 import type { LintContext } from '../lint/context.ts';
-import { windowTimes } from '../lint/windows.ts';
+import { checkWindowTimes } from '../lint/windows.ts';
 import type { Loaded, LoadResult } from '../load.ts';
 import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind } from '../resolve/resolve.ts';
@@ -11,7 +11,7 @@ import { ofKind } from '../resolve/resolve.ts';
  * The same with RolloutPolicies whose conditions, schedules or ranges are wrong among the unusable documents, and with what is wrong with them
  * among the findings. A message that names an unknown variable harms nobody.
  */
-export function withoutUnsoundPolicies(load: LoadResult): LoadResult {
+export function excludeInvalidPolicies(load: LoadResult): LoadResult {
   const unsound = new Map(
     ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {
       const findings = problemsOf(policy, load);
@@ -40,7 +40,7 @@ function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly
     agentNamespace: '',
     engineRules: undefined,
   };
-  return [ruleConditions, windowTimes]
+  return [checkRuleConditions, checkWindowTimes]
     .flatMap((check) => check(context))
     .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
 }

@@ -6,7 +6,7 @@ import { valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
 
 /** Holds every group of a namespace; the name says what could not be read. */
-function holdingPolicy(
+function blockingPolicy(
   namespace: string,
   name: string,
   reason: string,
@@ -35,15 +35,15 @@ function holdingPolicy(
 }
 
 /** One for each namespace that has a group. */
-export function holdingAll(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
-  return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => holdingPolicy(namespace, name, reason));
+export function blockAllGroups(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
+  return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
 /**
  * In the place of a RolloutPolicy that cannot be used: what it may have held is held. Those are its targets, where they can be read, else every
  * group of its namespace, and of any other when it stands where the agent lives.
  */
-export function holdingInPlaceOf(
+export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],
   agentNamespace: string,
@@ -51,8 +51,8 @@ export function holdingInPlaceOf(
   const reason = `RolloutPolicy ${namespace}/${name} has errors`;
   const read = rolloutPolicySpec.shape.targets.safeParse(valueAt(value, ['spec', 'targets']));
   const chosen = read.success ? [read.data.groups, read.data.selector, read.data.all].filter((one) => one !== undefined) : [];
-  if (read.success && chosen.length === 1) return [holdingPolicy(namespace, name, reason, defined(read.data))];
-  if (namespace !== agentNamespace) return [holdingPolicy(namespace, name, reason)];
+  if (read.success && chosen.length === 1) return [blockingPolicy(namespace, name, reason, defined(read.data))];
+  if (namespace !== agentNamespace) return [blockingPolicy(namespace, name, reason)];
   const namespaces = [...new Set([namespace, ...groups.map((group) => group.namespace)])].sort();
-  return [holdingPolicy(namespace, name, reason, { all: true, namespaces })];
+  return [blockingPolicy(namespace, name, reason, { all: true, namespaces })];
 }
