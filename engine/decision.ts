@@ -1,10 +1,26 @@
-// The output of the engine: what to do now, why not more, and when to look again. Plain data.
+// The output of the engine: the actions of now, the results that block more, and when to decide again. Plain data.
+//
+// The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
+//
+//  1. Read first, decide after. If an action disturbs pods, the snapshot must be fresh: read the objects again, or wait for the watch cache.
+//  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
+//  3. Write the ledger before the first action, in one write with a precondition on its resource version: a claim for every disruption, an
+//     `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.
+//  4. Carry out `actions` in their order, each with its UID or resource version as precondition. The pin of a pod is in the ledger (step 3)
+//     before its eviction, because the webhook on pod creation reads it. A preparation is confirmed before the replicas that remove the pod change.
+//  5. Before each destructive action check that the decision still holds. If it does not, drop the rest and decide again.
+//  6. Write the outcome to the ledger: open claims only for requests that may arrive, and `revertProgress` for a run whose replacements were all
+//     denied. A claim of a request with an unknown outcome stays open.
+//  7. Publish the decision, Events and notifications after the ledger: they never lead the stored state.
+//  8. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
+//
+// A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';
 import type { Ledger, RunState } from './snapshot.ts';
 
 /**
- * How a rule answered. `ok`: it does not hold the step. `wait`: it will pass by itself or with progress elsewhere. `no`: policy refuses; a
- * person must change something. `skip`: it does not apply. `unknown`: it could not be decided, which holds the step.
+ * The outcome of a rule. `ok`: the step may continue. `wait`: blocks until time passes or another part makes progress. `no`: blocks until a
+ * person changes something. `skip`: the rule does not apply. `unknown`: the rule could not be evaluated, which blocks.
  */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';
 
@@ -12,15 +28,15 @@ export interface RuleResult {
   /** A rule of the engine in kebab-case, or `policy/rule` of a RolloutPolicy. */
   readonly rule: string;
   readonly outcome: RuleOutcome;
-  /** What was seen, as a sentence part that starts with its subject. */
+  /** The observed state, as a clause that starts with its subject. */
   readonly fact: string;
-  /** What it was compared with. */
+  /** The value that the state was compared with. */
   readonly limit?: string;
-  /** Where the limit is written. */
+  /** The place where the limit is set. */
   readonly source?: Source;
-  /** The earliest instant at which the answer could change by time alone. */
+  /** The earliest instant at which time alone could change the result. */
   readonly earliestMs?: number;
-  /** Of what waits for an approval, which must name it. */
+  /** The digest that an approval must name. */
   readonly digest?: string;
 }
 
@@ -32,7 +48,7 @@ interface PodTarget {
   readonly ordinal: number;
   /** Precondition of the request. */
   readonly uid: string;
-  /** The revision at which the successor is made, where that is not for the StatefulSet controller to say: under the strategy `pinned`. */
+  /** The revision of the successor pod under the strategy `pinned`. */
   readonly pinTo?: string;
 }
 
@@ -98,12 +114,12 @@ export type Action =
       readonly revision: string;
     };
 
-/** Whether a pod is taken away, to be replaced. */
+/** Reports whether the action deletes or evicts a pod to replace it. */
 export function isReplacement(action: Action): action is Extract<Action, { readonly kind: 'deletePod' | 'evictPod' }> {
   return action.kind === 'deletePod' || action.kind === 'evictPod';
 }
 
-/** A pod that goes by an action, and why. */
+/** A pod that an action replaces, and the cause. */
 export interface ReplacedPod {
   readonly zone: string;
   readonly pod: string;
@@ -112,7 +128,7 @@ export interface ReplacedPod {
   readonly because: 'outdated' | 'stuck';
 }
 
-/** The pods that go by an action to be replaced, whoever deletes them; none for every other action. */
+/** Returns the pods that an action replaces, also those that the StatefulSet controller deletes; [] for other actions. */
 export function replacedBy(action: Action): readonly ReplacedPod[] {
   if (isReplacement(action)) return [action];
   if (action.kind !== 'setPartition') return [];
@@ -120,7 +136,7 @@ export function replacedBy(action: Action): readonly ReplacedPod[] {
   return action.pods.map((pod) => ({ ...pod, zone: action.zone, because }));
 }
 
-/** One thing the group wants to do next, with every rule that was asked. */
+/** One next step of the group with the results of all its rules. */
 export interface Step {
   /** Stable within a decision: `roll/zone` or `scale/zone`. */
   readonly id: string;
@@ -141,7 +157,7 @@ export interface ZoneDecision {
   readonly updated: number;
   readonly available: number;
   readonly isReady: boolean;
-  /** What the pods run, oldest first, as ordinals per revision. */
+  /** The revisions of the pods, oldest first, each with its ordinals. */
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
 }
 
@@ -150,7 +166,7 @@ export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blo
 export interface GroupDecision {
   readonly namespace: string;
   readonly group: string;
-  /** What the group is to become, in one sentence. */
+  /** The desired state of the group in one sentence. */
   readonly goal: string;
   readonly phase: Phase;
   readonly outcome: 'act' | 'wait' | 'blocked' | 'done';
@@ -158,17 +174,17 @@ export interface GroupDecision {
   readonly zones: readonly ZoneDecision[];
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
-  /** The results that hold the group, the most lasting first. */
+  /** The blocking results, the leading one first (`leadingResult`). */
   readonly waits: readonly RuleResult[];
-  /** Results of policies that only warn, and of gates that only observe. */
+  /** Results of warning policies and observing gates. */
   readonly warnings: readonly RuleResult[];
-  /** Gates whose readings count from an instant on; whoever gathers readings begins there. */
+  /** Gates whose readings count from an instant on; the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The earliest instant at which time alone could change this decision. */
   readonly wakeAtMs?: number;
-  /** The run after this decision; to be remembered in the ledger. */
+  /** The run after this decision, which the ledger stores. */
   readonly run?: RunState;
-  /** What the ledger is to say of pinned pods before anything of this decision is done. Absent: it says nothing of them, and need not. */
+  /** Pins and templates that the ledger must store before any action. Absent: the group pins no pods. */
   readonly pinned?: Pick<Ledger, 'pins' | 'templates'>;
 }
 
@@ -179,7 +195,7 @@ export interface Decision {
   readonly groups: readonly GroupDecision[];
 }
 
-/** One API request that is to be judged. */
+/** One API request for admission. */
 export type AdmissionRequest =
   | {
       readonly kind: 'scale';
@@ -220,7 +236,7 @@ export type AdmissionRequest =
       readonly kind: 'deleteStatefulSet';
       readonly namespace: string;
       readonly statefulSet: string;
-      /** How many pods go with it. Absent: none that count, as where a whole group is taken away at once. */
+      /** Number of pods deleted with it. Absent: no pod counts, for example when a whole group is deleted at once. */
       readonly pods?: number;
       readonly user?: string;
       readonly dryRun: boolean;
@@ -239,15 +255,15 @@ export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';
   /** HTTP status of a denial, as the eviction API and kubectl understand it. */
   readonly code: number;
-  /** What was asked. */
+  /** The judged request. */
   readonly request: AdmissionRequest;
-  /** One sentence, for the person who is refused. */
+  /** One sentence for the requester. */
   readonly message: string;
   /** The strictest effect that applied. */
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];
-  /** With `prepare`: the calls to be made before the request is judged again. With `deny`: the calls that take a failed preparation back. */
+  /** With `prepare`: the calls before the request is judged again. With `deny`: the calls that revoke a failed preparation. */
   readonly actions: readonly Action[];
   readonly decisionId: string;
 }

@@ -7,7 +7,7 @@ import { withException } from '../rules/exception.ts';
 import { policyAnswer } from '../rules/policy.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
 import type { ScaleQuestion } from '../rules/scale.ts';
-import { cancelOf, objectOf, requesterText } from '../run/requests.ts';
+import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
 import type { ReplicaSourceView, RunState } from '../snapshot.ts';
 import { checkScale, scaleDownChecks, scaleUpChecks } from './checks.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
@@ -84,7 +84,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
     };
     return { step, actions: [], warnings: [], isScaling: false };
   }
-  const cancelled = question.to < question.from ? cancelOf(context, zone.zone.name, question.to) : undefined;
+  const cancelled = question.to < question.from ? cancelRequest(context, zone.zone.name, question.to) : undefined;
   if (question.to === question.from || cancelled !== undefined) {
     const fact = `zone ${zone.zone.name} stays at ${question.from} replicas`;
     const warnings =

@@ -3,7 +3,7 @@ import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
-import { isOfRun, isVouched } from '../run/requests.ts';
+import { isOfRun, isVerified } from '../run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface ApprovalQuestion {
@@ -31,7 +31,7 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
   const approvals = about.filter((intent) => intent.action === 'approve');
-  const timely = approvals.filter((intent) => isVouched(context, intent));
+  const timely = approvals.filter((intent) => isVerified(context, intent));
   // What holds counts whatever time it says: only who says so matters.
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, timely));
   if (rejection !== undefined) {
@@ -52,7 +52,7 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
     });
   }
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
-  const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVouched(context, intent)).length;
+  const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;
   const uncounted = [
     ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity, which only the webhook can stamp`]),
     ...(ahead === 0 ? [] : [`, and ${ahead} whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead`]),

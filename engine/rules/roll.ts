@@ -8,7 +8,7 @@ import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest, type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run/progress.ts';
-import { isHold } from '../run/requests.ts';
+import { pauses } from '../run/requests.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
 import { isShrinkHeld, mayCureBeside, stuckInstants } from './stuck.ts';
 
@@ -82,7 +82,7 @@ export const notPaused: Rule<RollQuestion> = {
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;
-  const pause = context.intents.find((intent) => isHold(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
+  const pause = context.intents.find((intent) => pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
   if (pause === undefined) return result('paused', 'ok', 'nobody paused it');
   const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
   const why = pause.reason === undefined ? '' : ` (${pause.reason})`;

@@ -3,11 +3,11 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
-import { objectOf, requesterText, undoOf } from '../run/requests.ts';
+import { objectOf, requesterText, undoRequest } from '../run/requests.ts';
 
 /** What holds the revision that the zone is to run; undefined when nobody took it back. */
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {
-  const undo = undoOf(context, zone.name, set?.status.updateRevision);
+  const undo = undoRequest(context, zone.name, set?.status.updateRevision);
   if (undo === undefined) return undefined;
   return result(
     'undone',

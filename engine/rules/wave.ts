@@ -5,7 +5,7 @@ import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks, result } from '../rule.ts';
-import { digestOfWaves, objectOf, promotionOf, requesterText, type VouchedIntent } from '../run/requests.ts';
+import { digestOfWaves, objectOf, skipRequest, requesterText, type VerifiedRequest } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
 import { gateVerdict } from './gate.ts';
@@ -66,7 +66,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
     return result('soak', 'skip', `wave ${wave.name} has no pod that an earlier one has not`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
-  const promotion = promotionOf(context, run, wave.name);
+  const promotion = skipRequest(context, run, wave.name);
   if (passed < wave.after.soakMs && promotion !== undefined) return passedOver('soak', fact, promotion, limit);
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source })
@@ -109,7 +109,7 @@ function approval(
 }
 
 /** A rule that would still wait, had not a person promoted the wave. */
-function passedOver(rule: string, fact: string, promotion: VouchedIntent, limit: string | undefined): RuleResult {
+function passedOver(rule: string, fact: string, promotion: VerifiedRequest, limit: string | undefined): RuleResult {
   return result(rule, 'skip', `${fact}; promoted by ${requesterText(promotion)}`, { limit, source: objectOf(promotion) });
 }
 
@@ -139,7 +139,7 @@ function withGates(
   for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
     const verdict = gateVerdict(context, gate, sinceMs);
     wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });
-    const promotion = blocks(verdict.answer) ? promotionOf(context, run, wave.name, gate.name) : undefined;
+    const promotion = blocks(verdict.answer) ? skipRequest(context, run, wave.name, gate.name) : undefined;
     if (gate.mode === 'observe') observations.push(verdict.answer);
     else if (promotion !== undefined) results.push(passedOver('gate', verdict.answer.fact, promotion, verdict.answer.limit));
     else results.push(verdict.answer);

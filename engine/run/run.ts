@@ -5,7 +5,7 @@ import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { isStuck } from '../rules/stuck.ts';
 import type { RunCore, RunningRun, RunState } from '../snapshot.ts';
-import { abortOf, requesterText, requestsFor } from './requests.ts';
+import { abortRequest, requesterText, requestsFor } from './requests.ts';
 import {
   abortRun,
   completeRun,
@@ -55,7 +55,7 @@ function currentRun(context: GroupContext): RunState | undefined {
 }
 
 function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
-  const request = abortOf(context, run);
+  const request = abortRequest(context, run);
   if (request === undefined) return run;
   const onFailure = request.rollback === true ? 'rollback' : 'pause';
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);

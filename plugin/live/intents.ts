@@ -4,7 +4,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
-import { isHold } from '../../engine/run/requests.ts';
+import { pauses } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
@@ -59,7 +59,7 @@ export async function standingPauses(
 /** Whether it holds a group or zone, and has not expired. */
 export function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
-  return isHold({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
+  return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
 }
 
 /** Intents that hold one of these revisions, as objects. */

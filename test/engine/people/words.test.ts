@@ -6,7 +6,7 @@ import { runRecord } from '../../../engine/publish/run-record.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
-import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/run/requests.ts';
+import { abortRequest, digestOfRule, digestOfWaves, pauses } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import { rulesWithoutException } from '../../../policies/rollout/rules-without-exception.ts';
@@ -154,19 +154,19 @@ describe('an abort', () => {
     ['of somebody vouched, of a run', { runId: 'run-1' }, false],
     ['of somebody vouched, of no run', {}, true],
   ])('%s holds like a pause: %j', (_name, more, expected) => {
-    expect(isHold(now, intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
+    expect(pauses(now, intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
   });
 
   it('of nobody holds the run that it names, and no other', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'abort', runId: 'run-1' });
-    expect([isHold(now, anonymous, { id: 'run-1' }), isHold(now, anonymous, { id: 'run-2' })]).toEqual([true, false]);
+    expect([pauses(now, anonymous, { id: 'run-1' }), pauses(now, anonymous, { id: 'run-2' })]).toEqual([true, false]);
   });
 
   it('whose time is still to come ends nothing, and holds until it has', () => {
     const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
-    expect([30_000, 30_001].map((aheadMs) => isHold(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
+    expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
     expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
-    const ended = [30_000, 30_001].map((aheadMs) => abortOf(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined);
+    const ended = [30_000, 30_001].map((aheadMs) => abortRequest(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined);
     expect(ended).toEqual([true, false]);
   });
 
