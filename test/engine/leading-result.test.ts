@@ -63,7 +63,7 @@ function namedInDenial(judgement: Judgement): Readonly<Record<string, string | u
     webhook: messageRule(denialOf(judgement, subject).message ?? ''),
     audit: auditOf(judgement, subject)['rule'],
     commandLine: messageRule(failure),
-    explainDecision: /written +(\S+): /.exec(renderFoundAgain('0123', judgement, plainLook))?.[1],
+    explainDecision: /source +(\S+): /.exec(renderFoundAgain('0123', judgement, plainLook))?.[1],
   };
 }
 

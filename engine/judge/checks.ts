@@ -1,0 +1,189 @@
+// The checks of each kind of API request, one list per kind, in the order in which they are evaluated.
+import { labelKeys } from '../../policies/adopt/keys.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import { contextOf, type GroupContext, protectSource, sourceOf } from '../context.ts';
+import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
+import { blocks, result } from '../rule.ts';
+import { withException } from '../rules/exception.ts';
+import { type PolicyQuestion, policyAnswer } from '../rules/policy.ts';
+import { prepareDownscale } from '../rules/prepare.ts';
+import { leavingOrdinals, protectedFromOthers } from '../rules/protected.ts';
+import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from '../rules/scale.ts';
+import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
+import { windowResult } from '../rules/window.ts';
+import type { Snapshot, StatefulSetView } from '../snapshot.ts';
+import { groupOf, podNamed, setNamed } from './admission-claims.ts';
+import { checkDisruptionBudget, checkUnreadPod } from './disruption-check.ts';
+import type { Verdict } from './judge.ts';
+
+type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
+type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };
+
+/** The zone of a group that a request is about. */
+interface Member {
+  readonly context: GroupContext;
+  readonly zone: ZoneView;
+}
+
+/** Checks a change of replicas. A StatefulSet without a group is protected by the label of grafana/rollout-operator alone. */
+export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Verdict {
+  const { namespace, statefulSet, from, to } = request;
+  const group = groupOf(snapshot, namespace, statefulSet);
+  if (group === undefined) {
+    const isShrink = from !== undefined && to !== undefined && to < from;
+    return { results: isShrink ? forbiddenByLabel(setNamed(snapshot, namespace, statefulSet), 'no-downscale', 'must not shrink') : [] };
+  }
+  if (profileOf(group).allowsNullReplicas && (from === undefined || to === undefined)) {
+    return { results: [], warnings: from === to ? [] : ['old or new replicas are null'] };
+  }
+  // The API server sets 1 for a manifest without replicas, so null means 1.
+  const change = { ...request, from: from ?? 1, to: to ?? 1 };
+  return forMember(snapshot, request, (member) => (change.to < change.from ? checkShrink(member, change) : checkGrowth(member, change)));
+}
+
+function checkGrowth({ context, zone }: Member, request: Change): Verdict {
+  if (request.from === request.to) return { results: [] };
+  const question = scaleQuestionOf(context, zone, request);
+  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: question, ...userOf(request) });
+  const results = [scaleCeiling.evaluate(question), windowResult(context, 'scaleUp', 'nothing'), ...policies.results];
+  return { results: results.map((one) => withException(context, one, { zone: zone.zone.name, to: request.to })), policies };
+}
+
+function checkShrink({ context, zone }: Member, request: Change): Verdict {
+  const question = scaleQuestionOf(context, zone, request);
+  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: question, ...userOf(request) });
+  const permit = (one: RuleResult): RuleResult => withException(context, one, { zone: zone.zone.name, to: request.to });
+  const results = [
+    ...scaleDownRules.map((rule) => rule.evaluate(question)),
+    ...protectedFromOthers(context, zone, leavingOrdinals(zone, question)),
+    ...delayKept(question),
+    windowResult(context, 'scaleDown', 'nothing'),
+    ...policies.results,
+  ].map(permit);
+  if (results.some(blocks)) return { results, policies };
+  const prepared = prepareDownscale(question, request.to);
+  // A dry run must not call a pod, so the answer is that of prepared pods.
+  if (request.dryRun && blocks(prepared.result)) return { results, policies, warnings: ['pods would be asked to prepare'] };
+  return { results: [...results, permit(prepared.result)], policies, actions: prepared.actions };
+}
+
+/** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */
+export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
+  const scale = checkScale(snapshot, { ...request, kind: 'scale' });
+  if (scale.results.some(blocks)) return scale;
+  const change = forMember(snapshot, request, ({ context, zone }) => {
+    const strategy = strategyKept(context, zone, request).map((one) => withException(context, one, { zone: zone.zone.name }));
+    if (!request.isTemplateChanged) return { results: strategy };
+    const policies = policyAnswer({ context, action: 'rollout', zone, ...userOf(request) });
+    // A template may change at any time, because the agent delays the rollout. Only a policy that denies blocks the write itself.
+    return { results: [...strategy, ...policies.results.filter(({ outcome }) => outcome === 'no')], policies };
+  });
+  return { ...scale, ...change, results: [...scale.results, ...change.results] };
+}
+
+/** Checks the deletion of a StatefulSet. Without a group the label that forbids a downscale forbids the deletion too. */
+export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<'deleteStatefulSet'>): Verdict {
+  const { namespace, statefulSet, pods = 0 } = request;
+  if (groupOf(snapshot, namespace, statefulSet) === undefined) {
+    return { results: forbiddenByLabel(setNamed(snapshot, namespace, statefulSet), 'no-delete', 'must not be deleted') };
+  }
+  return forMember(snapshot, request, ({ context, zone }) => {
+    const ordinals = zone.pods.map(({ ordinal }) => ordinal);
+    const own = [
+      ...forbiddenByGroup(context, zone, 'noDelete'),
+      ...protectedFromOthers(context, zone, ordinals),
+      ...podsMayLeave(context, zone, pods),
+    ];
+    return withPolicies({ context, action: 'delete', zone, ...userOf(request) }, own, Math.max(zone.replicas, pods));
+  });
+}
+
+/** Checks a restart. It replaces every pod, one after another. */
+export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
+  return forMember(snapshot, request, ({ context, zone }) =>
+    withPolicies({ context, action: 'restart', zone, ...userOf(request) }, [], Math.max(zone.replicas, zone.pods.length)),
+  );
+}
+
+/** Checks the deletion or eviction of a pod. */
+export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {
+  const isEviction = request.kind === 'evictPod';
+  const owner = podNamed(snapshot, request.namespace, request.pod);
+  if (owner === undefined) return isEviction ? checkUnreadPod(snapshot, request) : { results: [] };
+  const { set, pod } = owner;
+  const group = groupOf(snapshot, request.namespace, set.name);
+  if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
+  // The kubelet removes a terminating pod with the same request.
+  if (!isEviction && pod.isTerminating) return { results: [] };
+  const guard = forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
+    const own = [
+      ...(isEviction ? forbiddenByGroup(context, zone, 'noEviction') : []),
+      ...protectedFromOthers(context, zone, [pod.ordinal]),
+    ];
+    return withPolicies({ context, action: isEviction ? 'evict' : 'delete', zone, ...userOf(request) }, own, 1);
+  });
+  if (!isEviction && group.disruption === undefined) return guard;
+  const budget = checkDisruptionBudget(snapshot, group, owner);
+  const results = [...guard.results, ...budget.results];
+  return guard.results.some(blocks) ? { ...guard, results } : { ...guard, ...budget, results };
+}
+
+function forMember(
+  snapshot: Snapshot,
+  { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },
+  check: (member: Member) => Verdict,
+): Verdict {
+  const group = groupOf(snapshot, namespace, statefulSet);
+  if (group === undefined) return { results: [] };
+  const context = contextOf(snapshot, group);
+  const zone = context.view.zones.find((view) => view.zone.statefulSet === statefulSet);
+  return zone === undefined ? { results: [] } : check({ context, zone });
+}
+
+/** Returns the own results, then windows and policies, each with its exceptions. */
+function withPolicies(question: PolicyQuestion, own: readonly RuleResult[], podCount: number): Verdict {
+  const { context, action, zone } = question;
+  const policies = policyAnswer(question);
+  const results = [...own, windowResult(context, action, 'nothing'), ...policies.results];
+  return { results: results.map((one) => withException(context, one, { zone: zone.zone.name, podCount })), policies };
+}
+
+function forbiddenByGroup(context: GroupContext, zone: ZoneView, field: 'noDelete' | 'noEviction'): readonly RuleResult[] {
+  if (!zone.zone[field]) return [];
+  const [rule, what] = field === 'noDelete' ? ['no-delete', 'must not be deleted'] : ['no-eviction', 'lets no pod be evicted'];
+  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: protectSource(context, zone.zone.name, field) })];
+}
+
+function forbiddenByLabel(set: StatefulSetView | undefined, rule: string, what: string): readonly RuleResult[] {
+  if (set?.labels[labelKeys.noDownscale] !== 'true') return [];
+  const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: `metadata.labels[${labelKeys.noDownscale}]` };
+  return [result(rule, 'no', `${set.name} ${what}`, { limit: `${labelKeys.noDownscale}=true`, source })];
+}
+
+/** Returns the question of the scale rules. A number equal to the group's forced number counts as forced. */
+function scaleQuestionOf(context: GroupContext, zone: ZoneView, { from, to }: Pick<Change, 'from' | 'to'>): ScaleQuestion {
+  return { context, zone, from, to, isForced: zone.zone.forceReplicas === to, run: context.view.ledger.run, asker: 'admission' };
+}
+
+function userOf({ user }: { readonly user?: string }): { readonly user?: string } {
+  return user === undefined ? {} : { user };
+}
+
+/** Asks the rules of a zone that shrinks to 0, because the pods of a deleted StatefulSet leave with it. Adopted groups skip them. */
+function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
+  if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
+  const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });
+  return setLeavesRules.map((rule) => rule.evaluate({ ...question, isForced: false }));
+}
+
+/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, and it does not write these replicas. */
+function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleResult[] {
+  const { delayed, follows, replicas, name } = zone.zone;
+  const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
+  if (delayed === undefined || !isDirect || isForced) return [];
+  const fact = `zone ${name} is scaled directly, and only the agent can wait out its delay; give the group replicas.count or replicas.mirror`;
+  const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
+  return [result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source })];
+}
