@@ -5,7 +5,7 @@ import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks, result } from '../rule.ts';
-import { digestOfWaves, objectOf, skipRequest, requesterText, type VerifiedRequest } from '../run/requests.ts';
+import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
 import { gateVerdict } from './gate.ts';

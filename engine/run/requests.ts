@@ -99,7 +99,11 @@ export function skipRequest(context: GroupContext, run: RunState, wave: string, 
 }
 
 /** Returns the request that undid the update revision of a zone; undefined without one. It blocks that revision until it is cancelled. */
-export function undoRequest({ intents }: Pick<GroupContext, 'intents'>, zone: string, revision: string | undefined): IntentView | undefined {
+export function undoRequest(
+  { intents }: Pick<GroupContext, 'intents'>,
+  zone: string,
+  revision: string | undefined,
+): IntentView | undefined {
   if (isUnknown(intents) || revision === undefined) return undefined;
   return intents.find(
     ({ action, undone }) => action === 'undo' && undone?.some((one) => one.zone === zone && one.revision === revision) === true,

@@ -166,7 +166,9 @@ describe('an abort', () => {
     const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
     expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
-    const ended = [30_000, 30_001].map((aheadMs) => abortRequest(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined);
+    const ended = [30_000, 30_001].map(
+      (aheadMs) => abortRequest(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined,
+    );
     expect(ended).toEqual([true, false]);
   });
 
