@@ -1,5 +1,5 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies object by object.
-import type { GroupPlan } from '../../engine/plan/document.ts';
+import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { blocks } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
@@ -73,13 +73,7 @@ interface Ending {
 
 async function carryOut(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Ending> {
   const { saved } = request;
-  if (saved !== undefined) await refuseOtherCluster(cluster, saved, options.plan ?? '');
-  const planned = await readAndPlan(context, request.options, cluster, request.files).catch((error: unknown) => {
-    // A group or another object of the plan no longer exists.
-    throw saved !== undefined && error instanceof Failure && error.exitCode === exitCodes.notFound
-      ? staleFailure([], error.message)
-      : error;
-  });
+  const planned = await planAgain(context, options, cluster, request);
   if (planned.errors.length > 0) return { exitCode: await writeErrors(context, planned.errors), groups: [] };
   if (saved !== undefined) refuseStale(saved.basis, planned.basis);
   const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
@@ -87,8 +81,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
-  for (const note of planned.notes) context.stderr.write(`note: ${note}\n`);
-  if (isTable && plan.groups.length > 0) await (await import('./plan.ts')).writePlan(context.stdout, 'table', plan);
+  await showPlan(context, plan, planned.notes, isTable);
   refuseMissingKinds(planned);
   refuseBlocked(plan.groups);
   refuseGitOpsOwned(ready);
@@ -105,7 +98,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
   for (const [object, fields] of taken) context.stderr.write(`note: ${object}: ${renderTaken(fields)}\n`);
-  if (options.autoApprove !== true && !(await isConfirmed(context, ready))) return { exitCode: exitCodes.refused, groups };
+  if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   // The user can take an hour to answer.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
   refuseStale(planned.basis, now.basis);
@@ -114,6 +107,21 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   if (error !== undefined) throw connectionFailure(error, cluster.server);
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
   return { exitCode: exitCodes.done, groups };
+}
+
+async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: readonly string[], isTable: boolean): Promise<void> {
+  for (const note of notes) stderr.write(`note: ${note}\n`);
+  if (isTable && plan.groups.length > 0) await (await import('./plan.ts')).writePlan(stdout, 'table', plan);
+}
+
+/** Plans the request against the cluster. @throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
+async function planAgain(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Planned> {
+  const { saved } = request;
+  if (saved !== undefined) await refuseOtherCluster(cluster, saved, options.plan ?? '');
+  return readAndPlan(context, request.options, cluster, request.files).catch((error: unknown) => {
+    const isGone = saved !== undefined && error instanceof Failure && error.exitCode === exitCodes.notFound;
+    throw isGone ? staleFailure([], error.message) : error;
+  });
 }
 
 const untried: Awaited<ReturnType<typeof tryAll>> = { troubles: [], taken: new Map() };
@@ -172,7 +180,7 @@ function refuseMissingKinds({ asked }: Planned): void {
 }
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
-  // A group that is blocked without changes of its own does not matter: the applied policy may be the one that unblocks it.
+  // An unchanged blocked group does not matter: the applied policy may unblock it.
   const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
   const [first] = blocked;
   if (first === undefined) return;
@@ -234,7 +242,12 @@ function refuseTroubles(troubles: readonly Trouble[], cluster: Cluster): void {
   });
 }
 
-async function isConfirmed({ ask, stderr }: CommandContext, ready: readonly ReadyObject[]): Promise<boolean> {
+async function isConfirmed(
+  { ask, stderr }: CommandContext,
+  { autoApprove }: ApplyOptions,
+  ready: readonly ReadyObject[],
+): Promise<boolean> {
+  if (autoApprove === true) return true;
   const answer = await ask?.(`Apply ${plural(ready.length, 'object')}? [y/N] `);
   if (/^y(?:es)?$/i.test(answer?.trim() ?? '')) return true;
   stderr.write('nothing was applied\n');

@@ -70,7 +70,7 @@ function nowDocument(now: Now | undefined): object {
   return { now: { outcome, message, decision: decisionId, results } };
 }
 
-/** Returns the Events of the namespace, or of all namespaces if it has none. The oldest comes first. */
+/** Returns the Events of the namespace, or of all namespaces if the namespace has no such Event. The oldest comes first. */
 async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEvent[]> {
   const labelSelector = `${decisionLabel}=${id}`;
   let refused: unknown;

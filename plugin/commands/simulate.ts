@@ -84,8 +84,12 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   progress.clear();
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));
   else await writeDocument(context.stdout, 'json', { kind: 'Simulation', groups: results.map(forPrograms) });
+  return exitCodeOf(results, refused.length > 0 || absent.length > 0);
+}
+
+function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean): ExitCode {
   if (results.some(({ simulation }) => simulation.violated > 0)) return exitCodes.findings;
-  if (refused.length > 0 || absent.length > 0) return exitCodes.refused;
+  if (isPartLeftOut) return exitCodes.refused;
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 

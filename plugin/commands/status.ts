@@ -107,9 +107,9 @@ function transitionWriter(stdout: OutputStream, output: StatusOptions['output'])
   const isText = output === 'table';
   let before = '';
   return ({ groups, listing }, nowMs) => {
-    for (const live of groups) {
-      // The end of the previous rollout must not look like the end of the one that was just requested.
-      if (isText && live.decision.outcome === 'done' && haveMembersChanged(live.decision, listing)) continue;
+    // The end of the previous rollout must not look like the end of the one that was just requested.
+    const current = groups.filter(({ decision }) => !isText || decision.outcome !== 'done' || !haveMembersChanged(decision, listing));
+    for (const live of current) {
       const key = isText ? statusKey(live) : JSON.stringify(live.decision);
       if (key === before) continue;
       before = key;

@@ -1,10 +1,10 @@
-// Whether a stream gets colour, and how text is styled when it does. No meaning is carried by colour alone.
+// Colour of a stream and styles of text. Colour never carries meaning alone.
 import { styleText } from 'node:util';
 
-/** Sixteen-colour names only: they follow the palette of the terminal, light or dark. */
+/** The styles use only the 16 colours that follow the palette of the terminal, light or dark. */
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'underline';
 
-/** Styles text, or returns it unchanged. */
+/** Styles text. Returns it unchanged without colour. */
 export type Paint = (style: Style, text: string) => string;
 
 export interface ColourQuestion {
@@ -15,8 +15,8 @@ export interface ColourQuestion {
 }
 
 /**
- * The flag wins, then NO_COLOR (https://no-color.org: any non-empty value), then FORCE_COLOR, then the stream itself. NO_COLOR is asked first
- * because a person sets it for everything, FORCE_COLOR often comes from a wrapper.
+ * Reports whether the stream gets colour. Order: flag, NO_COLOR (https://no-color.org: any non-empty value), FORCE_COLOR, stream. NO_COLOR comes first
+ * because users set it for all programs, whereas FORCE_COLOR often comes from a wrapper.
  */
 export function hasColour({ isTerminal, env, flag = 'auto' }: ColourQuestion): boolean {
   if (flag !== 'auto') return flag === 'always';
@@ -30,8 +30,8 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '';
 }
 
-/** The painter of one stream. */
+/** Returns the painter of one stream. */
 export function painter(enabled: boolean): Paint {
-  // Whether there is colour has been decided above; Node's own look at the stream would decide it a second time, and differently.
+  // `validateStream: false`, because Node would check the stream again with other rules.
   return enabled ? (style, text) => (text === '' ? text : styleText(style, text, { validateStream: false })) : (_style, text) => text;
 }

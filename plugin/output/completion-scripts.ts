@@ -1,4 +1,4 @@
-// Scripts that let a shell ask the program itself. For `kubectl rollout-group` the completion of kubectl does this; these are for the executable.
+// Completion scripts for the executable kubectl-rollout_group. The completion of kubectl itself serves `kubectl rollout-group`.
 
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
@@ -78,5 +78,5 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-rollout_group' -ScriptB
 }
 `;
 
-/** The script of each shell. */
+/** The completion script of each shell. */
 export const completionScripts: Readonly<Record<Shell, string>> = { bash, zsh, fish, powershell };

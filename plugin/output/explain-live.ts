@@ -92,7 +92,7 @@ function isWithin(ordinal: number, range: string): boolean {
   return ordinal >= first && ordinal <= last;
 }
 
-/** Returns the partitions and pins of the zones. The strategy onDelete has none. */
+/** Returns the partitions and pins of the zones. The strategy onDelete has neither. */
 function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
   if (strategy === undefined || !strategyTraits[strategy].holdsPartition) return [];
   const parts = zones.flatMap(({ zone, partition, pinned }) => [

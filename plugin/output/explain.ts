@@ -84,12 +84,15 @@ function verdict({ decision, refused, trouble = [], isUnattended }: Explanation)
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
   if (outcome === 'act') return '. No rule blocks the next step.';
-  if (outcome === 'done') return '. Nothing is left to do.';
+  return outcome === 'done' ? '. Nothing is left to do.' : waitVerdict(waits, trouble.length > 0);
+}
+
+function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean): string {
   if (waits.some((result) => result.rule === 'run-failed')) return '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
   if (waits.some(isMisplacedForGood)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
-  if (trouble.length > 0) return '. Some pods do not recover by themselves and need a repair.';
+  if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
   if (waits.some(({ rule, earliestMs }) => rule === 'approval' || (rule === 'undone' && earliestMs === undefined))) {
     return '. Nothing is wrong; a person must act.';
   }
@@ -160,7 +163,6 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
 export function todoOf(result: RuleResult, name: string): readonly string[] {
   const where = sourceText(result.source);
-  const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
   if (result.rule === 'run-failed') {
     return [`to continue: kubectl rollout-group retry ${name}`, `to roll back: kubectl rollout-group undo ${name}`];
   }
@@ -173,7 +175,11 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
   if (result.outcome === 'no' && result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
   if (result.outcome === 'no') return [`change the request, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
   if (result.outcome === 'unknown') return [`restore the missing evidence: ${result.fact}`];
-  if (result.outcome !== 'wait') return [];
+  return result.outcome === 'wait' ? waitTodo(result, name, where) : [];
+}
+
+function waitTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
+  const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
   if (isPartitionAwaited(result)) {
     return [
       `apply the group first, wait until the agent has set the partitions (kubectl rollout-group status ${name}), then apply the new template`,

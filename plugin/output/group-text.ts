@@ -52,7 +52,7 @@ export function partText({ desired, areKnown }: PodTotals, part: number): string
   return areKnown ? `${part}/${desired}` : '?';
 }
 
-/** Counts the done, in-flight and outdated pods of one zone. An unavailable pod is in flight, whatever its revision. */
+/** Counts the done, in-flight and outdated pods of one zone. An unavailable pod of any revision is in flight. */
 export function zoneProgress({ zone, replicas, updated, available }: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
   const inFlight = Math.max(0, replicas - available);
   const startingCount = pods.filter((pod) => pod.zone === zone && pod.state === 'starting').length;

@@ -1,11 +1,11 @@
-// JUnit XML as build servers read it: suites, cases, failures.
+// Writes JUnit XML for build servers.
 
 export interface JunitCase {
   readonly name: string;
   readonly className: string;
   readonly seconds?: number;
   readonly failure?: { readonly type: string; readonly message: string; readonly text: string };
-  /** Shown beside a case that passed. */
+  /** Output of a passed case. */
   readonly output?: string;
 }
 
@@ -14,7 +14,7 @@ interface JunitSuite {
   readonly cases: readonly JunitCase[];
 }
 
-/** The whole document with a final newline. */
+/** Returns the document with a final newline. */
 export function junitXml(suites: readonly JunitSuite[]): string {
   const total = counts(suites.flatMap(({ cases }) => cases));
   const body = suites.flatMap(({ name, cases }) => [
@@ -44,7 +44,7 @@ function attributes(values: Readonly<Record<string, string | number>>): string {
     .join('');
 }
 
-/** XML 1.0 has no way to write most control characters, not even as references: they become the replacement character. */
+/** Escapes text for XML. XML 1.0 cannot represent most control characters, so they become the replacement character. */
 function escaped(text: string): string {
   return text
     .replace(/(?![\t\n])[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd')

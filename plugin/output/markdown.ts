@@ -1,6 +1,6 @@
-// Text from files inside Markdown: it must neither become markup nor break out of a table.
+// Escapes foreign text for Markdown, so that it neither becomes markup nor breaks a table.
 
-/** Text in one cell of a table. Every character that can start markup, a mention or a link is written as itself. */
+/** Returns text for one table cell. Escapes every character that can start markup, a mention or a link. */
 export function tableCell(text: string): string {
   return text
     .replace(/\s+/g, ' ')
@@ -11,7 +11,7 @@ export function tableCell(text: string): string {
     .replaceAll('@', '&#64;');
 }
 
-/** Text as code, also inside a table. */
+/** Returns text as code, also for tables. */
 export function codeSpan(text: string): string {
   const oneLine = text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
   const longest = Math.max(0, ...[...oneLine.matchAll(/`+/g)].map(([run]) => run.length));

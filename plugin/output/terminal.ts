@@ -1,9 +1,9 @@
-// What a stream can show: its width, its characters and its colour; and the one place through which text leaves the program.
+// An output stream with its width, characters and colour. All text leaves the program through it.
 import type { Writable } from 'node:stream';
 import type { OutputStream } from '../context.ts';
 import { hasColour, painter } from './colour.ts';
 
-/** Marks with a word beside them, and lines of charts. Same width in both sets. */
+/** Marks and chart lines. A word always accompanies a mark. Both sets have the same width. */
 export interface Glyphs {
   readonly ok: string;
   readonly wait: string;
@@ -56,11 +56,11 @@ export interface OutputSettings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly color?: 'always' | 'auto' | 'never';
   readonly ascii?: boolean;
-  /** Columns given with --width; they hold for pipes too. */
+  /** Width from --width; it applies to pipes too. */
   readonly width?: number;
 }
 
-/** Wraps a stream of the process. */
+/** Returns the output stream for a stream of the process. */
 export function outputStream(
   stream: Writable & { readonly isTTY?: boolean; readonly columns?: number },
   settings: OutputSettings,
@@ -74,8 +74,8 @@ export function outputStream(
     },
     raw: stream,
     isTerminal,
-    // A terminal that does not say how wide it is gets the traditional width; a pipe has none.
-    // Asked anew each time, since people change it.
+    // A terminal of unknown width gets 80 columns; a pipe has no width.
+    // Read each time, because users resize terminals.
     get columns() {
       return width ?? (isTerminal ? stream.columns || 80 : undefined);
     },
@@ -85,21 +85,21 @@ export function outputStream(
   };
 }
 
-/** Whether the locale says UTF-8, asked in the order of POSIX. Windows has no such variables and its terminals show Unicode. */
+/** Reports whether the locale is UTF-8, in POSIX order. Windows terminals show Unicode and have no such variables. */
 function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => value !== undefined && value !== '');
   if (locale === undefined) return process.platform === 'win32';
   return /utf-?8/i.test(locale);
 }
 
-/** Control and direction characters, line and paragraph separators; not tab and line feed. */
+/** Matches control and direction characters, line and paragraph separators, but not tab and line feed. */
 const control = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
-/** What follows the escape character in a colour sequence. */
+/** The rest of a colour sequence after the escape character. */
 const colourSequence = /\[\d+(?:;\d+)*m/y;
 
 /**
- * Text from files and clusters may hold control characters, which could move the cursor or rewrite what was printed: they are shown as JSON
- * writes them, which also keeps JSON output valid. Only colour sequences pass, and only when colour is on.
+ * Escapes control characters, because text from files and clusters could move the cursor or overwrite output. The escapes are those of
+ * JSON, so JSON output stays valid. Colour sequences pass only if colour is on.
  */
 export function withoutControls(text: string, colour: boolean): string {
   return text.replace(control, (character, offset: number) => {

@@ -1,7 +1,7 @@
-// YAML for programs and people: no aliases, no folding, nothing that another parser reads differently.
+// YAML output without aliases and folding, so that all parsers read it alike.
 import { stringify } from 'yaml';
 
-/** A document with a final newline. Absent values are left out, as in JSON. */
+/** Returns a document with a final newline. Omits absent values, like JSON. */
 export function toYaml(value: unknown): string {
   return stringify(JSON.parse(JSON.stringify(value)), { aliasDuplicateObjects: false, lineWidth: 0, version: '1.1' });
 }

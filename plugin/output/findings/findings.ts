@@ -1,4 +1,4 @@
-// The result of lint in every format that people, editors and forges read.
+// Writes the result of lint in every format.
 import { countFindings, type Finding } from '../../../policies/findings/finding.ts';
 import type { OutputStream } from '../../context.ts';
 import type { ExitCode } from '../../exit-code.ts';
@@ -7,16 +7,16 @@ import { plural } from '../plural.ts';
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
 
 export interface FindingsReport {
-  /** In the order in which they are shown. */
+  /** Findings in display order. */
   readonly findings: readonly Finding[];
-  /** Every file that was looked at, with or without findings. */
+  /** All checked files, with or without findings. */
   readonly files: readonly string[];
   /** Notices count as failures. */
   readonly isStrict: boolean;
   readonly exitCode: ExitCode;
 }
 
-/** Writes the report; each format is loaded only when it is asked for. */
+/** Writes the report. Loads only the requested format. */
 export async function writeFindings(stream: OutputStream, format: FindingsFormat, report: FindingsReport): Promise<void> {
   switch (format) {
     case 'text':
@@ -38,7 +38,7 @@ export async function writeFindings(stream: OutputStream, format: FindingsFormat
   }
 }
 
-/** `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
+/** Returns `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
 export function summarySentence({ findings, files }: FindingsReport): string {
   const { error, warning, notice } = countFindings(findings);
   const where = `in ${plural(files.length, 'file')}`;

@@ -1,10 +1,10 @@
-// Findings as workflow commands of GitHub Actions, which show them beside the changed lines.
+// Writes findings as workflow commands of GitHub Actions, which show them next to the changed lines.
 import type { Finding } from '../../../policies/findings/finding.ts';
 import { sourceText } from '../plan/plan-text.ts';
 import { repositoryPath } from '../source-uri.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 
-/** One command per finding, then the summary as a plain line of the log. */
+/** Returns one command per finding, then the summary as a plain log line. */
 export function findingsGithub(report: FindingsReport): string {
   return `${[...report.findings.map(command), summarySentence(report)].join('\n')}\n`;
 }
@@ -25,7 +25,7 @@ function command(finding: Finding): string {
   return `::${severity} ${[...place, `title=${property(code)}`].join(',')}::${data(text)}`;
 }
 
-/** The escapes of the runner: without them a message could start another command. */
+/** Escapes text for the runner, so that a message cannot start another command. */
 function data(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

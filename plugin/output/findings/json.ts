@@ -1,10 +1,10 @@
-// Findings for programs: one document, or one line per finding.
+// Converts findings to documents for programs.
 import { countFindings } from '../../../policies/findings/finding.ts';
 import type { OutputStream } from '../../context.ts';
 import { writeDocument, writeLines } from '../formats.ts';
 import type { FindingsReport } from './findings.ts';
 
-/** One document of kind `LintResult`. */
+/** Returns one document of kind `LintResult`. */
 export async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
   const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
   await writeDocument(stream, 'json', {
@@ -15,7 +15,7 @@ export async function writeFindingsJson(stream: OutputStream, { findings, files,
   });
 }
 
-/** One document of kind `Finding` per line; no line when there is none. */
+/** Returns one document of kind `Finding` per finding. */
 export function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
   writeLines(
     stream,

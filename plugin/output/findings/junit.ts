@@ -1,4 +1,4 @@
-// Findings as JUnit XML: one suite per file, one case per finding, and one that passes for a file without any.
+// Writes findings as JUnit XML: one suite per file, one case per finding, and one passed case for a file without findings.
 import { type Finding, placeText } from '../../../policies/findings/finding.ts';
 import { renderFinding } from '../../../policies/findings/render.ts';
 import { type JunitCase, junitXml } from '../junit.ts';

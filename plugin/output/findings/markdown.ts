@@ -1,10 +1,10 @@
-// Findings for a pull-request comment: the sum first, the most serious ones on top, short enough to be read.
+// Writes findings as a pull-request comment: summary first, then the findings by severity.
 import { type Finding, placeText, type Severity } from '../../../policies/findings/finding.ts';
 import { codeSpan, tableCell } from '../markdown.ts';
 import { sourceText } from '../plan/plan-text.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 
-/** More rows than this are counted, not shown: a comment that long is not read, and forges cut it. */
+/** Maximum number of shown findings; the rest is counted, because forges cut long comments. */
 const maxRows = 50;
 const order: readonly Severity[] = ['error', 'warning', 'notice'];
 

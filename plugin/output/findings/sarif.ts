@@ -1,4 +1,4 @@
-// Findings as SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/), the format of code scanning.
+// Writes findings as SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/), the format of code scanning.
 import { createHash } from 'node:crypto';
 import type { Source } from '../../../policies/definition.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
@@ -9,10 +9,10 @@ import type { FindingsReport } from './findings.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', notice: 'note' };
 
-/** The most results that GitHub accepts in one run; the rest would make it refuse the whole file. */
+/** Maximum number of results that GitHub accepts in one run. GitHub rejects the whole file if there are more. */
 const maxResults = 25_000;
 
-/** The log as a value. */
+/** Returns the SARIF log. */
 export function sarifLog({ findings }: FindingsReport): unknown {
   const fingerprint = fingerprints();
   const codes = [...new Set(findings.map(({ code }) => code))].sort();
@@ -22,7 +22,7 @@ export function sarifLog({ findings }: FindingsReport): unknown {
     runs: [
       {
         tool: { driver: { name: 'kubectl-rollout-group', semanticVersion: version, rules: codes.map(rule) } },
-        // Columns of findings count UTF-16 units, which is not what SARIF assumes.
+        // Columns of findings count UTF-16 units; the default of SARIF differs.
         columnKind: 'utf16CodeUnits',
         invocations: [{ executionSuccessful: true }],
         results: findings.slice(0, maxResults).map((finding) => result(finding, codes.indexOf(finding.code), fingerprint(finding))),
@@ -75,8 +75,8 @@ function relatedLocation({ file = '', line = 1, column = 1 }: Source): object {
 }
 
 /**
- * A fingerprint stays the same while the text around moves, so that an alert is not closed and opened again: it holds what is wrong, in which
- * object and field, with which value. Equal ones are numbered, in the form that GitHub uses for its own.
+ * Returns a fingerprint that is independent of line numbers, so that an alert is not closed and opened again. It covers the code, the object,
+ * the field and the value. Equal fingerprints are numbered, in the form that GitHub uses.
  */
 function fingerprints(): (finding: Finding) => string {
   const seen = new Map<string, number>();

@@ -1,11 +1,11 @@
-// Findings for people: place, message, excerpt, way out, and one line that sums up.
+// Writes findings as text: place, message, excerpt, fix and a summary line.
 import type { Finding } from '../../../policies/findings/finding.ts';
 import { renderFinding } from '../../../policies/findings/render.ts';
 import type { OutputStream } from '../../context.ts';
 import type { Style } from '../colour.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 
-/** The words say it all without colour; colour only makes them easier to find. */
+/** Styles of the parts. The text is complete without colour. */
 const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' | 'caret' | 'hint', Style>> = {
   place: 'bold',
   error: 'red',
@@ -16,12 +16,12 @@ const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' 
   hint: 'green',
 };
 
-/** The text of the whole report. */
+/** Returns the text of the report. */
 export function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
   return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
 }
 
-/** Each finding as the lines that belong together, without a final newline. */
+/** Returns each finding as one block of lines without a final newline. */
 export function findingBlocks(findings: readonly Finding[], { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
   return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
 }

@@ -1,6 +1,6 @@
-// The style of the plan's page: light and dark, narrow and wide, on screen and on paper.
+// The style of the plan page: light and dark, narrow and wide, screen and paper.
 
-/** CSS; kinds of steps differ by pattern as well as by colour. */
+/** The CSS. Kinds of steps differ by pattern and colour. */
 export const planStyle = `
 :root {
   color-scheme: light dark;

@@ -1,7 +1,7 @@
-// HTML and SVG from templates in which every value is escaped unless it is markup itself.
+// HTML and SVG templates that escape every value except markup.
 import { visible } from '../visible.ts';
 
-/** Markup that is safe to put into a page; made by `html` alone, so that no text can be taken for it by mistake. */
+/** Safe markup. Only `html` creates it, so that no text is used as markup by mistake. */
 export interface Html {
   readonly markup: string;
 }
@@ -10,7 +10,7 @@ type Value = Html | string | number | readonly Html[];
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** A template whose values are escaped for element content and quoted attributes; markup and lists of it are put in as they are. */
+/** Builds markup. Escapes values for element content and quoted attributes; inserts markup unchanged. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   const [first = '', ...rest] = parts;
   return { markup: first + rest.map((part, index) => valueMarkup(values[index] ?? '') + part).join('') };
@@ -24,7 +24,7 @@ function valueMarkup(value: Value): string {
   return 'markup' in value ? value.markup : value.map(({ markup }) => markup).join('');
 }
 
-/** A table; numeric columns are named by their index. */
+/** Returns a table. `numeric` lists the indices of numeric columns. */
 export function htmlTable(titles: readonly string[], rows: readonly (readonly (Html | string)[])[], numeric: readonly number[] = []): Html {
   const kind = (index: number) => (numeric.includes(index) ? html` class="number"` : nothing);
   const head = titles.map((title, index) => html`<th scope="col"${kind(index)}>${title}</th>`);

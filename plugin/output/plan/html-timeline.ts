@@ -123,7 +123,7 @@ function shapeOf(step: PlannedStep, x: number, y: number, width: number): Html {
       return html`<rect class="roll" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${inside(words.podsText(step.pods), x, y, width)}`;
     case 'scaleUp':
     case 'scaleDown':
-      return html`<rect class="scale" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${beside(`${step.from ?? ''}→${step.to ?? ''}`, x, y, width)}`;
+      return html`<rect class="scale" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${labelNextTo(`${step.from ?? ''}→${step.to ?? ''}`, x, y, width)}`;
     case 'soak':
       return html`<rect class="soak" fill="url(#hatch)" x="${x}" y="${y}" width="${width}" height="${barHeight}"/>`;
     case 'check':
@@ -142,7 +142,7 @@ function inside(text: string, x: number, y: number, width: number): Html {
   return html`<text class="inside" x="${x + 5}" y="${y + 13}">${text}</text>`;
 }
 
-function beside(text: string, x: number, y: number, width: number): Html {
+function labelNextTo(text: string, x: number, y: number, width: number): Html {
   const end = x + width + 4;
   const isNearEdge = end + text.length * characterWidth > right + 16;
   return html`<text class="small" text-anchor="${isNearEdge ? 'end' : 'start'}" x="${isNearEdge ? x - 4 : end}" y="${y + 13}">${text}</text>`;

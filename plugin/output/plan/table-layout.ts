@@ -1,10 +1,10 @@
-// Columns and paragraphs of plain text, fitted into a width when there is one.
+// Columns and paragraphs of plain text, fitted into an optional width.
 import type { Style } from '../colour.ts';
 
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
-  /** Cells may be shortened in the middle when the terminal is too narrow; never without a width. */
+  /** Cells can be shortened in the middle if the terminal is too narrow. */
   readonly isFlexible?: boolean;
 }
 
@@ -14,16 +14,16 @@ export interface Row {
 }
 
 interface Fit {
-  /** undefined when nothing may be cut. */
+  /** Width; undefined if nothing may be cut. */
   readonly width: number | undefined;
-  /** One character that stands for what was cut. */
+  /** The character that replaces the cut text. */
   readonly ellipsis: string;
 }
 
 const gap = '  ';
 const leastFlexible = 12;
 
-/** The rows as lines of equal columns, titles not included. Every line ends with its last character. */
+/** Returns the rows as lines with aligned columns and without trailing spaces. */
 export function alignRows(columns: readonly Column[], rows: readonly Row[], fit: Fit): readonly string[] {
   const widths = fittedWidths(columns, rows, fit.width);
   return rows.map(({ cells }) =>
@@ -58,14 +58,14 @@ function widestFlexible(columns: readonly Column[], widths: readonly number[]): 
   return widest;
 }
 
-/** Text of at most `width` characters, cut in the middle, since names differ at both ends. */
+/** Shortens text to at most `width` characters. Cuts in the middle, because names differ at both ends. */
 export function shorten(text: string, width: number, ellipsis: string): string {
   if (text.length <= width) return text;
   const head = Math.ceil((width - ellipsis.length) / 2);
   return `${text.slice(0, head)}${ellipsis}${text.slice(text.length - (width - ellipsis.length - head))}`;
 }
 
-/** A paragraph behind a label of fixed width; without a width it stays on one line. */
+/** Returns a paragraph after a label of fixed width. Without a width it is one line. */
 export function paragraph(label: string, text: string, width: number | undefined): readonly string[] {
   const indent = ' '.repeat(label.length);
   return wrapWords(text, width === undefined ? undefined : width - label.length).map(

@@ -1,9 +1,9 @@
-// Results of PolicyTests for programs.
+// Converts the results of PolicyTests to a document for programs.
 import type { OutputStream } from '../../context.ts';
 import { writeDocument } from '../formats.ts';
 import { countCases, type TestReport } from './results.ts';
 
-/** One document of kind `TestResult`, with every rule that a case asked. */
+/** Returns one document of kind `TestResult`, with every evaluated rule of a case. */
 export async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
   const { passed, failed } = countCases(suites);
   await writeDocument(stream, 'json', {

@@ -1,4 +1,4 @@
-// Results of PolicyTests as JUnit XML: a suite per PolicyTest.
+// Writes the results of PolicyTests as JUnit XML: one suite per PolicyTest.
 import { junitXml } from '../junit.ts';
 import { failureFacts, type TestReport } from './results.ts';
 

@@ -1,8 +1,8 @@
-// Results of PolicyTests for a pull-request comment: the sum, what failed, what is not covered.
+// Writes the results of PolicyTests as a pull-request comment: summary, failed cases, uncovered rules.
 import { codeSpan, tableCell } from '../markdown.ts';
 import { coverageSummary, failureFacts, isOpen, type TestReport, testSummary } from './results.ts';
 
-/** More rows than this are counted, not shown. */
+/** Maximum number of shown rows; the rest is counted. */
 const maxRows = 50;
 
 export function testMarkdown(report: TestReport): string {

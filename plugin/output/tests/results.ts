@@ -1,4 +1,4 @@
-// The results of PolicyTests in every format.
+// Writes the results of PolicyTests in every format.
 import type { CaseResult, RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../../context.ts';
 import type { ExitCode } from '../../exit-code.ts';
@@ -14,12 +14,12 @@ export interface TestSuite {
 
 export interface TestReport {
   readonly suites: readonly TestSuite[];
-  /** What the cases saw of each rule; absent when it was not asked for. */
+  /** Coverage of each rule; absent if it was not requested. */
   readonly coverage?: readonly RuleCoverage[];
   readonly exitCode: ExitCode;
 }
 
-/** Writes the report; each format is loaded only when it is asked for. */
+/** Writes the report. Loads only the requested format. */
 export async function writeTestReport(stream: OutputStream, format: TestFormat, report: TestReport): Promise<void> {
   switch (format) {
     case 'text':
@@ -48,30 +48,30 @@ export function countCases(suites: readonly TestSuite[]): CaseCounts {
   return { passed, failed: cases.length - passed };
 }
 
-/** `12 cases in 3 tests: 11 passed, 1 failed`. */
+/** Returns `12 cases in 3 tests: 11 passed, 1 failed`. */
 export function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
   const { passed, failed } = countCases(suites);
   return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
 }
 
-/** Why a case failed and what was answered, one fact per line. */
+/** Returns why a case failed and its decision, one fact per line. */
 export function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
   if (decision === '') return problems;
   const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`;
   return [...problems, `answered ${decision}${by}${message === '' ? '' : `: ${message}`}`];
 }
 
-/** Whether the cases saw a rule hold something and let something pass. */
+/** Reports whether the rule blocked in one case and passed in another. */
 export function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
 
-/** Whether a case is missing: what no case can reach is nobody's to cover. */
+/** Reports whether a case is missing for the rule. A rule that no case can reach needs no case. */
 export function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
 
-/** `14 of 16 rules both blocked and passed; 2 more unreachable`. */
+/** Returns `14 of 16 rules both blocked and passed; 2 more unreachable`. */
 export function coverageSummary(coverage: readonly RuleCoverage[]): string {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
   const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;

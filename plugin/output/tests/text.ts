@@ -1,4 +1,4 @@
-// Results of PolicyTests for people: every case, the facts of those that failed, and one line that sums up.
+// Writes the results of PolicyTests as text: every case, the facts of failed cases, and a summary line.
 import type { RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../../context.ts';
 import { alignRows, type Column } from '../plan/table-layout.ts';
@@ -31,7 +31,7 @@ const columns: readonly Column[] = [
   { title: 'DEFINED AT', align: 'left', isFlexible: true },
 ];
 
-/** Rules that were not seen both ways come first: they are what is left to test. Those that no case can reach come last, and say so. */
+/** Returns the coverage table. Uncovered rules come first, unreachable rules last. */
 function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Style): readonly string[] {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
   const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
