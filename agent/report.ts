@@ -38,7 +38,7 @@ export interface TurnReport {
 
 /**
  * Whether the run of the decision is the one that is remembered. One that was decided on and not stored, since the turn ended before, never was: the
- * next turn, or the next leader, begins another in its place.
+ * next turn, or the next leader, begins another run.
  */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;

@@ -1,4 +1,4 @@
-// Which groups a change concerns: their members, their budgets, the objects they mirror, and what people said about them.
+// Maps a change to the groups that it concerns: by members, budgets, mirrored objects and policies.
 import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { ActivePolicies } from './policies/policies.ts';
@@ -20,7 +20,7 @@ export class WakeIndex {
   #texts: ReadonlyMap<string, string> = new Map();
   #byMember: ReadonlyMap<string, readonly string[]> = new Map();
   #bySource: ReadonlyMap<string, readonly string[]> = new Map();
-  /** What binds groups beside their own definition. */
+  /** Policies and requests besides the definitions. */
   #surroundings = '';
   readonly #waitingForBudgets = new Set<string>();
 

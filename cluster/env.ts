@@ -16,9 +16,9 @@ export interface KubernetesRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query, beginning with `/`, every part already escaped. */
   readonly path: string;
-  /** Of the body; `application/json` when left out. */
+  /** Content-Type of the body; `application/json` by default. */
   readonly contentType?: string;
-  /** Of the answer, as header Accept; `application/json` when left out. */
+  /** Accept header; `application/json` by default. */
   readonly accept?: string;
   /** JSON text. */
   readonly body?: string;
@@ -38,9 +38,9 @@ export interface KubernetesResponse {
 /** An open watch. */
 export interface KubernetesStream {
   readonly status: number;
-  /** What the server said instead of a stream, when status is not 200. */
+  /** The body of an error response if status is not 200. */
   readonly body: string;
-  /** Resolves, never rejects, when the stream is over for whatever reason, with that reason. */
+  /** Resolves with the reason when the stream ends; never rejects. */
   readonly ended: Promise<string>;
   /** Ends the stream; no line is delivered afterwards. */
   readonly close: () => void;
@@ -82,7 +82,7 @@ export interface PodHttp {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Structured log: a constant message and values beside it. */
+/** Structured log: a constant message with fields. */
 export interface Log {
   readonly debug: (message: string, fields?: LogFields) => void;
   readonly info: (message: string, fields?: LogFields) => void;

@@ -17,8 +17,8 @@ import type { MetricReader } from '../gates/metric-reader.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import { openTimes } from '../turn/claim-ages.ts';
 import { contradicted, type FreshRead, readFresh } from '../turn/fresh.ts';
-import { knownSnapshot } from '../turn/known.ts';
 import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
+import { knownSnapshot } from '../turn/snapshot.ts';
 import { isAsWritten } from '../turn/written.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { createDenials, type DeniedSubject } from './denials.ts';
@@ -270,7 +270,7 @@ async function readObjects(
 
 /**
  * Whether the watches have told of what people have written. That no group is concerned is believed for longer, and also when the server does not
- * answer: what nobody protects is not held up.
+ * answer: a request that concerns no group is not delayed.
  */
 async function isTold(
   { env, config, caches }: GuardParts,

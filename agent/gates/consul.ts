@@ -2,8 +2,8 @@
 import { readConsul } from '../../engine/observe/consul.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp } from '../env.ts';
-import type { GateAsker } from './ask.ts';
 import type { GateOfSource } from './prometheus.ts';
+import type { GateAsker } from './read-gate.ts';
 
 const longestMs = 10_000;
 /** Some 2 KiB for each instance; a source may allow less. */

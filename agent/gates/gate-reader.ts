@@ -6,10 +6,10 @@ import type { GateDefinition, GroupDefinition } from '../../policies/definition.
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import type { GateAsker } from './ask.ts';
 import { consulAsker } from './consul.ts';
 import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
 import { type GateOfSource, prometheusAsker } from './prometheus.ts';
+import type { GateAsker } from './read-gate.ts';
 import { type ReadGate, readGate } from './read-gate.ts';
 
 export interface GateReader {

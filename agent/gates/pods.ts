@@ -8,7 +8,7 @@ import type { GateDefinition } from '../../policies/definition.ts';
 import { durationMs, formatDuration } from '../../policies/duration.ts';
 import { counted } from '../../policies/wording.ts';
 import type { AgentEnv } from '../env.ts';
-import type { AskedGate, GateAsker } from './ask.ts';
+import type { AskedGate, GateAsker } from './read-gate.ts';
 
 /** The pods of a group as the caches show them. */
 export interface SeenPods {

@@ -2,7 +2,7 @@
 import { readPrometheus } from '../../engine/observe/prometheus.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, GateQuestion } from '../env.ts';
-import type { GateAsker } from './ask.ts';
+import type { GateAsker } from './read-gate.ts';
 
 /** The context of a query: its gate's namespace and period. */
 export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {

@@ -3,7 +3,21 @@ import type { GateReading } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
-import type { GateAsker } from './ask.ts';
+
+export interface AskedGate {
+  /** When the question is asked (wall clock); the reading's own instant. */
+  readonly atMs: number;
+  /** Until the reading is there. */
+  readonly timeoutMs: number;
+}
+
+/** A gate with its provider. */
+export interface GateAsker {
+  /** Limits each query in milliseconds, for every period of the gate. */
+  readonly longestMs: number;
+  /** Rejects with an Error whose message anybody may read. */
+  readonly ask: (asked: AskedGate) => Promise<GateReading>;
+}
 
 export interface ReadGate {
   /** Those that count, oldest first. */

@@ -154,7 +154,7 @@ export const ownMetrics = {
     name: 'rollout_group_groups_without_series',
     type: 'gauge',
     labels: [],
-    help: 'Groups without series of their own: those beyond the limit of 1000.',
+    help: 'Groups without series because they exceed the limit of 1000.',
   },
   state: {
     name: 'rollout_group_state',

@@ -7,7 +7,7 @@ import type { TurnReport } from '../report.ts';
 import type { ownMetrics } from './catalog.ts';
 import type { InstrumentsOf } from './registry.ts';
 
-/** Groups beyond this number have no series of their own. */
+/** Groups beyond this number have no series. */
 export const groupSeriesLimit = 1000;
 
 /** The most rules of a group that are shown as holding it. */

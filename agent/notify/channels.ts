@@ -11,7 +11,7 @@ import type { AgentEnv } from '../env.ts';
 export interface Channels {
   /**
    * The channel of this name as groups of the namespace may use it, as of half a minute ago at most; or why they may not, in a sentence. Rejects
-   * when nobody can tell, with ApiFailure, TransportFailure or what the directory said.
+   * when the channel is unknown, with ApiFailure, TransportFailure or the error of the directory.
    */
   readonly find: (name: string, namespace: string) => Promise<ChannelDefinition | { readonly problem: string }>;
   readonly stop: () => void;

@@ -179,8 +179,8 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
 }
 
 /**
- * The option `signal` of Node.js destroys with an error, which the socket of an answer that has come whole tells nobody but the process
- * (measured with Node.js 20.20): one that is too long would end it.
+ * The option `signal` of Node.js destroys with an error. The socket of a complete response reports that error only to the process
+ * (measured with Node.js 20.20), so a response over the size limit would end the process.
  */
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();

@@ -15,9 +15,9 @@ const readyTimeAnnotation = 'grafana.com/ready-time';
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
-   * Who writes. `now`: who leads, since there is one of them; `later`: who leads nothing and cannot know whether somebody does, and so writes what
-   * is still missing some seconds after it was due; `never`: somebody else does. Asked before each write, all of which name the version of the pod
-   * that was seen: of several that write the same one succeeds.
+   * Returns when this process writes. `now`: it leads. `later`: it cannot know whether another process leads, so it writes missing
+   * values some seconds later. `never`: another process writes. Called before each write. Each write names the version of the pod, so one
+   * of several equal writes succeeds.
    */
   readonly turn: () => WriterTurn;
   /** Timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */

@@ -32,7 +32,7 @@ export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
   return [{ statefulSet, fact }];
 }
 
-/** Returns the facts of a waiting release. It has none while the deletion is uncertain or other zones were waited for only briefly. */
+/** Returns the facts of a waiting release. A release has no facts while its deletion is uncertain or it waits only briefly. */
 function waitFacts(
   { snapshot, isLasting }: ReleaseReport,
   { because, earliestMs, ledger }: Waiting,

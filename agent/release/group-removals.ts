@@ -5,7 +5,7 @@ import type { RunState } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { PartingReport } from '../report.ts';
-import { type KnownParts, knownSnapshot } from '../turn/known.ts';
+import { type KnownParts, knownSnapshot } from '../turn/snapshot.ts';
 import { groupKey } from '../wake-index.ts';
 
 export interface Partings {

@@ -8,9 +8,9 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { NextTurn } from '../loop.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { ReleaseReport } from '../report.ts';
-import { act } from '../turn/act.ts';
 import { type FreshRead, readFresh } from '../turn/fresh.ts';
-import { knownSnapshot } from '../turn/known.ts';
+import { sendAction } from '../turn/perform.ts';
+import { knownSnapshot } from '../turn/snapshot.ts';
 import type { TurnParts } from '../turn/turn.ts';
 import { isAsWritten } from '../turn/written.ts';
 import type { Orphan } from './orphans.ts';
@@ -138,7 +138,7 @@ class ReleaseTurn {
     const { env, leadership, actTimeoutMs, isStopping } = this.#parts;
     const mayAct = (): boolean => !isStopping() && leadership.mayAct(actTimeoutMs) && this.#decide().decision.kind === 'release';
     if (!mayAct()) return undefined;
-    const { result, message } = await act(env, action, { timeoutMs: actTimeoutMs, mayAct, sourceOf: () => undefined });
+    const { result, message } = await sendAction(env, action, { timeoutMs: actTimeoutMs, mayAct, sourceOf: () => undefined });
     const { namespace, statefulSet, from } = action;
     env.log.info('releasing statefulset: partition set to 0', {
       namespace,

@@ -103,7 +103,7 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 }
 
 /**
- * The kinds whose caches hold something else than was read, although they were told of everything up to it: their watch has swallowed a change,
+ * Returns the kinds whose caches contradict the read objects although they cover their versions: the watch missed that change,
  * and perhaps others. A change in transit may also count; the cost is one extra list.
  */
 export function contradicted(

@@ -19,10 +19,10 @@ import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
 import { openTimes } from './claim-ages.ts';
 import { contradicted, type FreshRead, readFresh } from './fresh.ts';
-import { knownSnapshot } from './known.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
 import { withRevisions } from './revisions.ts';
+import { knownSnapshot } from './snapshot.ts';
 
 /** State of a group between turns, in one leadership. */
 export interface GroupMemory {
@@ -116,7 +116,7 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
 }
 
 /**
- * A watch can lose the very change that a group waits for, and no other one may follow: then nothing but a look past the caches helps. So
+ * A watch can lose the change that a group waits for, and no other may follow. Only a direct read finds it, so
  * waiting groups are read this often.
  */
 export const waitingLookMs = 300_000;
@@ -151,8 +151,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // What this process announced and never asked for cannot be on its way. The number alone does not tell: who works alone counts from what
-  // he has read, and two may have read the same.
+  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not tell: without a Lease a process counts from
+  // the stored epoch, and two processes may have read the same one.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {

@@ -8,7 +8,7 @@ import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 
-/** Somebody else wrote the ledger since it was read: what was decided from it is void. */
+/** Another process wrote the ledger since it was read, so the decision is void. */
 export class LedgerChanged extends Error {
   override readonly name = 'LedgerChanged';
 }
@@ -36,7 +36,7 @@ export interface Ledgers {
 interface LedgersOptions {
   /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Reports whether a ledger that nobody else can read is better than none: only for an agent that works alone, or may do so. */
+  /** Reports whether a ledger in memory is better than none: only for an agent that acts without a Lease, or may do so. */
   readonly mayUseMemory: () => boolean;
   /** Asked before each write is sent. */
   readonly mayWrite: () => boolean;
@@ -99,7 +99,7 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
       orMemory(
         async () => {
           const { value } = await objectOf(group).read();
-          // What was kept while the server refused is still true after it has changed its mind.
+          // A ledger kept in memory while the server denied access is still true afterwards.
           return memory.get(keyOf(group)) ?? value;
         },
         () => memory.get(keyOf(group)) ?? emptyLedger(group),

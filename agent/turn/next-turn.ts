@@ -6,7 +6,7 @@ import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
 import type { Outcome } from './perform.ts';
 import { nextClaimEndInMs } from './remember.ts';
 
-/** How a turn ended. */
+/** The end of a turn. */
 interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];
@@ -14,7 +14,7 @@ interface TurnEnd {
   readonly isHeld: boolean;
   /** Something of the decision was not begun. */
   readonly isCut: boolean;
-  /** What was decided had been overtaken by what the caches show. */
+  /** The caches contradict the decision. */
   readonly isOvertaken: boolean;
   /** The least pause that the server asked for when what was done could not be stored, in milliseconds. */
   readonly storePauseMs: number | undefined;
@@ -33,7 +33,7 @@ const conflictLookMs = 5_000;
 const refusalLookMs = 10_000;
 const longestLookMs = 300_000;
 
-/** What the turn says about the next one. Counts refusals and overtaken turns in a row in the memory. */
+/** Returns when the next turn is due. Counts budget refusals and stale decisions in a row in the memory. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, isHeld, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
@@ -46,7 +46,7 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     memory.freshness.isBehind() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceLookMs,
   ];
-  // What overtook the decision is seen already, so the next one need not wait; unless each is overtaken, which would be a turn without end.
+  // The caches already show the new state, so the next turn follows at once, unless several decisions in a row were stale.
   memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
   const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
   const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
@@ -80,7 +80,7 @@ function asksToPrepare(action: Action): boolean {
   return action.kind === 'callPods' && action.method === 'POST';
 }
 
-/** A budget that does not let a pod go now is no failure: events tell when it does. */
+/** Reports whether a budget refused the eviction. That is no failure: events tell when it allows one. */
 function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
@@ -88,7 +88,7 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
 /** Reports whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
-  // What is forbidden has a pause of its own.
+  // A forbidden action has its own pause.
   if (status === 403 && action.kind !== 'callPods') return false;
   if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
   return !asksToPrepare(action);

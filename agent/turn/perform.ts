@@ -1,5 +1,10 @@
-// Carries out the actions of one decision in their order, asking before each request whether this process may still act.
+// Carries out the actions of one decision in their order against the API server and the pods, and reports the result of each.
+import type { ClusterEnv } from '../../cluster/env.ts';
 import { podUrl } from '../../cluster/pods/pod-url.ts';
+import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { deleteObject, evictPod, patchObject, replaceObject } from '../../cluster/request/write.ts';
 import { noteAnswers, type PodAnswer } from '../../engine/decide/preparations.ts';
 import { type Action, replacedBy } from '../../engine/decision.ts';
 import { profileOf } from '../../engine/profiles.ts';
@@ -9,9 +14,9 @@ import { durationMs } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { PerformedAction } from '../report.ts';
+import type { ActionResult, PerformedAction } from '../report.ts';
+import type { ChangedObject } from '../watched/freshness.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
-import { type Acted, act } from './act.ts';
 import { askToPrepare, askToStay, type CalledPod } from './pod-calls.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
@@ -34,8 +39,9 @@ interface PerformOptions {
   readonly onFirst: () => void;
 }
 
-/** What became of an action. */
-export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
+/** The outcome of an action. */
+export type Outcome = PerformedAction &
+  Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
  * Carries out the actions one after the other. After one whose fate is not known, or that did not get through, the rest is left: the next
@@ -54,14 +60,14 @@ export async function perform(actions: readonly Action[], options: PerformOption
   return outcomes;
 }
 
-/** Reports whether pods go, or will go, by the action. */
+/** Reports whether the action removes pods now or later. */
 export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 /**
- * Whether the action is not to be decided from what was seen long ago. More replicas take nothing from anybody; but what they follow may have
- * changed since, and then they are taken back.
+ * Reports whether the action needs a recent snapshot. A scale-up disrupts no pod, but the replicas that it follows may have changed since, and
+ * then the scale-up would be reverted.
  */
 export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
@@ -70,10 +76,10 @@ export function needsFreshSnapshot(action: Action): boolean {
 async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, mayAct, references }: PerformOptions): Promise<Outcome> {
   const sourceOf = ({ namespace, name }: { readonly namespace: string; readonly name: string; readonly resourceKind: string }) =>
     references.find((reference) => reference.namespace === namespace && reference.name === name);
-  return { action, ...(await act(env, action, { timeoutMs, mayAct, sourceOf })) };
+  return { action, ...(await sendAction(env, action, { timeoutMs, mayAct, sourceOf })) };
 }
 
-/** The pods that stand in the place of the ordinals, in their order. One that does not exist has nothing to prepare, and nothing to take back. */
+/** Returns the pods of the ordinals in their order. A missing pod needs no preparation and no cancellation. */
 export function calledPods({ namespace, statefulSet, ordinals }: CallPods, snapshot: Snapshot): readonly PodView[] {
   const known = snapshot.pods.find((view) => view.namespace === namespace && view.statefulSet === statefulSet)?.pods;
   if (known === undefined || isUnknown(known)) return [];
@@ -85,7 +91,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
   const endpoint = (action.call === 'delayed' ? zone?.delayed : zone?.prepare)?.endpoint;
   const standing = calledPods(action, snapshot);
   if (endpoint === undefined) {
-    // The policy does not name an endpoint any more: nobody can be told, and nobody waits for it.
+    // The policy no longer names an endpoint, so no pod can be called.
     env.log.error('pods cannot be told to stay: no endpoint is defined', { group: group.name, zone: action.zone });
     const answers =
       action.method === 'POST' ? [] : standing.map(({ ordinal, uid }): PodAnswer => ({ ordinal, podUid: uid, result: 'done' }));
@@ -123,4 +129,121 @@ export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs:
     if (action.kind === 'callPods' && answers.length > 0) current = noteAnswers(current, action, answers, nowMs);
   }
   return current;
+}
+
+/** Actions on objects; calls to pods are carried out by `pod-calls.ts`. */
+type ObjectAction = Exclude<Action, { readonly kind: 'callPods' }>;
+
+export interface ActionOutcome {
+  readonly result: ActionResult;
+  readonly message?: string;
+  /** HTTP status of a refusal. */
+  readonly status?: number;
+  /** The least time before the server wants to be asked again. */
+  readonly retryAfterMs?: number;
+  /** The state that a cache must show before the next decision. */
+  readonly changed?: ChangedObject;
+}
+
+interface ActOptions {
+  /** Timeout of each request in milliseconds. */
+  readonly timeoutMs: number;
+  /** Asked again before a request that follows another one. */
+  readonly mayAct: () => boolean;
+  /** The mirrored object as it was read for this decision. */
+  readonly sourceOf: (action: Extract<Action, { readonly kind: 'writeBackReplicas' }>) => SourceReference | undefined;
+}
+
+/** Sends the request of the action, with its preconditions. Never throws for what the server answers, or does not. */
+export async function sendAction(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ActionOutcome> {
+  try {
+    const changed = await send(env, action, options);
+    return { result: 'done', ...(changed === undefined ? {} : { changed }) };
+  } catch (error) {
+    return outcomeOf(error);
+  }
+}
+
+async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ChangedObject | undefined> {
+  const { timeoutMs, sourceOf } = options;
+  switch (action.kind) {
+    case 'deletePod': {
+      const { namespace, pod: name, uid, resourceVersion } = action;
+      await deleteObject(env, resources.pods, { namespace, name, uid, resourceVersion }, { site: 'act.deletePod', timeoutMs });
+      return { kind: 'pod', namespace, name, uid, isGoing: true };
+    }
+    case 'evictPod': {
+      const { namespace, pod: name, uid } = action;
+      await evictPod(env, { namespace, name, uid }, { site: 'act.evictPod', timeoutMs });
+      return { kind: 'pod', namespace, name, uid, isGoing: true };
+    }
+    case 'scaleStatefulSet': {
+      const patch = { spec: { replicas: action.to } };
+      return await patchStatefulSet(env, action, { patch, site: 'act.scaleStatefulSet', timeoutMs });
+    }
+    case 'setPartition': {
+      const patch = { spec: { updateStrategy: { rollingUpdate: { partition: action.to } } } };
+      return await patchStatefulSet(env, action, { patch, site: 'act.setPartition', timeoutMs });
+    }
+    case 'advanceCurrentRevision':
+      return await advanceCurrentRevision(env, action, options);
+    case 'writeBackReplicas': {
+      const source = sourceOf(action);
+      if (source === undefined)
+        throw new TransportFailure('the mirrored object was not read', { site: 'act.writeBackReplicas', mayBeApplied: false });
+      const { namespace, name, uid, resourceVersion, resource } = source;
+      const patch = { status: { replicas: action.replicas } };
+      const target = { namespace, name, uid, resourceVersion };
+      await patchObject(env, resource, target, { patch, subresource: 'status', site: 'act.writeBackReplicas', timeoutMs });
+      return undefined;
+    }
+    default:
+      return action satisfies never;
+  }
+}
+
+type StatefulSetAction = Extract<ObjectAction, { readonly kind: 'scaleStatefulSet' | 'setPartition' }>;
+
+async function patchStatefulSet(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { namespace, statefulSet: name, uid, resourceVersion }: StatefulSetAction,
+  options: Parameters<typeof patchObject>[3],
+): Promise<ChangedObject> {
+  const answer = await patchObject(env, resources.statefulSets, { namespace, name, uid, resourceVersion }, options);
+  return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
+}
+
+/** A whole status, as grafana/rollout-operator writes it: its Role permits `update` there, and no `patch`. */
+async function advanceCurrentRevision(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
+  { timeoutMs, mayAct }: Pick<ActOptions, 'timeoutMs' | 'mayAct'>,
+): Promise<ChangedObject | undefined> {
+  const seen = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readStatefulSet', timeoutMs });
+  const status = seen?.['status'];
+  if (seen === undefined || typeof status !== 'object' || status === null) return undefined;
+  // The answer may have come late, or this process may have stood still since it asked.
+  if (!mayAct()) {
+    throw new TransportFailure('this process no longer leads', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
+  }
+  // The server compares both preconditions, so the write succeeds only on the object of the decision.
+  const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };
+  const answer = await replaceObject(env, resources.statefulSets, object, {
+    subresource: 'status',
+    site: 'act.advanceCurrentRevision',
+    timeoutMs,
+  });
+  return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
+}
+
+/** Maps 404, 409, 410 and 412 to conflict and other 4xx to refused. After 5xx or without an answer the result is unknown. */
+function outcomeOf(error: unknown): ActionOutcome {
+  const message = messageOf(error);
+  if (error instanceof ApiFailure) {
+    const { status, retryAfterMs } = error;
+    const isChanged = status === 404 || status === 409 || status === 410 || status === 412;
+    const result = isChanged ? 'conflict' : status >= 400 && status < 500 ? 'refused' : 'unknown';
+    return { result, message, status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  }
+  return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };
 }

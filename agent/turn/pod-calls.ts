@@ -5,7 +5,7 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;
-/** How far ahead of ours a pod's clock may be. */
+/** Limits how far a pod's clock may be ahead of ours. */
 const clockErrorMs = 30_000;
 
 /** One pod to be asked. */
@@ -43,7 +43,7 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
   });
 }
 
-/** Tells pods to stay (DELETE). Every pod is told, whatever others answer; 404 and 409 mean that there was nothing to take back. */
+/** Cancels preparations (DELETE). Every pod is called, whether or not others fail; 404 and 409 mean that the pod was not prepared. */
 export async function askToStay(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   return await inParallel(pods, async (pod) => {
     const timeoutMs = allowedMs(options);
@@ -51,7 +51,7 @@ export async function askToStay(env: AgentEnv, pods: readonly CalledPod[], optio
   });
 }
 
-/** The time-out of a call that is sent now; undefined when none may be. A call must not reach a pod when somebody else leads. */
+/** Returns the timeout of a call that is sent now; undefined if none may be. A call must not reach a pod while another process leads. */
 function allowedMs({ timeoutMs, leftMs }: CallOptions): number | undefined {
   const allowed = Math.min(timeoutMs, Math.floor(leftMs()));
   return allowed >= Math.min(timeoutMs, shortestCallMs) ? allowed : undefined;

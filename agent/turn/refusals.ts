@@ -1,8 +1,8 @@
-// What the server forbade a group: asked for again after pauses that grow, whatever happens meanwhile, since each attempt is announced in the ledger.
+// Spaces out actions that the API server forbids with growing pauses, because each attempt writes a claim to the ledger.
 import type { Action } from '../../engine/decision.ts';
 import type { LogFields } from '../env.ts';
 
-/** What may be forbidden by itself. */
+/** Actions that may be forbidden separately. */
 type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
 
 const firstPauseMs = 5_000;

@@ -1,11 +1,11 @@
-// What of a group's ledger must be stored, and what may be forgotten: the stored text changes only when something has happened.
+// Decides which changes of a group's ledger must be stored. The stored text changes only after an event.
 import type { Action } from '../../engine/decision.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 
 /**
- * Whether whoever reads the stored ledger would decide otherwise than with this one. Instants that only age with the clock, such as the time
+ * Reports whether a reader of the stored ledger would decide differently than with this one. Instants that only age with the clock, such as the time
  * in which the group was free to move, follow from what is stored; records that have grown too old are dropped again by the next reader.
  */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
@@ -31,7 +31,7 @@ function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, in
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }
 
-/** Of a pod that did not answer as it should only one thing matters later: it may be prepared, and must be asked again or told to stay. */
+/** Keeps of a failed preparation only that the pod may be prepared, so it must be called again or told to stay. */
 function essenceOfPreparation(entry: Preparation): unknown {
   if (entry.state === 'prepared') return entry;
   const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;
@@ -59,7 +59,7 @@ export function announcedIn(next: Ledger, stored: Ledger, before: ReadonlySet<st
   return new Set([...added, ...[...before].filter((claim) => known.has(claim))]);
 }
 
-/** What tells apart what can be announced of one object; two decreases differ by where they end. */
+/** Returns the key of a claim on one object; two scale-downs differ by their target. */
 function keyOf(verb: string, { uid, to }: { readonly uid: string; readonly to?: unknown }): string {
   return `${verb} ${uid} ${to ?? ''}`;
 }

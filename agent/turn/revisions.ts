@@ -17,7 +17,7 @@ interface RevisionParts {
   readonly timeoutMs: number;
 }
 
-/** What is kept between turns, by StatefulSet and name. */
+/** Revisions kept between turns, by StatefulSet and name. */
 interface RevisionMemory {
   revisions: ReadonlyMap<string, RevisionView>;
 }

@@ -1,4 +1,4 @@
-// Makes deletions impossible that nobody knows the fate of: the pod is touched, so a DELETE that names its old state must fail.
+// Revokes deletions with an unknown outcome: it touches the pod, so that a delayed DELETE with the old resourceVersion fails.
 
 import { isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';

@@ -22,7 +22,7 @@ import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, perform, w
 import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
-import { definitionIn, isSameDefinition, termsOf } from './terms.ts';
+import { definitionIn, isSameDefinition, termsOf } from './snapshot.ts';
 import { isAsWritten } from './written.ts';
 
 export interface TurnParts extends GatherParts {
@@ -30,14 +30,14 @@ export interface TurnParts extends GatherParts {
   readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
   readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
   readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
-  /** Of each request of the acting path, in milliseconds. */
+  /** Timeout of each request of the acting path in milliseconds. */
   readonly actTimeoutMs: number;
   /** Reports whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
   readonly isStopping: () => boolean;
   readonly onReport: (report: TurnReport) => void;
 }
 
-/** States how often a turn begins again at once because somebody else wrote the ledger. */
+/** Limits restarts of a turn after another process wrote the ledger. */
 const restarts = 3;
 /** When a watch that is behind is looked at again. */
 const unheardLookMs = 2_000;
@@ -56,7 +56,7 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
     } catch (error) {
       memory.ledger = undefined;
       if (error instanceof LedgerChanged && attempt < restarts) {
-        // What was read past the caches is not kept, and they may not have it yet.
+        // Freshly read objects are not kept, and the caches may not have them yet.
         memory.isFreshWanted ||= memory.freshness.isBehind();
         continue;
       }
@@ -80,7 +80,7 @@ class Turn {
   #performed: readonly Outcome[] = [];
   /** Something of the decision was not begun. */
   #isCut = false;
-  /** What was decided had been overtaken by what the caches show. */
+  /** The caches contradict the decision. */
   #isOvertaken = false;
   /** The least pause that the server asked for when what was done could not be stored. */
   #storePauseMs: number | undefined;
@@ -96,7 +96,7 @@ class Turn {
   }
 
   async run(): Promise<NextTurn> {
-    // What was decided before was overtaken, and is not what follows from what is read now.
+    // The previous decision was stale.
     this.#decision = undefined;
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
@@ -128,7 +128,7 @@ class Turn {
     const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const actions = safe.filter((action) => !this.#isForbidden(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
-    // Before anything goes, the store itself says that nobody else has written since. Who is asked is known there, or worth writing.
+    // Before any pod is disrupted, the write proves that no other process changed the ledger.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
 
     this.#performed = await this.#perform(decision, actions, gathered);
@@ -139,7 +139,7 @@ class Turn {
     return this.#next(decision, problem !== undefined, gathered);
   }
 
-  /** What people say may be younger than what a silent watch has told. */
+  /** Reports whether the caches match the stored policies and requests; a silent watch may have missed some. */
   async #isAsWritten({ fresh }: Gathered): Promise<boolean> {
     const { env, caches, config } = this.#parts;
     return await isAsWritten(env, {
@@ -152,7 +152,7 @@ class Turn {
     });
   }
 
-  /** What is announced there is not known, so nothing is done; the decision tells why. */
+  /** Reports the turn without actions: the claims are unknown. */
   #withoutLedger({ snapshot }: Gathered, reason: string): NextTurn {
     this.#decision = decideGroup(snapshot, this.#group);
     this.report(`the ledger cannot be read: ${reason}`);
@@ -176,7 +176,7 @@ class Turn {
     return touched.length > 0;
   }
 
-  /** What must never be done, asked once more. Whether a wait is well explained stops nothing. */
+  /** Returns the safety invariants that the decision violates. Invariants about explanations block nothing. */
   #violations(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
     if (!decision.actions.some(isDestructive)) return [];
     const violations = this.#unsafe(snapshot, decision);
@@ -209,9 +209,8 @@ class Turn {
   }
 
   /**
-   * Whether the rest of the decision still holds: a pod may have failed, or somebody have paused the group, while the ledger was written or a pod
-   * was asked, and the caches show it.
-   * `taken` is what was asked for already.
+   * Reports whether the rest of the decision is still valid. A pod may have failed, or the group may be paused, while the ledger was written or a pod
+   * was called, and the caches show it. `taken` are the actions that were sent already.
    */
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
@@ -235,7 +234,7 @@ class Turn {
   /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
   #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
     const { nowMs } = this.#snapshot;
-    // What pods come back as is stored before any of them goes: the webhook on their creation asks the store.
+    // Pins are stored before any pod is deleted: the webhook reads them when the pod is created again.
     const decided = decidedLedger(ledger, decision, { snapshot: this.#snapshot, group: this.#group, actions });
     const claimed = openClaims(decided, claimsOf(actions, nowMs, epoch));
     if (claimed === undefined) throw new Error('the ledger cannot hold more disruption claims');
@@ -261,7 +260,7 @@ class Turn {
     try {
       await this.#parts.ledgers.write(this.#group, stored, written);
     } catch (error) {
-      // Certainly not stored: what stands there and looks the same is somebody else's.
+      // Certainly not stored: an equal claim there belongs to another process.
       if (error instanceof LedgerChanged) this.#memory.announced = before;
       throw error;
     }

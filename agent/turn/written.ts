@@ -1,5 +1,5 @@
-// Whether what the caches say of people's wishes is what stands written: a pause that no watch has told of must be found before a pod goes, and so must
-// a zone that was made anew and that nobody but its labels names.
+// Checks whether the caches match the objects that people wrote. A pause that no watch reported must be found before a pod is deleted, and so must
+// a recreated zone that only its labels name.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
@@ -18,7 +18,7 @@ interface WrittenQuestion extends WrittenPlaces {
 
 /**
  * Asks the quorum for what people have written wherever a cache may be behind, and compares it with the caches, from which definitions are made.
- * False: a cache is behind, and whatever is decided by it may be what somebody has just forbidden (S28). Rejects when something cannot be read.
+ * Returns false if a cache is stale, because the decision may already be forbidden (S28). Rejects if an object cannot be read.
  */
 export async function isAsWritten(
   env: Pick<ClusterEnv, 'kubernetes' | 'clock'>,

@@ -1,4 +1,4 @@
-// What the agent watches, and what it keeps of each object: only what decisions and policies read.
+// Watches the objects that decisions and policies read, and keeps only the needed fields of each.
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Change } from '../../cluster/watch/reflector.ts';
@@ -32,7 +32,7 @@ interface CachedPodBudget {
   readonly allowed: unknown;
 }
 
-/** What has changed, as far as anybody needs to know. */
+/** The kinds of change that other parts react to. */
 export type CacheChange =
   | { readonly kind: 'statefulSet'; readonly change: Change<CachedStatefulSet> }
   | { readonly kind: 'pod'; readonly change: Change<ObservedPod> }
@@ -69,7 +69,7 @@ export interface SharedWatches {
 }
 
 export interface Caches extends CacheView {
-  /** What is known of a namespace, its cluster-wide surroundings included. */
+  /** Returns the known objects of a namespace, including cluster-wide ones. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
   /** States how long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
   readonly ageMs: (namespace: string) => number;
@@ -78,9 +78,9 @@ export interface Caches extends CacheView {
   readonly manifests: () => readonly KubernetesObject[];
   /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
-  /** What people have written that concerns groups of a namespace, the labels by which members are found included. */
+  /** Returns the cached objects that people wrote for groups of a namespace, including the labels that select members. */
   readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];
-  /** What was read past a cache contradicts it, so its watch has swallowed a change: it is listed anew at once. */
+  /** Lists a kind again at once, because a direct read contradicts its cache. */
   readonly relist: (kind: ReadKind, namespace: string) => void;
   /** The watches that others in the process have a use for. */
   readonly shared: SharedWatches;
@@ -105,7 +105,7 @@ function policyResource(kind: Kind): Resource {
   return { group: apiGroup, version, plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 
-/** Few objects, and no other event follows one of them that a watch has lost, so they are listed anew often. */
+/** These kinds have few objects, and a lost event has no successor, so they are listed often. */
 const fewObjectsRelistMs = 300_000;
 
 /** Starts every watch. What is optional and missing is known to be missing; nothing waits for it. */
@@ -242,7 +242,7 @@ export function startCaches(
   };
 }
 
-/** What is kept of a pod. Throws for one that cannot be understood, which its cache then says. */
+/** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache reports that. */
 export function cachedPod(object: KubernetesObject): ObservedPod {
   return understood(observePod(object));
 }
@@ -252,7 +252,7 @@ function understood<View>(view: Known<View>): View {
   return view;
 }
 
-/** What is kept of a StatefulSet. The pod template is most of a manifest, and only its labels are read. */
+/** Returns the cached part of a StatefulSet. The pod template is most of a manifest, and only its labels are read. */
 export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   const { apiVersion: version = 'apps/v1', kind = 'StatefulSet', metadata, spec } = object;
   const { name, namespace, labels, annotations } = metadata;
@@ -276,7 +276,7 @@ function withoutLastApplied(annotations: Readonly<Record<string, string>> = {}):
   return rest;
 }
 
-/** What people have written of it: our own status writes change nothing of that. */
+/** Returns the object without status, so that our own status writes change nothing. */
 function asWritten(object: KubernetesObject): KubernetesObject {
   const { status: _status, metadata, ...rest } = object;
   const { managedFields: _managedFields, resourceVersion: _resourceVersion, annotations, ...kept } = metadata;
@@ -308,7 +308,7 @@ function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh
   return [...others, ...[...fresh.statefulSets.values()].filter((set) => set !== undefined)];
 }
 
-/** The UIDs of the StatefulSets that were read anew, whose pods were too. */
+/** Returns the UIDs of the freshly read StatefulSets; their pods are fresh too. */
 function ownersOf(sets: readonly CachedStatefulSet[], fresh: FreshObjects): readonly string[] {
   return sets.filter(({ view }) => fresh.statefulSets.has(view.name)).map(({ view }) => view.uid);
 }

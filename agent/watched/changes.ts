@@ -1,4 +1,4 @@
-// How many requests are under way that change something: until they have ended nobody else may be let in.
+// Counts writes in flight: the Lease is released only after they have ended.
 import type { AgentEnv } from '../env.ts';
 
 export interface CountedChanges {

@@ -1,4 +1,4 @@
-// What the caches must show before they may be decided upon: the group's own writes, and what a quorum read has shown already.
+// Tracks the states that the caches must show before the next decision: after own writes and direct reads.
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 
 /** An object that was written or read past the cache, and the least that the cache must know of it. */
@@ -7,7 +7,7 @@ export type ChangedObject = { readonly namespace: string; readonly name: string;
   | { readonly kind: 'pod' | 'statefulSet'; readonly isGoing?: false; readonly resourceVersion: string }
 );
 
-/** What the caches show of one object. */
+/** The cached state of one object. */
 interface CachedObject {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -39,7 +39,7 @@ export class Freshness {
     return this.#expected.length > 0;
   }
 
-  /** Forgets everything: the objects are read anew, past the caches. */
+  /** Forgets all expectations, because the objects are read directly. */
   clear(): void {
     this.#expected = [];
   }

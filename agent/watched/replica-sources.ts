@@ -31,12 +31,12 @@ export interface ReplicaSources {
   readonly read: (group: GroupDefinition) => Promise<readonly ReadSource[]>;
   /** Watches the sources of these groups and of no others. */
   readonly follow: (groups: readonly GroupDefinition[]) => void;
-  /** Reports whether a change of one of its sources wakes the group; without it, somebody must look. */
+  /** Reports whether a change of each source wakes the group. If not, the group must poll. */
   readonly isFollowed: (group: GroupDefinition) => boolean;
   readonly stop: () => void;
 }
 
-/** What discovery said is asked again after this long, when a kind was not found. */
+/** Discovery is repeated after this long if a kind was not found. */
 const rediscoverAfterMs = 30_000;
 
 /** Sources of replicas. `onChange` names the namespace and the key of the object that has changed. */
@@ -55,7 +55,7 @@ export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key:
     return discovered.discovery;
   };
 
-  /** Every mapping of the kind, whatever version is named: grafana/rollout-operator tries them all, too. */
+  /** Returns every served version of the kind, regardless of the named one: grafana/rollout-operator tries them all. */
   const resourcesOf = async ({ apiVersion, resourceKind: kind }: Mirror): Promise<readonly Resource[]> => {
     const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
     const found = (await discovery()).find({ group, kind });

@@ -1,4 +1,4 @@
-// Which kinds the server does not serve at all, asked only when it forbids to read some: it asks for permission before it looks for the kind.
+// Finds kinds that the server does not serve. It asks only after a 403, because the server checks permissions before existence.
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
 import { messageOf } from '../../policies/error-message.ts';

@@ -3,11 +3,11 @@ import type { Change } from '../../cluster/watch/store.ts';
 import type { Unknown } from '../../engine/snapshot.ts';
 import { type Watched, type WatchedOptions, watch } from './watched.ts';
 
-/** What those see of it who have not started it. */
+/** A watch as its followers see it. */
 export interface Shared<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   readonly list: (namespace?: string) => readonly View[];
-  /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind is missing. */
+  /** Returns why a namespace was never read; undefined from the first list on, and if the kind is not installed. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
   /** Reports whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;

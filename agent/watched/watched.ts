@@ -17,13 +17,13 @@ export interface WatchedOptions<View> {
   readonly project: (object: KubernetesObject) => View;
   readonly onChange: (change: Change<View>) => void;
   readonly onState: () => void;
-  /** What follows when the objects cannot be read, as the end of a sentence. */
+  /** Consequence of an unreadable kind, as the end of a sentence. */
   readonly withoutIt: string;
   /** Reports whether a kind that the server does not serve means that there are no such objects. */
   readonly mayBeMissing?: boolean;
   /** Reports whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
   readonly isNotServed?: () => boolean;
-  /** How old a list may be when its watch ends, in milliseconds; 30 minutes when left out. */
+  /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
   readonly relistMs?: number;
   /** Reports whether what was seen last is still good for a while after contact was lost. */
   readonly outlivesContact?: boolean;
@@ -35,13 +35,13 @@ export interface Watched<View> {
   readonly list: (namespace?: string) => readonly View[];
   /** Why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
   readonly problem: (namespace?: string) => Unknown | undefined;
-  /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind may be missing. */
+  /** Returns why a namespace was never read; undefined from the first list on, and if the kind may be missing. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
   readonly invalid: () => readonly InvalidObject[];
   readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
-  /** How old what is known of the namespace is at most, in milliseconds on the monotonic clock; infinite while nothing is. */
+  /** Returns the maximum age of the namespace's objects in milliseconds on the monotonic clock; infinite before the first list. */
   readonly ageMs: (namespace: string) => number;
-  /** What was read past the cache contradicts it: it is to be listed anew. */
+  /** Lists again, because a direct read contradicts the cache. */
   readonly relist: (namespace: string) => void;
   /** Reports whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;

@@ -1,4 +1,4 @@
-// What people have written, as the caches have it, put beside what is read past them.
+// Compares the cached objects that people wrote with directly read ones.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -14,15 +14,15 @@ export interface WrittenObjects {
   readonly confirm: (askedMs: number) => void;
   /** Reports whether the cache says the same as these, which were read past it. */
   readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
-  /** What was read past the cache differs from it, so its watch is behind or has swallowed a change: it is listed anew at once. */
+  /** Lists again at once, because a direct read differs: the watch is stale or missed a change. */
   readonly relist: () => void;
 }
 
-/** Whose wishes are asked for. */
+/** The namespaces to compare. */
 export interface WrittenPlaces {
-  /** Of the group. */
+  /** Namespace of the group. */
   readonly namespace: string;
-  /** Where policies that bind other namespaces may be. */
+  /** Namespace of policies that bind other namespaces. */
   readonly agentNamespace: string;
 }
 
@@ -30,14 +30,14 @@ export interface WrittenPlaces {
 interface WrittenKind {
   readonly resource: Resource;
   readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
-  /** Reports whether such objects say something only of their own namespace. */
+  /** Reports whether such objects concern only their own namespace. */
   readonly isLocal: boolean;
-  /** What the cache has of the namespace, and what these objects would be there: by name, as far as it is people who write it. */
+  /** Returns the parts that people write, by name: from the cache, and from given objects. */
   readonly known: (namespace: string) => readonly Said[];
   readonly read: (objects: readonly KubernetesObject[]) => readonly Said[];
 }
 
-/** What an object says, by its name. */
+/** The name of an object and its content. */
 export type Said = readonly [name: string, says: unknown];
 
 /** The objects that people have written, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
@@ -66,7 +66,7 @@ export function writtenObjects(
     });
 }
 
-/** Whatever their order. */
+/** Sorts by name for the comparison. */
 function byName(said: readonly Said[]): readonly Said[] {
   return [...said].sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -48,7 +48,7 @@ export class AgentPool {
     this.#tls = undefined;
   }
 
-  /** What is under way ends as it began; afterwards its connection is not kept. */
+  /** Requests in flight finish; their connections are not reused. */
   #retire(): void {
     this.closeIdle();
     if (this.#agent !== undefined) this.#agent.maxFreeSockets = 0;

@@ -1,11 +1,11 @@
-// How the API server is reached and as whom, and the ways in which that can fail before any request is answered.
+// Defines how to reach the API server and with which credentials, and how that fails before a request is answered.
 import type { Agent } from 'node:http';
 import type { AgentOptions } from 'node:https';
 import { ApiFailure, TransportFailure } from '../request/failure.ts';
 
 /**
  * `configuration`: a file, a flag or an environment variable must be changed. `unauthenticated`: no credentials are to be had, or the server
- * does not accept them. `unreachable`: nobody answers.
+ * does not accept them. `unreachable`: the server does not answer.
  */
 type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
 
@@ -39,7 +39,7 @@ export interface TlsMaterial {
   readonly isVerified: boolean;
 }
 
-/** What one request carries. Secret. */
+/** Credentials of one request. Secret. */
 export interface Authorization {
   /** Names in the case in which they are sent. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
@@ -56,18 +56,18 @@ export interface Connection {
   readonly userName?: string;
   /** That of the flag, of the context or of the pod; `default` when none says any. */
   readonly namespace: string;
-  /** `--request-timeout`; absent when there is none. */
+  /** `--request-timeout`; absent without one. */
   readonly requestTimeoutMs?: number;
   /** For messages: where all this was read, such as `context "prod" of /home/me/.kube/config`. */
   readonly origin: string;
   /**
    * Credentials for the next request; cheap when nothing has to be read again. Files are read again every minute, plugins run again when what
-   * they gave has expired. Rejects with ConnectionFailure. A plugin may ask a person to log in, which takes longer than a request may: whoever
-   * serves a person calls this once before the first request.
+   * they gave has expired. Rejects with ConnectionFailure. A plugin may wait for a person's login, which takes longer than a request may: a command
+   * for a person calls this once before its first request.
    */
   readonly authorize: () => Promise<Authorization>;
-  /** The server refused these: whatever can be newer is made anew at the next `authorize`. False when nothing can. */
+  /** The server rejected these credentials: renewable ones are renewed at the next `authorize`. Returns false if none is renewable. */
   readonly forget: (refused: Authorization) => boolean;
-  /** Through the proxy that the configuration or the environment names; absent when there is none. */
+  /** Connects through the proxy of the configuration or the environment; absent without a proxy. */
   readonly createProxyAgent?: (options: AgentOptions) => Promise<Agent>;
 }

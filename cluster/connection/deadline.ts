@@ -1,4 +1,4 @@
-// The end of one request's time: one timer, whatever the request waits for at the moment.
+// Limits the whole time of one request with one timer.
 import type { Timers } from '../env.ts';
 
 /** The time of a request is over. */
@@ -25,13 +25,13 @@ export class Deadline {
     return this.#isOver;
   }
 
-  /** What to do when the time is over; it takes the place of what was to be done before. At once, if the time is over already. */
+  /** Replaces the reaction to the end of the time. Calls it at once if the time is already over. */
   whenOver(react: () => void): void {
     this.#onOver = react;
     if (this.#isOver) react();
   }
 
-  /** Rejects with DeadlineOver when the work takes longer. The work is not stopped: somebody else may wait for it too. */
+  /** Rejects with DeadlineOver if the work takes longer. The work continues: other callers may wait for it. */
   during<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.whenOver(() => reject(new DeadlineOver()));

@@ -1,4 +1,4 @@
-// Lines out of a stream of bytes, in whatever pieces they come.
+// Splits a stream of bytes into lines.
 
 /** Longer than any object that etcd stores, many times over: more without an end of line is no watch. */
 const longestLineBytes = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ export class LineSplitter {
     return this.#begunBytes > 0;
   }
 
-  /** @throws whatever the receiver of lines throws, and an Error when a line is endless */
+  /** @throws errors of the line receiver, and an Error for an endless line */
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(endOfLine); end !== -1; end = chunk.indexOf(endOfLine, start)) {

@@ -1,4 +1,4 @@
-// How many requests the client sends: one token bucket for each API group, as grafana/rollout-operator has them.
+// Limits requests with one token bucket per API group, like grafana/rollout-operator.
 import type { Clock, Timers } from '../env.ts';
 
 export interface RateLimit {
@@ -35,10 +35,10 @@ interface Bucket {
 }
 
 /**
- * Lets requests pass in the order in which they came. A watch counts as one request, when it opens.
+ * Passes requests in the order of their arrival. A watch counts as one request, when it opens.
  *
- * Requests of Leases never wait: a renewal that stands behind other work costs the leadership. They have the API group of their own
- * `coordination.k8s.io`, in which nothing else is asked, so exempting the group is enough.
+ * Requests of Leases never wait: a delayed renewal costs the leadership. Leases have the separate API group
+ * `coordination.k8s.io` without other kinds, so exempting the group is enough.
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;

@@ -1,11 +1,11 @@
-// What comes after the headers of an answer: a whole body, or lines for as long as a watch is open.
+// Reads a response: a whole body, or the lines of a watch.
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { messageOf } from '../../policies/error-message.ts';
 import { LineSplitter } from './line-splitter.ts';
 
-/** An error's text beyond this is cut off. Lists have no limit: whoever asks for one asks for pages. */
+/** Longer error texts are cut off. Lists have no limit, because callers request pages. */
 const longestErrorBytes = 1024 * 1024;
 
 const unzip = promisify(gunzip);

@@ -174,7 +174,7 @@ class Transport {
     try {
       return { result: await send(), authorization };
     } catch (error) {
-      // What may have changed: certificates of the server that the files know already.
+      // The server may have new certificates, and the files may contain the new authority.
       if (isDistrust(error)) this.#connection.forget(authorization);
       if (!(error instanceof ExchangeFailure && error.isStale) || request.method !== 'GET') throw error;
       // The next one would be as old.

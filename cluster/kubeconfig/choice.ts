@@ -1,4 +1,4 @@
-// Which cluster and which user a kubeconfig and the flags of kubectl mean together.
+// Chooses cluster, user and namespace from a kubeconfig and the flags of kubectl.
 import { ConnectionFailure } from '../connection/connection.ts';
 import type { ClusterEntry, ContextEntry, Entry, Kubeconfig, UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
@@ -11,7 +11,7 @@ export interface Choice {
   /** That of the flag or the context. */
   readonly namespace?: string;
   readonly server: string;
-  /** Of the cluster; the environment may name another. */
+  /** Proxy of the cluster; the environment may name another one. */
   readonly proxyUrl?: string;
   readonly cluster: ClusterEntry;
   readonly user: UserEntry;
@@ -21,7 +21,7 @@ export interface Choice {
 /** The name given to the context of a pod's own service account. */
 export const inClusterContext = 'in-cluster';
 
-/** What nobody configured: kubectl then looks for the service account of a pod. */
+/** Reports whether nothing is configured. kubectl then uses the service account of a pod. */
 export function isEmpty({ clusters, users, contexts }: Kubeconfig): boolean {
   return clusters.size + users.size + contexts.size === 0;
 }

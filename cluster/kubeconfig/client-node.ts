@@ -1,4 +1,4 @@
-// What client-node does for us: credential plugins, auth providers and proxies. Loaded only by who needs one of them, for it is large.
+// Wraps client-node for credential plugins, auth providers and proxies. It is large, so it is loaded only when needed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Agent, OutgoingHttpHeaders } from 'node:http';
 import type { AgentOptions, RequestOptions } from 'node:https';

@@ -5,7 +5,7 @@ import type { Choice } from './choice.ts';
 import type { UserEntry } from './file.ts';
 import type { ConnectionProcess } from './kubeconfig.ts';
 
-/** What a credential plugin or an auth provider gave. */
+/** Credentials of a plugin or an auth provider. */
 export interface Delegated {
   readonly token?: string;
   readonly cert?: Buffer;
@@ -31,7 +31,7 @@ export class Credentials {
   #readAtMs = 0;
   #pending: Promise<Authorization> | undefined;
 
-  /** @param delegate asks whoever else makes the user's credentials; absent when they stand in the kubeconfig or in files */
+  /** @param delegate calls the plugin or auth provider; absent if the credentials are in the kubeconfig or in files */
   constructor(choice: Choice, process: ConnectionProcess, delegate?: () => Promise<Delegated>) {
     this.#choice = choice;
     this.#process = process;
@@ -50,7 +50,7 @@ export class Credentials {
 
   forget(refused: Authorization): boolean {
     if (this.#delegate === undefined && Object.keys(this.#files).length === 0) return false;
-    // Whoever was refused with older ones only has to ask again.
+    // Older credentials were already renewed, so the caller only has to retry.
     if (this.#current === refused && this.#pending === undefined) {
       this.#isForgotten = true;
       this.#delegated = undefined;
@@ -132,7 +132,7 @@ const names: Readonly<Record<Part, string>> = {
   token: 'the token file',
 };
 
-/** What stands in the kubeconfig itself goes before a file. */
+/** Data in the kubeconfig has precedence over a file. */
 function filesOf({ cluster, user }: Choice): Partial<Record<Part, string>> {
   return {
     ...(cluster.certificateAuthority !== undefined &&

@@ -1,4 +1,4 @@
-// What stands in kubeconfig files: read one by one, relative paths resolved against their own file, merged so that the first says last.
+// Reads kubeconfig files: resolves paths relative to each file and merges them so that the first entry of a name wins.
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import { messageOf } from '../../policies/error-message.ts';

@@ -1,4 +1,4 @@
-// Which API server is meant and as whom: kubeconfig files, the flags of kubectl, or the service account of a pod.
+// Loads the connection to an API server from kubeconfig files, the flags of kubectl or the service account of a pod.
 import { join } from 'node:path';
 import { type Connection, ConnectionFailure } from '../connection/connection.ts';
 import type { Clock } from '../env.ts';
@@ -32,16 +32,16 @@ export interface ConnectionOptions {
   readonly namespace?: string;
 }
 
-/** What is read of the process. */
+/** The parts of the process that are read. */
 export interface ConnectionProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
-  /** Where a pod finds the token, `ca.crt` and the namespace of its service account. */
+  /** Directory with the token, `ca.crt` and the namespace of the pod's service account. */
   readonly serviceAccountDir: string;
   readonly isWindows: boolean;
   /** Reports whether a person can answer on standard input. */
   readonly isTerminal: boolean;
-  /** Where credential plugins write what they have to say to a person: this process's standard error, or a file descriptor. */
+  /** Output of credential plugins for a person: this process's standard error, or a file descriptor. */
   readonly pluginStderr: 'inherit' | number;
   /** Rejects with an Error that has a `code`, such as ENOENT. */
   readonly readFile: (path: string) => Promise<Buffer>;
@@ -76,7 +76,7 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   };
 }
 
-/** To kubectl an empty flag is none. Not so whom to act as, for that would give the caller's own rights; an empty time is a mistake. */
+/** Drops empty flags, as kubectl does. An empty user to impersonate would use the caller's own rights; an empty timeout is a mistake. */
 function withoutEmpty(options: ConnectionOptions): ConnectionOptions {
   return Object.fromEntries(Object.entries(options).filter(([key, value]) => value !== '' || key === 'as' || key === 'requestTimeout'));
 }
@@ -89,7 +89,7 @@ async function kubeconfigOf(options: ConnectionOptions, process: ConnectionProce
   const listed = (process.env['KUBECONFIG'] ?? '').split(process.isWindows ? ';' : ':').filter((file) => file !== '');
   const files = listed.length > 0 ? listed : [join(process.homeDir, '.kube', 'config')];
   const found = await readKubeconfigs(files, { readFile, isRequired: false });
-  // Whoever names a server or a context does not mean the cluster that this happens to run in.
+  // A named server or context does not mean the cluster of this pod.
   const isMeant = isEmpty(found) && options.server === undefined && options.context === undefined && options.cluster === undefined;
   return source === 'auto' && isMeant && (await isInCluster(process)) ? inCluster(process) : found;
 }

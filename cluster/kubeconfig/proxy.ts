@@ -1,4 +1,4 @@
-// Which proxy the environment names for a server: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read as kubectl reads them.
+// Finds the proxy for a server in HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as kubectl does.
 import { BlockList, isIP } from 'node:net';
 
 /** Undefined when the server is reached directly. Servers on this machine always are. */

@@ -1,4 +1,4 @@
-// How long a held Lease can be believed, by the clocks of this process alone.
+// Limits how long a held Lease is valid by the clocks of this process alone.
 import type { ClusterEnv } from '../env.ts';
 
 /** Wall and monotonic clock drift apart by more than this only when one was set, or when the machine slept. */

@@ -1,11 +1,11 @@
-// What a Lease says about its holder, read and written as client-go does.
+// Reads and writes the holder of a Lease as client-go does.
 import { isJsonObject, type JsonObject } from '../request/json.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 
 export interface LeaseRecord {
   /** Empty when it was given away. */
   readonly holder: string;
-  /** What the holder has promised to renew within, in milliseconds; 0 when it says nothing usable. */
+  /** Duration that the holder announced, in milliseconds; 0 if invalid. */
   readonly durationMs: number;
   /** Changes of holder so far. */
   readonly transitions: number;
@@ -13,7 +13,7 @@ export interface LeaseRecord {
   readonly fingerprint: string;
 }
 
-/** Nobody can make others wait for longer than this by editing the duration. */
+/** Longest duration that counts, so that an edited Lease cannot block others for longer. */
 const longestDurationMs = 600_000;
 
 /** Never throws: fields that are not what they should be count as absent. */
@@ -33,7 +33,7 @@ export interface NewRecord {
   readonly holder: string;
   readonly durationMs: number;
   readonly transitions: number;
-  /** Wall clock in milliseconds. Written for people; nobody decides by it. */
+  /** Wall clock in milliseconds. Written for people; no decision uses it. */
   readonly nowMs: number;
   /** The holder stays: the time at which it began is kept. */
   readonly isRenewal: boolean;

@@ -1,4 +1,4 @@
-// Which process may act: a Lease as client-go keeps it, with the time limits that make it safe to believe.
+// Contends for a Lease as client-go does, with time limits that make holding it safe.
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { isStatus, TransportFailure } from '../request/failure.ts';
@@ -14,7 +14,7 @@ const refusedPeriodMs = 30_000;
 const doubtPauseMs = 100;
 /** A request that takes longer than this is given up, so that there is time for another one before the deadline. */
 const longestRequestMs = 5000;
-/** In one turn, after somebody else has written in between. */
+/** Attempts in one turn after conflicting writes. */
 const conflictLimit = 3;
 
 export interface LeaseOptions {
@@ -27,12 +27,12 @@ export interface LeaseOptions {
   readonly durationMs: number;
   /** 10 s, as a rule: how long after the last successful renewal was sent the holder still acts. Less than `durationMs`. */
   readonly renewDeadlineMs: number;
-  /** 2 s, as a rule: between renewals, and between looks at somebody else's Lease. */
+  /** Usually 2 s: between renewals, and between reads of a Lease held elsewhere. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
   /** From here on `mayAct` is false. */
   readonly onLost: (reason: string) => void;
-  /** Somebody else, nobody (undefined), or this process holds it now. */
+  /** The holder changed: another process, no process (undefined), or this one. */
   readonly onHolder?: (holder: string | undefined) => void;
   /** Why the Lease cannot be read or written; undefined when it can again. */
   readonly onProblem?: (problem: LeaseProblem | undefined) => void;
@@ -53,10 +53,10 @@ export interface Lease {
   readonly leftMs: () => number;
   /** leaseTransitions of the holding; grows with each change of holder. Undefined while this process does not hold the Lease. */
   readonly epoch: () => number | undefined;
-  /** As last seen; undefined when nobody does or nothing is known. */
+  /** Returns the last seen holder; undefined if it is empty or unknown. */
   readonly holder: () => string | undefined;
   readonly problem: () => LeaseProblem | undefined;
-  /** Gives the Lease to whoever comes next and ends. Whatever was sent under it must be over. Never rejects. */
+  /** Releases the Lease and ends. No write may be in flight. Never rejects. */
   readonly release: () => Promise<void>;
   /** Ends without giving it away, as a crash would. */
   readonly stop: () => void;
@@ -81,7 +81,7 @@ class Contender {
   readonly #options: LeaseOptions;
   readonly #clock: LeaseClock;
   readonly #timeoutMs: number;
-  /** As last read or written; undefined when there is none, or when a write may have changed it. */
+  /** The object as last read or written; undefined if it does not exist or a write may have changed it. */
   #object: KubernetesObject | undefined;
   #record: LeaseRecord | undefined;
   /** Monotonic: when the record was last seen to change. */
@@ -142,7 +142,7 @@ class Contender {
       try {
         const object = this.#object ?? (await this.#read());
         if (object === undefined || this.#record?.holder !== this.#options.identity) return;
-        // A duration of a second, as client-go writes it: nobody has to wait for a holder that left.
+        // A duration of one second, as client-go writes it, so that no contender waits for a holder that left.
         const record = { holder: '', durationMs: 1000, transitions: this.#record.transitions, isRenewal: false };
         await this.#write(object, record, 'lease.release');
         return;
@@ -183,7 +183,7 @@ class Contender {
     }
     if (this.#problem !== undefined && this.#problem.reason !== 'unreachable') return refusedPeriodMs * (1 + env.random());
     const pauseMs = startMs + retryPeriodMs * (1 + 0.2 * env.random()) - nowMs;
-    // Whoever waits for a dead holder looks again at the very moment at which it has expired.
+    // Reads again at the moment at which the Lease of a dead holder expires.
     const expiresInMs = this.#isForeign() ? this.#expiresMs() - nowMs : Number.POSITIVE_INFINITY;
     return expiresInMs > 0 ? Math.min(pauseMs, expiresInMs) : pauseMs;
   }
@@ -192,7 +192,7 @@ class Contender {
     for (let attempt = 0; attempt < conflictLimit && !this.#isEnded; attempt++) {
       const object = await this.#read();
       const nowMs = this.#options.env.clock.monotonicMs();
-      // Also when somebody has deleted the Lease: its holder may not know yet.
+      // Also after the Lease was deleted: its holder may not know yet.
       if (this.#isEnded || (this.#isForeign() && nowMs < this.#expiresMs())) return;
       const transitions = this.#nextEpoch(object);
       const record = object === undefined ? undefined : leaseRecordOf(object);
@@ -201,7 +201,7 @@ class Contender {
     }
   }
 
-  /** An own record is from a write whose answer was lost, or from before a deadline was missed; nobody held the Lease since. */
+  /** An own record comes from a write without a response, or from before a missed deadline; no other process held the Lease since. */
   #nextEpoch(object: KubernetesObject | undefined): number {
     const record = object === undefined ? undefined : leaseRecordOf(object);
     const known = this.#highestEpoch;
@@ -228,7 +228,7 @@ class Contender {
     return transitions === epoch ? undefined : `the Lease was edited: leaseTransitions is ${transitions}, not ${epoch}`;
   }
 
-  /** Writes this process in as the holder. False when somebody else has written since; then the object is to be read again. */
+  /** Writes this process as the holder. Returns false if another process wrote since; then the object must be read again. */
   async #claim(
     existing: KubernetesObject | undefined,
     { transitions, isRenewal }: Pick<NewRecord, 'transitions' | 'isRenewal'>,
@@ -267,7 +267,7 @@ class Contender {
     const { env, namespace, name } = this.#options;
     const spec = leaseSpec(existing, { ...record, nowMs: env.clock.nowMs() });
     const options = { site, timeoutMs: this.#timeoutMs };
-    // Until the answer is there nobody knows what the object is.
+    // The state of the object is unknown until the response arrives.
     this.#object = undefined;
     const written =
       existing === undefined

@@ -1,10 +1,10 @@
 // The address of a pod's endpoint, built from validated parts: nothing that a policy or an annotation says can name another host.
 
-/** Where a pod is asked. */
+/** The endpoint of a pod. */
 interface PodEndpoint {
   readonly scheme: 'http' | 'https';
   readonly port: number;
-  /** Path and query; a slash is put before a path that has none. */
+  /** Path and query; a missing leading slash is added. */
   readonly path: string;
 }
 

@@ -1,11 +1,11 @@
-// How long to wait before trying again: doubled from failure to failure, and different for everybody who failed at the same moment.
+// Computes retry delays that double with each failure and vary at random.
 
 interface BackoffLimits {
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-/** What client-go's reflector waits: soon enough for a server that restarts, rarely enough for one that is overloaded. */
+/** Delays of client-go's reflector: soon enough for a restarting server, rare enough for an overloaded one. */
 export const soon: BackoffLimits = { firstMs: 800, lastMs: 30_000 };
 
 /** For what a person has to change first: a permission, a CRD. */

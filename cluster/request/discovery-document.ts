@@ -49,7 +49,7 @@ export function classicGroups(document: JsonObject): readonly Pick<Resource, 'gr
   });
 }
 
-/** What an APIResourceList says. Throws when the document is another one. */
+/** Returns the content of an APIResourceList. Throws for another document. */
 export function classicVersion({ group, version }: Pick<Resource, 'group' | 'version'>, document: JsonObject): ServedVersion {
   if (!Array.isArray(document['resources'])) throw new Error('it is no list of resources');
   const entries = objectsIn(document['resources']);

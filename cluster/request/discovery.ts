@@ -1,4 +1,4 @@
-// Which kinds of object the API server serves, and under which path.
+// Discovers the kinds that the API server serves, and their paths.
 
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
@@ -25,7 +25,7 @@ export interface Discovery {
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
   /** False when the group, or that version of it, could not be read: then `find` and `has` say nothing about it. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
-  /** What could not be read. */
+  /** Groups and versions that could not be read. */
   readonly failures: readonly DiscoveryFailure[];
 }
 

@@ -1,4 +1,4 @@
-// What can go wrong with a request to the API server: it answered with an error, or no whole answer came.
+// Defines the failures of a request to the API server: an error response, or no complete response.
 import type { KubernetesResponse } from '../env.ts';
 
 /** No whole answer came. Whether the request was carried out is not known, unless it never left. */

@@ -1,9 +1,9 @@
-// Where the items of a list lie in its text, so that they can be parsed one by one: a page parsed at once is several times its text in memory.
+// Splits the text of a list into its items, so that they can be parsed one by one. A page parsed at once needs several times its text in memory.
 
 export interface ListText {
   /** The list without its items: the same text with an empty array. */
   readonly list: string;
-  /** Where each item begins and ends in the text. */
+  /** Begin and end of each item in the text. */
   readonly items: readonly (readonly [begin: number, end: number])[];
 }
 

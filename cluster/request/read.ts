@@ -28,11 +28,11 @@ export interface ListOptions extends ReadOptions {
 
 export interface ListResult<Item> {
   readonly items: readonly Item[];
-  /** Of the collection: a watch from here misses nothing. */
+  /** Version of the collection: a watch from here misses no change. */
   readonly resourceVersion: string;
 }
 
-/** An object as it is now; undefined when there is none of that name. Rejects with ApiFailure or TransportFailure. */
+/** Returns an object as it is now; undefined if it does not exist. Rejects with ApiFailure or TransportFailure. */
 export async function getObject(
   env: Pick<ClusterEnv, 'kubernetes'>,
   resource: Resource,

@@ -1,4 +1,4 @@
-// Names of resources and the paths they are served at. Objects are raw JSON: whatever the server sends is kept.
+// Defines resources and their paths. Objects are raw JSON: every field of the server is kept.
 
 /** One kind of object as the API serves it. */
 export interface Resource {

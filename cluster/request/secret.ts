@@ -44,13 +44,13 @@ function textOf(secret: KubernetesObject | undefined, key: string): SecretText {
   return text.trim() === '' ? { problem: 'empty' } : { text };
 }
 
-/** What anybody may read: it names neither the Secret nor what is in it. `of`: what names the Secret, with its article. */
+/** Returns a text without the name or content of the Secret. `of` names the object that refers to it, with its article. */
 export function secretProblemText(problem: SecretProblem, of: string): string {
   const said = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
   return `the Secret of ${of} ${said[problem]}`;
 }
 
-/** What is wrong, as a part of a sentence for whoever has written the names. */
+/** Returns the problem as part of a sentence for the author of the reference. */
 export function namedSecretProblem({ name, key }: SecretKey, problem: SecretProblem, namespace: string): string {
   if (problem === 'absent') return `Secret ${name} does not exist in namespace ${namespace}`;
   return `Secret ${name} in namespace ${namespace} has ${problem === 'keyless' ? 'no' : 'an empty'} key ${key}`;

@@ -36,7 +36,7 @@ export class WriteRefused extends Error {
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
 /**
- * A whole object is written only where nobody else keeps fields, anywhere else a patch names what is meant; and a status, for the sake of
+ * A whole object is replaced only if no other writer owns fields of it; elsewhere a patch names the fields. A status is replaced too, for
  * Roles that permit `update` of it and not `patch`.
  */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
@@ -222,7 +222,7 @@ function isOtherUid({ status, details }: ApiFailure): boolean {
   return status === 422 && Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['field'] === 'metadata.uid');
 }
 
-/** What the API server says to every other kind of write in that case. */
+/** Returns the conflict that the API server reports for every other kind of write in this case. */
 function conflictOf({ message, details, site }: ApiFailure): ApiFailure {
   const body = text({ kind: 'Status', status: 'Failure', code: 409, reason: 'Conflict', message, details });
   return new ApiFailure({ status: 409, headers: {}, body }, site);

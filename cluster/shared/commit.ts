@@ -26,13 +26,13 @@ export interface Waiting<Value> {
 }
 
 interface Seen {
-  /** Undefined: there is none. */
+  /** Undefined: the object does not exist. */
   readonly object: KubernetesObject | undefined;
   /** Read for the changes at hand, not left over from an earlier write. */
   readonly isFresh: boolean;
 }
 
-/** What becomes of the object by the changes that wait. */
+/** The object after the waiting changes. */
 export interface Plan<Value> {
   readonly value: Value;
   /** Absent when nothing is to be written. */
@@ -41,7 +41,7 @@ export interface Plan<Value> {
   readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
 }
 
-/** What one batch needs of its object. */
+/** Dependencies of one batch. */
 export interface Steps<Value> {
   readonly env: ClusterEnv;
   readonly firstSequence: number;
@@ -105,7 +105,7 @@ export class Commit<Value> {
     return this.#resolve(plan.value, written);
   }
 
-  /** What comes of it without a write (nothing to do, a refusal, an unreadable object) is only true of a state that was just read. */
+  /** Plans the write. A plan without a write (no change, a refusal, an unreadable object) counts only for a freshly read state. */
   #planned(object: KubernetesObject | undefined, isFresh: boolean): Plan<Value> | undefined {
     try {
       const plan = this.#steps.plan(object, this.#open);
@@ -158,7 +158,7 @@ export class Commit<Value> {
     try {
       return this.#steps.decode(object);
     } catch (error) {
-      // Somebody made it unreadable after our write; the changes are in it all the same.
+      // Another writer made the object unreadable after our write; it still contains the changes.
       if (this.#value === undefined) throw error;
       return this.#value.last;
     }

@@ -21,7 +21,7 @@ export interface SharedObjectOptions<Value> {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** What the object says; of undefined when there is none. What it throws, readers and writers get. */
+  /** Decodes the object, or undefined if it does not exist. Readers and writers get its errors. */
   readonly decode: (object: KubernetesObject | undefined) => Value;
   /** The fields that say it. Fields, labels and annotations that it leaves out stay as they are. */
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
@@ -71,7 +71,7 @@ export class SharedObject<Value> {
   }
 
   /**
-   * Stores what `change` makes of the value. It may be called several times, each time with a newer value, and must have no effect of its own;
+   * Stores the result of `change`. It may be called several times with newer values and must have no side effect;
    * it takes effect exactly once. The same value (or one that encodes to the same object) writes nothing. What it throws rejects this update
    * only. Rejects with ApiFailure when the server refuses, ObjectTooLarge and WriteRefused before anything is sent, and TransportFailure; that
    * says in `mayBeApplied` whether the change may have been stored, or may yet be.
@@ -86,7 +86,7 @@ export class SharedObject<Value> {
   async #drain(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // Whoever asks in the same moment shares the write.
+    // Changes of the same moment share the write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;

@@ -1,4 +1,4 @@
-// Which write of which process an object includes: how a write whose answer was lost is found again, also when others have written since.
+// Marks which write of which process an object includes, so that a write without a response is recognized after later writes.
 import { isJsonObject, parseJson } from '../request/json.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 
@@ -17,7 +17,7 @@ export function writerId(random: () => number): string {
   return `w${part()}${part()}`;
 }
 
-/** The number of the last write of this writer that the object includes; 0 when there is none. */
+/** Returns the number of this writer's last write in the object; 0 without one. */
 export function lastWriteOf(object: KubernetesObject | undefined, writer: string): number {
   return marksOf(object)[writer] ?? 0;
 }
@@ -36,7 +36,7 @@ function marksOf(object: KubernetesObject | undefined): Readonly<Record<string, 
     if (!isJsonObject(value)) return {};
     return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
   } catch {
-    // Somebody has edited it. The next write brings it in order.
+    // The annotation was edited. The next write repairs it.
     return {};
   }
 }

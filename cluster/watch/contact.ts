@@ -1,7 +1,7 @@
 // When a server was last heard from, and as of when what it tells is certain.
 import type { Clock } from '../env.ts';
 
-/** What a watch that was behind has to tell comes at once, and is one word however many lines it is. */
+/** Lines of a watch that catches up arrive within this time and count as one message. */
 const wordMs = 1000;
 
 /**
@@ -55,7 +55,7 @@ export class Contact {
     return this.#heardMs === undefined ? undefined : this.#clock.monotonicMs() - this.#heardMs;
   }
 
-  /** How old at most what it has told is; infinite before it has told everything once. */
+  /** Returns the maximum age of the state; infinite before the first complete list. */
   ageMs(): number {
     return this.#clock.monotonicMs() - this.#certainMs;
   }

@@ -1,4 +1,4 @@
-// What a reflector is told, and what it tells.
+// Defines the options and the interface of a reflector.
 import type { ClusterEnv } from '../env.ts';
 import type { KubernetesObject, Resource } from '../request/resource.ts';
 import type { Change, Store } from './store.ts';
@@ -24,7 +24,7 @@ export type ReflectorState =
 
 export type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
 
-/** Something that was survived and that somebody may want to count. */
+/** A fault that the reflector handled, for metrics. */
 export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 'expired' | 'stalled' | 'missed-change' | 'callback';
 
 export interface ReflectorOptions<View> {
@@ -34,7 +34,7 @@ export interface ReflectorOptions<View> {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** What is kept of an object. When it throws, the object is invalid; the others are not touched. */
+  /** Returns the kept part of an object. If it throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
   /** Called once for each change, after the store has it. Must only take note: what it throws is counted and dropped. */
   readonly onChange: (change: Change<View>) => void;
@@ -43,7 +43,7 @@ export interface ReflectorOptions<View> {
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
   /** The place in the code that asks; `.list` and `.watch` are appended. */
   readonly site: string;
-  /** A list that is older than this is made anew when its watch ends, in milliseconds; 30 minutes when left out. */
+  /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
   readonly relistMs?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Reflector<View> {
   readonly hasSeen: (resourceVersion: string) => boolean;
   /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;
-  /** How old what the store holds is at most, in milliseconds on the monotonic clock; infinite before the first list. */
+  /** Returns the maximum age of the store in milliseconds on the monotonic clock; infinite before the first list. */
   readonly ageMs: () => number;
   /**
    * The store is known to be wrong, as when something else was read past it: the watch has swallowed a change. Lists at once instead of when the

@@ -16,7 +16,7 @@ import { parseWatchLine, type WatchLine } from './watch-line.ts';
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
 export type { Change } from './store.ts';
 
-/** Servers send a bookmark about once a minute; longer silence means that nobody is there. */
+/** Servers send a bookmark about once a minute; a longer silence means a dead connection. */
 const idleMs = 90_000;
 /** A watch is opened again this long after the last opening at the earliest, and up to twice as long. */
 const reopenMs = 1000;
@@ -24,7 +24,7 @@ const reopenMs = 1000;
 const settledMs = 10_000;
 /** Every so often, when a watch has ended, the whole list is compared with the store, in case a watch has swallowed an event. */
 const usualRelistMs = 1_800_000;
-/** Whoever doubts the store is not heard more often than this. */
+/** Minimum interval between lists that a caller requests. */
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
@@ -319,7 +319,7 @@ class Following<View> {
       try {
         this.#options.onFault?.('callback', messageOf(error));
       } catch {
-        // Whoever counts faults has one: nobody is left to tell.
+        // The fault counter itself failed.
       }
     }
   }

@@ -1,4 +1,4 @@
-// What a reflector knows of its collection: one view per object, kept by namespace and name, never replaced by an older state.
+// Holds one view per object by namespace and name. An older state never replaces a newer one.
 import { compareResourceVersions } from '../request/resource-version.ts';
 
 /** Read-only to everybody but the reflector. */
@@ -7,7 +7,7 @@ export interface Store<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   /** In no particular order; of every namespace when none is named. */
   readonly list: (namespace?: string) => readonly View[];
-  /** Objects that exist and could not be understood. They are in no list: whoever asks about them must take the answer as unknown. */
+  /** Existing objects that could not be parsed. No list contains them, so answers about them are unknown. */
   readonly invalid: () => readonly InvalidObject[];
   /** Objects that are there, invalid ones included. */
   readonly size: () => number;
@@ -16,7 +16,7 @@ export interface Store<View> {
 export interface InvalidObject {
   readonly namespace: string;
   readonly name: string;
-  /** What was wrong with it. */
+  /** The parse error. */
   readonly message: string;
 }
 
@@ -27,7 +27,7 @@ export interface Change<View> {
   readonly name: string;
   /** Absent when it was deleted, or cannot be understood. */
   readonly view?: View;
-  /** What was known before. */
+  /** The previous view. */
   readonly before?: View;
 }
 

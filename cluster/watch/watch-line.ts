@@ -1,4 +1,4 @@
-// What one line of a watch says.
+// Parses one line of a watch.
 import { messageOf } from '../../policies/error-message.ts';
 import { ApiFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../request/json.ts';

@@ -1,4 +1,4 @@
-// One watch, from its opening to its end, whatever ends it.
+// Runs one watch from its opening to its end.
 import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
 

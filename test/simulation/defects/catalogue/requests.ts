@@ -2,7 +2,7 @@
 import type { Defect, Edit } from '../defect.ts';
 
 const write = 'cluster/request/write.ts';
-const act = 'agent/turn/act.ts';
+const act = 'agent/turn/perform.ts';
 
 const deleteBody = "body: text({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions, ...dryRunOf(options) }),";
 const patchMetadata = 'body: text({ ...patch, metadata: { ...metadata, ...preconditionsOf(resource, target) } }),';

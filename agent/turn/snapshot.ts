@@ -1,6 +1,10 @@
-// Builds the engine's snapshot of a namespace from policies and caches, with freshly read objects instead of cached ones.
+// Builds the engine's snapshot of a namespace, and compares a group's definition and policies in two snapshots.
+
+import { contextOf } from '../../engine/context.ts';
+import { canonicalJson } from '../../engine/hash.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import type { Snapshot, UnreadObject } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -43,4 +47,20 @@ export function knownSnapshot({ env, config, caches, policies, metrics }: KnownP
     ledgers: [],
     metrics: looked.metrics ?? metrics?.readings() ?? [],
   });
+}
+
+/** The definition of the group that goes with the policies of the snapshot; undefined when they define it no more. */
+export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 'namespace' | 'name'>): GroupDefinition | undefined {
+  return groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
+}
+
+/** Reports whether both definitions are equal. Each refresh creates new objects, so most are equal without being identical. */
+export function isSameDefinition(group: GroupDefinition, other: GroupDefinition): boolean {
+  return group === other || canonicalJson(group) === canonicalJson(other);
+}
+
+/** Returns the definition, policies, exceptions and requests of the group as text. */
+export function termsOf(snapshot: Snapshot, group: GroupDefinition): string {
+  const { policies, exceptions, intents } = contextOf(snapshot, group);
+  return canonicalJson([definitionIn(snapshot, group) ?? null, policies, exceptions, intents]);
 }
