@@ -72,7 +72,7 @@ function answerDetails(error: ApiFailure, server: string): FailureDetails {
 
 function meaning(error: ApiFailure): readonly [ExitCode, string] {
   if (isAdmission(error)) return [exitCodes.refused, 'change what is asked for, or the policy that refuses it'];
-  if (error.status === 404) return [exitCodes.notFound, 'see what there is: kubectl rollout-group get -A'];
+  if (error.status === 404) return [exitCodes.notFound, 'list all groups: kubectl rollout-group get -A'];
   if (error.status === 409) return [exitCodes.stale, 'somebody else changed it meanwhile: look at it and do it again'];
   if (error.status >= 500 || error.status === 429) return [exitCodes.unreachable, 'try again in a moment'];
   return [exitCodes.usage, 'change what is asked for'];

@@ -1,4 +1,4 @@
-// Our kinds as the API serves them, and what to do where they are not installed.
+// The resources of our kinds, and the failure when a kind is not installed.
 import type { Resource } from '../../cluster/request/resource.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -19,7 +19,7 @@ export const metricSources = ours('metricsources', 'MetricSource');
 export const notificationChannels = ours('notificationchannels', 'NotificationChannel');
 export const rolloutRuns = ours('rolloutruns', 'RolloutRun');
 
-/** The kind is needed and is not there. */
+/** Returns the failure for a kind that is needed and not installed. */
 export function notInstalled({ kind }: Resource, what: string): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
@@ -29,7 +29,7 @@ export function notInstalled({ kind }: Resource, what: string): Failure {
   });
 }
 
-/** Of grafana/rollout-operator. */
+/** The zone budgets of grafana/rollout-operator. */
 export const zoneBudgets: Resource = {
   group: 'rollout-operator.grafana.com',
   version: 'v1',

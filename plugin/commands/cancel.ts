@@ -8,7 +8,7 @@ import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { accessFor, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, findZone, printObjects } from '../live/dry-run.ts';
 import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
 import { placeText } from '../output/request-text.ts';
 
@@ -81,7 +81,7 @@ async function deleteRequest(context: CommandContext, options: CancelOptions, as
 /** Requests that the zone keeps its replicas while the same lower number is requested, and that its prepared pods return to service. */
 function cancelScaleDown(context: CommandContext, options: CancelOptions, asked: Asked): Promise<ExitCode> {
   const { live, name } = asked;
-  const zone = zoneNamed(live, options.zone);
+  const zone = findZone(live, options.zone);
   const pending = live.decision.steps.filter((step) => step.kind === 'scaleDown' && (zone === undefined || step.zone === zone));
   const [first, ...others] = pending;
   if (first === undefined) {

@@ -6,7 +6,7 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { foundAgain, judgedNow } from '../live/denied-requests.ts';
+import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/denial.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -27,7 +27,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
     if (last === undefined) return await explainFound(context, cluster, id, options);
     const nowMs = cluster.env.clock.nowMs();
     const { request } = last;
-    const now = request === undefined ? undefined : await answerNow(() => judgedNow(cluster, request));
+    const now = request === undefined ? undefined : await answerNow(() => judgeAgain(cluster, request));
     if (options.output === 'table') context.stdout.write(renderDenial({ id, events, last, nowMs, now }, context.stdout));
     else {
       const told = events.map(({ atMs, object, namespace, reason, note }) => ({
@@ -47,7 +47,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
 
 /** Looks for the request among the requests that would be denied now, because the Event has expired. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
-  const now = await answerNow(() => foundAgain(cluster, cluster.namespace, id));
+  const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
   if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
   if (options.output === 'table') context.stdout.write(renderFoundAgain(id, now, context.stdout));
   else await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });

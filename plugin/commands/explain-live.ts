@@ -3,7 +3,7 @@ import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { channelLines } from '../live/channels.ts';
-import { attended, notesOn } from '../live/notes.ts';
+import { markUnattended, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { readGroups } from '../live/read.ts';
 import { findSubject } from '../live/subject.ts';
@@ -25,7 +25,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     const { live: found, subject } = findSubject(read, wanted);
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
-    const live = attended(found, notes, nowMs);
+    const live = markUnattended(found, notes, nowMs);
     const { stdout, stderr } = context;
     if (options.output === 'table') {
       stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));

@@ -8,10 +8,10 @@ import { createEstimator, type Estimator, estimationOf } from '../live/estimate.
 import { factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { attended, type Notes, notesOn } from '../live/notes.ts';
+import { markUnattended, type Notes, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, type Scope, scopeOf } from '../live/read.ts';
-import { areGone, goneFailure } from '../live/removed-group.ts';
+import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { writeDocument, writeLines } from '../output/formats.ts';
@@ -114,7 +114,7 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, e
 /** Adds to each group whether its agent still runs. */
 function attendedIn(read: ReadGroups, notes: Notes, { env }: Cluster): ReadGroups {
   const nowMs = env.clock.nowMs();
-  return { ...read, groups: read.groups.map((live) => attended(live, notes, nowMs)) };
+  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes, nowMs)) };
 }
 
 function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups, { lines }: Notes): void {
@@ -132,7 +132,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
   const estimator = createEstimator(() => cluster.env.clock.nowMs());
-  const estimate: Estimator = (read, live, nowMs) => estimator(read, attended(live, notes, nowMs), nowMs);
+  const estimate: Estimator = (read, live, nowMs) => estimator(read, markUnattended(live, notes, nowMs), nowMs);
   const ending = await follow(context, cluster, {
     scope,
     forEstimate: isTree(scope, options),
@@ -156,7 +156,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     verdict: (read) => {
       const [first] = scope.names;
       // A deleted group does not come back by waiting.
-      if (first !== undefined && areGone(read)) throw goneFailure(read.listing, first);
+      if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
       return undefined;
     },
   });

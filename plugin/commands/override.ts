@@ -12,7 +12,7 @@ import { suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { isMeantByName, type PromptFlags } from '../live/confirm.ts';
-import { accessFor, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, findZone, printObjects } from '../live/dry-run.ts';
 import { fieldManager } from '../live/intents.ts';
 import { type Asked, type AskFlags, askedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/when.ts';
@@ -35,7 +35,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const asked = await askedGroup(cluster, options.group);
     const { name, target } = asked;
     refuseRule(asked, rule);
-    const zone = zoneNamed(asked.live, options.zone);
+    const zone = findZone(asked.live, options.zone);
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
     const object = exceptionObject(asked, { ...options, reason, zone, expiresMs });
     refuseSecondException(asked, rule, zone, object.metadata.name);

@@ -5,7 +5,7 @@ import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, type DryRun, findZone, printObjects } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { applyIntent, pauseIntent } from '../live/intents.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
@@ -29,7 +29,7 @@ export function run(context: CommandContext, options: PauseOptions): Promise<Exi
     const name = groupNamed(options.group, cluster);
     const { groups } = await readGroups(cluster, scopeOf([name]));
     const [live] = groups;
-    const zone = live === undefined ? undefined : zoneNamed(live, options.zone);
+    const zone = live === undefined ? undefined : findZone(live, options.zone);
     const expiresMs = options.for === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--for', options.for);
     const { reason } = options;
     const object = pauseIntent({ ...name, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });

@@ -4,7 +4,7 @@ import { instantMs } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
-import { zoneNamed } from '../live/dry-run.ts';
+import { findZone } from '../live/dry-run.ts';
 import { type Asked, type AskFlags, ask } from '../live/submit-request.ts';
 import { durationFlag } from '../live/when.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -22,7 +22,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
   return ask(context, options, (asked) => {
     const { name, live } = asked;
     const expiresMs = endOf(options, asked.cluster.env.clock.nowMs());
-    const { zone, ordinals } = podsOf(asked, options, zoneNamed(live, options.zone));
+    const { zone, ordinals } = podsOf(asked, options, findZone(live, options.zone));
     const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
     const where = `${which}${placeText(name, zone)}`;
     return {

@@ -10,7 +10,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
-import { accessFor, type DryRun, printObjects, recordReason, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, type DryRun, findZone, printObjects, recordReason } from '../live/dry-run.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { secondText } from '../live/when.ts';
@@ -28,7 +28,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const target = groupNamed(options.group, cluster);
     const name = nameOf(target);
     const { live, members, snapshot } = await readMembers(cluster, target);
-    const zone = zoneNamed(live, options.zone);
+    const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
     for (const member of meant) {
       refuseUnguarded(member, `a restart of ${name}`);

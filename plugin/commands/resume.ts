@@ -4,7 +4,7 @@ import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, type DryRun, findZone, printObjects } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { deleteIntent, type StandingIntent, standingPauses } from '../live/intents.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
@@ -24,7 +24,7 @@ export function run(context: CommandContext, options: ResumeOptions): Promise<Ex
     const name = groupNamed(options.group, cluster);
     const { groups } = await readGroups(cluster, scopeOf([name]));
     const [live] = groups;
-    const zone = live === undefined ? undefined : zoneNamed(live, options.zone);
+    const zone = live === undefined ? undefined : findZone(live, options.zone);
     const pauses = await standingPauses(cluster, name, cluster.env.clock.nowMs()).catch((error: unknown) => {
       throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was resumed') : error;
     });

@@ -16,10 +16,10 @@ import { createEstimator, type Estimator, estimationOf } from '../live/estimate.
 import { factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { attended, notesOn } from '../live/notes.ts';
+import { markUnattended, notesOn } from '../live/notes.ts';
 import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
-import { areGone, goneFailure } from '../live/removed-group.ts';
+import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { etaDocument } from '../output/estimate-text.ts';
@@ -65,7 +65,7 @@ async function once({ context, cluster, name, options, verdict }: StatusCall): P
   const found = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
   const notes = await notesOn(cluster, found);
   const nowMs = cluster.env.clock.nowMs();
-  const live = attended(onlyGroup(found), notes, nowMs);
+  const live = markUnattended(onlyGroup(found), notes, nowMs);
   const read = { ...found, groups: [live] };
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
   await write(context.stdout, cluster, options, { read, code });
@@ -84,7 +84,7 @@ async function wait(call: StatusCall): Promise<ExitCode> {
   const isText = options.output === 'table';
   const timeoutMs = timeoutOf(context, options);
   const estimator = createEstimator(() => env.clock.nowMs());
-  const estimate: Estimator = (read, live, nowMs) => estimator(read, attended(live, notes, nowMs), nowMs);
+  const estimate: Estimator = (read, live, nowMs) => estimator(read, markUnattended(live, notes, nowMs), nowMs);
   const ending = await follow(context, cluster, {
     scope,
     forEstimate: true,
@@ -95,7 +95,7 @@ async function wait(call: StatusCall): Promise<ExitCode> {
     heartbeat: (read, nowMs) =>
       stdout.write(read.groups.map((live) => `${heartbeatLine(live, nowMs, estimate(read, live, nowMs))}\n`).join('')),
     verdict: (read) => {
-      if (areGone(read)) throw goneFailure(read.listing, name);
+      if (areAllRemoved(read)) throw removedFailure(read.listing, name);
       return read.groups.length === 0 ? undefined : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict);
     },
   });

@@ -12,7 +12,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
-import { accessFor, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { accessFor, findZone, printObjects } from '../live/dry-run.ts';
 import { applyIntent, deleteIntent, undosOf } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { type Back, type Revision, readRevisions, revisionMeant } from '../live/revisions.ts';
@@ -73,7 +73,7 @@ async function chooseUndos(
   const earlier = isUnknown(intents)
     ? []
     : intents.filter(({ action, group, namespace }) => action === 'undo' && group === target.group && namespace === target.namespace);
-  const zone = zoneNamed(live, options.zone);
+  const zone = findZone(live, options.zone);
   const meant = members.filter((member) => zone === undefined || member.zone === zone);
   const revisions = await readRevisions(cluster, target.namespace, meant);
   const { runs } = options.toCommit === undefined ? { runs: [] } : await readRuns(cluster, target);

@@ -1,25 +1,25 @@
-// Whether the agent that published a decision is still there: its Lease says it, a decision that nothing had to change does not.
+// Tells from its Lease whether the agent of a decision is still running. The age of the decision alone does not tell.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { Cluster } from '../connection.ts';
 
-/** `unseen`: nobody may look, or no Lease is named as usual. */
+/** `unseen`: Leases may not be read, or none has the default name. */
 type AgentState =
   | { readonly kind: 'running' }
-  /** The holder is empty when the Lease was given up. */
+  /** The holder is empty when the Lease was released. */
   | { readonly kind: 'stopped'; readonly holder: string; readonly renewedMs: number }
   | { readonly kind: 'unseen' };
 
-/** The name that the agent's flag gives by default. */
+/** The default of the agent's flag. */
 export const agentLeaseName = 'rollout-group-agent';
 
-/** A younger decision is taken for a sign of life. */
+/** A younger decision counts as proof that the agent runs. */
 export const freshMs = 60_000;
 
 /**
- * Looks for the Lease that this leader holds, or whoever took over from it: in every namespace, or in that of the group where nobody may list
- * all. A Lease of an agent that looks after other namespaces does not count, unless there is only one; one beside the group is its agent's.
+ * Finds the Lease of this leader or of its successor: in every namespace, or in that of the group if all may not be listed. The Lease of an agent
+ * for other namespaces does not count unless it is the only one. A Lease in the namespace of the group belongs to its agent.
  */
 export async function agentState(
   cluster: Cluster,

@@ -1,4 +1,4 @@
-// Notification channels of a group that fail, as the agent has noted it beside the ledger.
+// Failing notification channels of a group, from the notes that the agent stores next to the ledger.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -11,7 +11,7 @@ import type { Cluster } from '../connection.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import type { ReadGroups } from './read.ts';
 
-/** What a ConfigMap says of channels that fail; nothing when it is no such notes. */
+/** Reads the failing channels of a ConfigMap; none when it has no notes. */
 export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
   const { namespace = '', name, labels } = object.metadata;
   const text = fieldAt(object, ['data', notesKey]);
@@ -23,7 +23,7 @@ export function failingChannels(object: KubernetesObject): readonly ChannelFact[
   return Object.entries(notes.problems ?? {}).map(([channel, { text: problem }]) => ({ namespace, group, channel, problem }));
 }
 
-/** A sentence for each channel of these groups that fails, from what was listed beside them. */
+/** Returns a sentence for each failing channel of these groups, from their listing. */
 export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>): readonly string[] {
   const shown = new Set(groups.map(({ decision }) => `${decision.namespace}/${decision.group}`));
   return itemsOf(listing.documents)
@@ -32,7 +32,7 @@ export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups
     .map(({ group, channel, problem }) => `the channel ${channel} of ${group} fails: ${problem}`);
 }
 
-/** A sentence for each; none when the notes may not be read. */
+/** Returns a sentence for each failing channel of a group; none when the notes may not be read. */
 export async function channelLines(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },

@@ -1,4 +1,4 @@
-// What `status --for` waits for, and whether a group is there.
+// The conditions of `status --for`, and whether a group fulfils them.
 
 import { type PersonNeeded, personNeeded } from '../../engine/publish/person.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
@@ -10,13 +10,13 @@ export type Condition =
   | { readonly kind: 'zone'; readonly zone: string }
   | { readonly kind: 'wave'; readonly wave: string };
 
-/** @throws Failure when the text is none. */
+/** Parses a condition. @throws Failure when the text is not a condition. */
 export function parseCondition(text: string): Condition {
   if (text === 'complete' || text === 'paused') return { kind: text };
   const [key, value = '', ...rest] = text.split('=');
   if (value !== '' && rest.length === 0 && key === 'zone') return { kind: 'zone', zone: value };
   if (value !== '' && rest.length === 0 && key === 'wave') return { kind: 'wave', wave: value };
-  throw usageFailure(`--for ${text} is no condition`, 'write complete, paused, zone=NAME or wave=NAME');
+  throw usageFailure(`--for ${text} is not a condition`, 'write complete, paused, zone=NAME or wave=NAME');
 }
 
 /** `complete`, or `wave rest`, for messages. */
@@ -25,18 +25,18 @@ export function conditionText(condition: Condition): string {
   return condition.kind === 'wave' ? `wave ${condition.wave}` : condition.kind;
 }
 
-/** A group with what is needed to tell whether it has arrived. */
+/** A group with everything that its condition is evaluated from. */
 export interface Judged {
   readonly decision: PublishedDecision;
   /** Names of the waves in their order; empty when the definition cannot be read. */
   readonly waves: readonly string[];
-  /** Members have changed since the decision was made, which therefore says nothing about what they are now asked to be. */
+  /** Members changed since the decision was made, so that the decision is not about their current spec. */
   readonly isOutdated: boolean;
-  /** Somebody paused or resumed since. */
+  /** The group was paused or resumed since the decision was made. */
   readonly isPauseOutdated: boolean;
 }
 
-/** Whether the group is there. @throws Failure when it has no such zone or wave. */
+/** Reports whether the group fulfils the condition. @throws Failure when it has no such zone or wave. */
 function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, isPauseOutdated } = judged;
   switch (condition.kind) {
@@ -55,12 +55,12 @@ function isPaused({ phase, waits }: PublishedDecision): boolean {
   return phase === 'Paused' || waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
 }
 
-/** Nothing is left to do but to put traces in order, such as pods that are told again to stay: the rollout does not wait for that. */
+/** Reports whether only cleanup is left, such as touching pods to revoke old deletes: the rollout does not wait for cleanup. */
 function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || phase === 'Done';
 }
 
-/** Every pod is at the newest revision and available: an old pod never passes for a finished rollout, whatever the phase says. */
+/** Reports whether every pod is available at the newest revision. The phase alone does not count. */
 function isWhole({ zones }: PublishedDecision): boolean {
   return zones.every(isZoneWhole);
 }
@@ -75,7 +75,7 @@ function isZoneDone(name: string, { zones, namespace, group }: PublishedDecision
   throw usageFailure(`${namespace}/${group} has no zone ${name}`, `its zones: ${zones.map((one) => one.zone).join(', ')}`);
 }
 
-/** A wave is over when a later one is under way, or all are. */
+/** Reports whether a wave is over: a later wave is in progress, or the run is complete. */
 function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   const { wave, namespace, group } = decision;
   const count = waves.length === 0 ? wave?.count : waves.length;
@@ -89,8 +89,8 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   if (isOver(decision) && isWhole(decision)) return true;
   if (index < 0 && wave?.name !== wanted) {
     throw usageFailure(
-      `the waves of ${namespace}/${group} cannot be read, so ${wanted} is not found among them`,
-      'write the number of the wave',
+      `the waves of ${namespace}/${group} are not readable here, so wave ${wanted} cannot be found`,
+      'give the number of the wave',
     );
   }
   return wave !== undefined && index >= 0 && wave.index > index;
@@ -98,11 +98,11 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
 
 export interface VerdictOptions {
   readonly condition: Condition;
-  /** End when a person is needed. */
+  /** Whether to stop when a person is needed. */
   readonly failOnPause: boolean;
 }
 
-/** The exit code when there is nothing left to wait for: there, failed, or, where that is asked, waiting for a person. */
+/** Returns the exit code when waiting ends: condition fulfilled, run failed or, if requested, a person is needed. */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
   const { decision, isOutdated, isPauseOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
@@ -111,7 +111,7 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   return failOnPause && !isPauseOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 
-/** Why the group stands still until somebody does something, as far as what was decided still holds; undefined while it moves. */
+/** Returns why the group is blocked until a person acts; undefined while it makes progress or the decision is outdated. */
 export function standstillOf({ decision, isOutdated, isPauseOutdated }: Judged): PersonNeeded | undefined {
   return isOutdated || isPauseOutdated ? undefined : personNeeded(decision);
 }

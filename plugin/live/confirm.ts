@@ -1,4 +1,4 @@
-// Whether the person at the terminal means it. Nobody is asked without a flag that answers beforehand.
+// Confirmation by the user at the terminal. Each question has a flag that answers it in advance.
 import type { CommandContext } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 
@@ -9,7 +9,7 @@ export interface PromptFlags {
   readonly confirm?: string;
 }
 
-/** True at once with --yes and where nobody can be asked, as kubectl does it. Shows `preview` before it asks. */
+/** Asks for a yes after showing `preview`. True at once with --yes and without a terminal, as in kubectl. */
 export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
   if (yes === true || input === false || ask === undefined) return true;
   stderr.write(preview);
@@ -19,9 +19,9 @@ export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: P
 }
 
 /**
- * For what cannot easily be taken back: the name must be typed, or given with --confirm.
+ * Asks the user to type the name, or takes it from --confirm: for changes that are hard to revert.
  *
- * @throws Failure when nobody can be asked, or another name was given.
+ * @throws Failure without a terminal, or when another name was given.
  */
 export async function isMeantByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;

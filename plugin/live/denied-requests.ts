@@ -1,4 +1,4 @@
-// What the engine says now of a request that was refused: from its Event, or found again by the id of the decision.
+// Judges a denied request again: from the text in its Event, or found by the id of the decision.
 
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
@@ -7,23 +7,23 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './read.ts';
 
-/** So many requests are tried for one id; more would take longer than somebody waits. */
+/** Requests tried for one id; more would take too long. */
 const mostTried = 5_000;
 
-/** The judgement of what the text asks for, by what is there now; undefined when the text is no request. Rejects when nothing can be read. */
-export async function judgedNow(cluster: Cluster, text: string): Promise<Judgement | undefined> {
+/** Judges the request of a text by the current state; undefined when the text is not a request. Rejects when the cluster cannot be read. */
+export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
   const request = decodeRequest(text);
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
 /**
- * The request with that decision, if it is one of those that StatefulSets and pods of the namespace invite: fewer replicas, a deletion, an eviction. It
- * is found only while the object, the rule that refuses and the policies are what they were. Rejects when nothing can be read.
+ * Finds the denied request of a decision id among the possible requests of a namespace: fewer replicas, a deletion, an eviction. It is found only
+ * while the object, the rule and the policies are unchanged. Rejects when the cluster cannot be read.
  */
-export async function foundAgain(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
+export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;
-  for (const request of invited(snapshot, namespace)) {
+  for (const request of possibleRequests(snapshot, namespace)) {
     tried += 1;
     if (tried > mostTried) return undefined;
     const judgement = judge(snapshot, request);
@@ -36,7 +36,7 @@ async function snapshotOf(cluster: Cluster, namespace: string): Promise<Snapshot
   return (await readSnapshot(cluster, { namespace, names: [] })).snapshot;
 }
 
-function* invited(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {
+function* possibleRequests(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {
   for (const set of snapshot.statefulSets.filter((one) => one.namespace === namespace)) yield* ofStatefulSet(set);
   for (const { pods, ...view } of snapshot.pods) {
     if (view.namespace !== namespace || isUnknown(pods)) continue;

@@ -1,4 +1,4 @@
-// What the acting verbs have in common: where a dry run ends, what it prints, and who is told why.
+// Shared by verbs that write: dry runs, zone names and Events with the reason.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -10,12 +10,12 @@ import type { LiveGroup } from './groups.ts';
 
 export type DryRun = 'client' | 'server' | undefined;
 
-/** A dry run goes through a door that lets nothing else through. */
+/** Returns the access of a connection: a dry run cannot write. */
 export function accessFor(dryRun: DryRun): Access {
   return dryRun === undefined ? 'write' : 'read';
 }
 
-/** The objects that would be sent, or that the API server would have kept, as a stream of YAML documents. */
+/** Prints the objects of a dry run as a stream of YAML documents. */
 export function printObjects({ stdout }: CommandContext, objects: readonly KubernetesObject[]): void {
   stdout.write(objects.map((object) => `---\n${toYaml(withoutManagedFields(object))}`).join(''));
 }
@@ -25,8 +25,8 @@ function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata };
 }
 
-/** The zone that is meant, or undefined for all. @throws Failure when the group has none of that name. */
-export function zoneNamed({ decision }: LiveGroup, zone: string | undefined): string | undefined {
+/** Finds a zone by its name or StatefulSet; undefined for all zones. @throws Failure when the group has no such zone. */
+export function findZone({ decision }: LiveGroup, zone: string | undefined): string | undefined {
   if (zone === undefined) return undefined;
   const found = decision.zones.find((candidate) => candidate.zone === zone || candidate.statefulSet === zone);
   if (found !== undefined) return found.zone;
@@ -44,8 +44,8 @@ interface Recorded {
 }
 
 /**
- * Writes the reason of a request that leaves no intent as an Event on the object. The request has been carried out: when the Event cannot be
- * written that is said, and is no failure.
+ * Writes the reason of a request without an intent as an Event on the object. The request succeeded before, so a failure to write the Event is
+ * only noted.
  */
 export async function recordReason(
   { stderr }: CommandContext,
@@ -58,7 +58,7 @@ export async function recordReason(
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { name: `${name}.${Math.floor(nowMs).toString(16)}${Math.floor(env.random() * 0x10000).toString(16)}`, namespace },
-    // Exactly six digits, as the API server wants it.
+    // The API server requires exactly six digits.
     eventTime: `${new Date(nowMs).toISOString().slice(0, -1)}000Z`,
     reportingController: 'rollout-group.dev/kubectl',
     reportingInstance: 'kubectl-rollout_group',
@@ -72,6 +72,6 @@ export async function recordReason(
     await createObject(env, resources.events, event, { site: 'act.createEvent', timeoutMs });
   } catch (error) {
     if (!(error instanceof ApiFailure) && !(error instanceof TransportFailure)) throw error;
-    stderr.write(`note: the reason could not be recorded as an Event: ${error.message}\n`);
+    stderr.write(`note: no Event was written for the reason: ${error.message}\n`);
   }
 }

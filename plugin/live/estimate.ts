@@ -1,4 +1,4 @@
-// When the rollouts that are shown are likely to end, from what was read of them; not asked anew with every redrawing.
+// Estimates when the shown rollouts end. Estimates are cached between redraws.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type BroughtBack, type Estimate, estimateEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
@@ -10,16 +10,16 @@ import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { LiveGroup } from './groups.ts';
 import { isUnderWay, type ReadGroups } from './read.ts';
 
-/** undefined when nothing is under way, or while not everything has been read yet; unknown with the reason. */
+/** Undefined without a running rollout or before everything was read; unknown with the reason. */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
 
-/** How long an estimate stands at least, and that looking ahead takes at most a twentieth of the time. */
+/** The shortest life of an estimate, and the limit of its cost: at most 1/20 of the time. */
 const standsMs = 5000;
 const share = 20;
 
-/** Remembers the estimates of one display: instants stay true while time passes, and a new one is made with news and now and then. */
+/** Caches the estimates of one display. An estimate is made again after a change, and from time to time. */
 export function createEstimator(clock: () => number): Estimator {
   const latest = new Map<string, { readonly estimation: Estimation; readonly about: string; readonly untilMs: number }>();
   return (read, live, nowMs) => {
@@ -35,7 +35,7 @@ export function createEstimator(clock: () => number): Estimator {
   };
 }
 
-/** The estimate at this instant. */
+/** Estimates the end of the group's rollout. */
 export function estimationOf(
   { world, listing, replicaSources }: ReadGroups,
   { decision, isUnattended }: LiveGroup,
@@ -44,7 +44,7 @@ export function estimationOf(
   if (!isUnderWay(decision)) return undefined;
   if (isUnattended === true) return { unknown: 'the agent is not running' };
   const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
-  if (group === undefined) return { unknown: 'the group is defined where only the agent reads' };
+  if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
   const unread = unreadLists(listing);
   if (unread.length > 0) return { unknown: `${unread.join(', ')} may not be read` };
@@ -52,7 +52,7 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: broughtBack(itemsOf(listing.pods), decision, group) });
 }
 
-/** The pods that this run has made. One that was unready again later counts as slow: when it first was ready is written nowhere. */
+/** Returns the pods of this run with their start times. A pod that became unready again counts as slow: its first ready time is not recorded. */
 function broughtBack(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,

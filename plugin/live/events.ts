@@ -1,4 +1,4 @@
-// Events about groups: what the agent and this plugin wrote, as the API server keeps it for an hour or so.
+// Events about groups that the agent and this plugin wrote. The API server keeps them for about an hour.
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { startReflector } from '../../cluster/watch/reflector.ts';
@@ -8,33 +8,33 @@ import type { Cluster } from '../connection.ts';
 
 export interface GroupEvent {
   readonly uid: string;
-  /** Grows with each write. */
+  /** Increases with each write. */
   readonly resourceVersion: string;
   readonly namespace: string;
-  /** When it was last so. */
+  /** When the event happened last. */
   readonly atMs: number;
-  /** How often. */
+  /** Number of occurrences. */
   readonly count: number;
   readonly type: string;
   /** In PascalCase. */
   readonly reason: string;
-  /** What was done, such as Evict. */
+  /** The action, such as Evict. */
   readonly action: string;
   /** `statefulset/ingester-zone-a`. */
   readonly object: string;
   readonly note: string;
   readonly by: string;
-  /** Of a denial: what was asked, as text. */
+  /** The denied request as text. */
   readonly request?: string;
 }
 
-/** The annotation in which the webhook keeps it. */
+/** The annotation in which the webhook stores the request. */
 const requestAnnotation = 'rollout-group.dev/request';
 
-/** A group by what its events are about. */
+/** A group with the names that its events carry. */
 export type EventSubject = Pick<PublishedDecision, 'namespace' | 'group'> & { readonly zones: readonly { readonly statefulSet: string }[] };
 
-/** Whether an event is about the group: its object, its StatefulSets or their pods. */
+/** Returns a predicate for events about the group: its object, its StatefulSets or their pods. */
 export function isAbout({ namespace, group, zones }: EventSubject): (event: GroupEvent) => boolean {
   const sets = new Set(zones.map(({ statefulSet }) => statefulSet));
   return (event) => {
@@ -46,7 +46,7 @@ export function isAbout({ namespace, group, zones }: EventSubject): (event: Grou
   };
 }
 
-/** Those of ours, the oldest first; of a label only when one is named. */
+/** Lists events of the agent and the plugin, the oldest first, optionally by label. */
 export async function listEvents(
   { env, timeoutMs }: Cluster,
   namespace: string | undefined,
@@ -57,12 +57,12 @@ export async function listEvents(
   return items.flatMap(eventView).sort(byTime);
 }
 
-/** Those of one turn have one instant, and were written in the order in which they came about. */
+/** Orders by time. Events of one turn have the same instant and are in the order of their writes. */
 function byTime(a: GroupEvent, b: GroupEvent): number {
   return a.atMs - b.atMs || a.resourceVersion.localeCompare(b.resourceVersion, 'en', { numeric: true });
 }
 
-/** Calls back with each event that is there, is new, or happens again. The answer stops it. */
+/** Calls back with each existing, new or repeated event. Returns a function that stops the watch. */
 export function watchEvents({ env }: Cluster, namespace: string | undefined, onEvent: (event: GroupEvent) => void): () => void {
   const reflector = startReflector<readonly GroupEvent[]>({
     env,
@@ -77,7 +77,7 @@ export function watchEvents({ env }: Cluster, namespace: string | undefined, onE
   return () => reflector.stop();
 }
 
-/** Empty for events of others. */
+/** Returns no event for events of other writers. */
 function eventView(object: KubernetesObject): readonly GroupEvent[] {
   const fields = reader(object);
   const by = fields.text('reportingController') ?? fields.text('deprecatedSource.component') ?? '';

@@ -1,14 +1,14 @@
-// What a screen of one group says besides its decision, from what has been read already: when it ends, who follows whom, and which images it brings.
+// Facts on the screen of one group besides its decision: estimated end, roles of zones and image changes.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Estimation, Estimator } from './estimate.ts';
 import type { LiveGroup } from './groups.ts';
 import { type ImageChange, imageChanges } from './image-change.ts';
 import type { ReadGroups } from './read.ts';
 
-/** Each part is absent while it is not known. */
+/** Each part is absent while it is unknown. */
 export interface Facts {
   readonly estimation?: Estimation;
-  /** By name of the zone: `leader` or `follows a`. */
+  /** Roles by zone: `leader` or `follows a`. */
   readonly roles?: ReadonlyMap<string, string>;
   readonly changes?: readonly ImageChange[];
 }
@@ -23,7 +23,7 @@ export function factsOf(read: ReadGroups, live: LiveGroup, nowMs: number, estima
   };
 }
 
-/** A zone that follows none is the leader when others follow it; a zone that neither follows nor leads has no role. */
+/** Returns the roles of the zones. A zone that neither follows nor is followed has no role. */
 export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<string, string> {
   const leaders = new Set(zones.flatMap(({ follows }) => follows ?? []));
   return new Map(

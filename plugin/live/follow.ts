@@ -1,4 +1,4 @@
-// Groups as they go on: drawn in place or written line by line, until they are where they should be, time runs out or nobody looks any more.
+// Follows groups on a screen or line by line until a condition is met, the timeout expires or the user leaves.
 import type { Cluster, ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -13,27 +13,27 @@ interface FollowOptions {
   readonly scope: Scope;
   /** As for `readGroups`. */
   readonly forEstimate?: boolean;
-  /** Between lines that say that nothing changed; 0 for never. */
+  /** Interval of lines that report no change; 0 for none. */
   readonly heartbeatMs: number;
-  /** Absent for never. */
+  /** Absent for no timeout. */
   readonly timeoutMs?: number;
-  /** The screen of a terminal; undefined when lines are wanted there too. */
+  /** The screen of a terminal; undefined for lines. */
   readonly screen: Screen | undefined;
-  /** Writes what is new since the call before. */
+  /** Writes the changes since the previous call. */
   readonly write: (read: ReadGroups, nowMs: number) => void;
   readonly heartbeat: (read: ReadGroups, nowMs: number) => void;
-  /** The exit code when it is over. */
+  /** Returns the exit code when following ends. */
   readonly verdict: (read: ReadGroups) => ExitCode | undefined;
 }
 
-/** What is drawn, and what keys may ask for. */
+/** The frames of a screen and the commands of its keys. */
 export interface Screen {
   readonly frame: (read: ReadGroups, nowMs: number) => readonly string[];
-  /** What the key `d` changes to, when one group is shown. */
+  /** The view of the key `d`, when one group is shown. */
   readonly other?: { readonly name: OtherView; readonly frame: Screen['frame'] };
-  /** As the terminal is now: people change its width. */
+  /** Returns the current properties of the terminal, whose width may change. */
   readonly look: () => TableLook;
-  /** Of the verb; a key that asks for something asks the same cluster. */
+  /** The connection flags of the verb; keys use the same cluster. */
   readonly flags: ConnectionFlags;
 }
 
@@ -41,10 +41,10 @@ export type Ending =
   | { readonly kind: 'verdict'; readonly exitCode: ExitCode; readonly read: ReadGroups }
   | { readonly kind: 'timeout'; readonly read: ReadGroups }
   | { readonly kind: 'interrupted'; readonly read: ReadGroups }
-  /** By the key `q`. */
+  /** The key `q`. */
   | { readonly kind: 'quit'; readonly read: ReadGroups };
 
-/** How often a screen shows that time passes. */
+/** Redraw interval of the shown times. */
 const tickMs = 1000;
 
 export async function follow(context: CommandContext, cluster: Cluster, options: FollowOptions): Promise<Ending> {
@@ -77,7 +77,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     return await new Promise<Ending>((resolve, reject) => {
       const onGroups = (read: ReadGroups): void => {
         latest = read;
-        // Called by a watch: what is thrown here would end up with nobody.
+        // A watch calls this function; an error thrown here would be lost.
         try {
           show();
           const exitCode = options.verdict(read);
@@ -89,7 +89,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
       const end = (kind: 'timeout' | 'interrupted' | 'quit') => () => {
         if (latest !== undefined) resolve({ kind, read: latest });
       };
-      // While nothing has been read yet there is nothing to leave in order, and the terminal makes no signal of a key.
+      // Before the first read no cleanup is needed, and in raw mode a key makes no signal.
       leave = (kind) => (latest === undefined ? process.exit(exitCodes.interrupted) : end(kind)());
       cancels.add(onLeaving(context.stdout.raw, end('interrupted')));
       if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));
@@ -98,7 +98,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
         repeat(options.heartbeatMs, () => latest !== undefined && options.heartbeat(latest, env.clock.nowMs()));
       watchGroups(cluster, options.scope, onGroups, { forEstimate: options.forEstimate === true }).then((stopWatching) => {
         stop = stopWatching;
-        // The first look may have been enough, and then nobody is left to stop what begins now.
+        // The first read may have ended the loop: then stop the watch that starts now.
         if (isOver) stopWatching();
       }, reject);
     });

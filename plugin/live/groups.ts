@@ -1,4 +1,4 @@
-// The groups of a cluster with one decision each: what the agent published, or, where no agent has, what the engine decides from what can be read.
+// The groups of a cluster with one decision each: published by the agent, or decided here if no agent published one.
 
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
@@ -10,23 +10,23 @@ import { type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
 import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { GroupName } from './target.ts';
 
-/** One group as it is shown. */
+/** One group with its decision. */
 export interface LiveGroup {
   readonly decision: PublishedDecision;
-  /** `agent`: it published this. `here`: nobody has published; it was decided here. */
+  /** `agent`: the agent published the decision. `here`: no agent published, so that it was decided here. */
   readonly from: 'agent' | 'here';
-  /** The agent that published it is not running, and nobody acts; absent while that is not known. */
+  /** The agent that published it stopped; absent while that is unknown. */
   readonly isUnattended?: true;
-  /** What could not be read, when it was decided here. */
+  /** Lists that could not be read for a decision made here. */
   readonly unread: readonly string[];
 }
 
-/** The groups that no agent has published. */
+/** Returns the groups without a published decision. */
 export function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
   return policies.groups.filter((group) => isWanted(named(group)) && !published.has(keyOf(named(group))));
 }
 
-/** One decision per group that is wanted, by namespace and name. */
+/** Returns one decision per wanted group, sorted by namespace and name. */
 export function liveGroups(
   world: ClusterState,
   listing: Listing,
@@ -37,7 +37,7 @@ export function liveGroups(
   if (missing.length === 0) return fromAgent.sort(byName);
   const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
   const unread = unreadLists(listing);
-  const here = missing.map((group): LiveGroup => ({ decision: decidedHere(world, snapshot, group), from: 'here', unread }));
+  const here = missing.map((group): LiveGroup => ({ decision: decideHere(world, snapshot, group), from: 'here', unread }));
   return [...fromAgent, ...here].sort(byName);
 }
 
@@ -47,7 +47,7 @@ interface LiveQuestion {
   readonly replicaSources?: readonly ReplicaSourceView[];
 }
 
-function decidedHere({ policies }: ClusterState, snapshot: Snapshot, group: GroupDefinition): PublishedDecision {
+function decideHere({ policies }: ClusterState, snapshot: Snapshot, group: GroupDefinition): PublishedDecision {
   const ledger = snapshot.ledgers.find((one) => one.namespace === group.namespace && one.group === group.name);
   const origin = policies.origin(group);
   return publishedDecision({

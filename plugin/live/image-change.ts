@@ -1,17 +1,17 @@
-// Which images a rollout under way brings, seen in the pods at both revisions where they have been read already.
+// The image changes of a running rollout, from pods of both revisions.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import { isUnderWay } from './read.ts';
 
-/** Of one container, as the pods name it. */
+/** The images of one container before and after. */
 export interface ImageChange {
   readonly from: string;
   readonly to: string;
 }
 
-/** Each once; empty when nothing is under way, no image differs, or pods have not been read. */
+/** Returns each image change once; none when no rollout is running, no image differs or pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnderWay(decision)) return [];
   const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
@@ -19,7 +19,7 @@ export function imageChanges(decision: PublishedDecision, listing: Listing): rea
   const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
     const set = sets.find(({ metadata }) => metadata.name === statefulSet);
     if (set === undefined) return [];
-    // A run that is over says nothing about the next, which may wait to begin.
+    // The target of a finished run is not that of the next one.
     const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
     const target = running ?? valueAt(set, ['status', 'updateRevision']);
     return changesOf(set, podsOf(pods, statefulSet), target);
@@ -27,7 +27,7 @@ export function imageChanges(decision: PublishedDecision, listing: Listing): rea
   return [...new Map(changes.map((change) => [`${change.from} ${change.to}`, change])).values()];
 }
 
-/** Containers that others put into pods are none of the rollout's. */
+/** Returns the changes of one StatefulSet. Containers that other writers injected into pods are ignored. */
 function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], target: unknown): readonly ImageChange[] {
   const [updated] = pods.filter((pod) => revisionOf(pod) === target);
   const wanted = imagesIn(valueAt(set, ['spec', 'template', 'spec', 'containers']));
@@ -46,7 +46,7 @@ function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], tar
   });
 }
 
-/** Whether the template is that of this revision, as far as the controller has looked. */
+/** Reports whether the template belongs to this revision, in the controller's latest status. */
 function isTemplateOf(set: KubernetesObject, target: unknown): boolean {
   const observed = valueAt(set, ['status', 'observedGeneration']);
   return valueAt(set, ['status', 'updateRevision']) === target && observed === valueAt(set, ['metadata', 'generation']);
@@ -62,7 +62,7 @@ function revisionOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
 }
 
-/** By name of the container. */
+/** Returns images by name of the container. */
 function imagesIn(containers: unknown): ReadonlyMap<string, string> {
   if (!Array.isArray(containers)) return new Map();
   return new Map(
@@ -81,7 +81,7 @@ interface ImageParts {
   readonly digest?: string;
 }
 
-/** `REPOSITORY[:TAG][@ALGORITHM:DIGEST]`; a port before a slash belongs to the repository. */
+/** Splits `REPOSITORY[:TAG][@ALGORITHM:DIGEST]`. A port before a slash belongs to the repository. */
 export function partsOf(image: string): ImageParts {
   const [named = image, hash] = image.split('@');
   const [, repository = named, tag] = /^(.*):([^:/]+)$/.exec(named) ?? [];

@@ -1,4 +1,4 @@
-// RolloutIntents of a group: what people asked for, read and written.
+// Reads and writes the RolloutIntents of a group.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
@@ -9,7 +9,7 @@ import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
 
-/** Whom the API server names as the owner of what the plugin writes. */
+/** The field manager of objects that the plugin writes. */
 export const fieldManager = 'kubectl-rollout-group';
 
 interface PauseRequest {
@@ -20,12 +20,12 @@ interface PauseRequest {
   readonly expiresMs?: number;
 }
 
-/** The intent that pauses a group or one zone of it; asked for twice it is one object. */
+/** Returns the intent that pauses a group or one zone of it. Repeated requests make one object. */
 export function pauseIntent({ namespace, group, zone, reason, expiresMs }: PauseRequest): KubernetesObject {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutIntent',
-    // Neither part may hold a dot that would make two pairs one name: zones are labels, and come last.
+    // The zone comes last because it cannot contain a dot: so every pair has its own name.
     metadata: { name: `pause.${zone === undefined ? group : `${group}.${zone}`}`, namespace },
     spec: {
       group,
@@ -37,13 +37,13 @@ export function pauseIntent({ namespace, group, zone, reason, expiresMs }: Pause
   };
 }
 
-/** An intent that stands, with what a deletion needs. */
+/** An intent in force, with the object that a deletion needs. */
 export interface StandingIntent {
   readonly view: IntentView;
   readonly object: KubernetesObject;
 }
 
-/** Pauses and holds of the group that have not expired, and aborts that hold like them. */
+/** Returns the unexpired pauses and holds of the group, and aborts that block like them. */
 export async function standingPauses(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
@@ -56,13 +56,13 @@ export async function standingPauses(
   });
 }
 
-/** Whether it holds a group or zone, and has not expired. */
+/** Reports whether the intent blocks a group or zone and has not expired. */
 export function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
   return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
 }
 
-/** Intents that hold one of these revisions, as objects. */
+/** Returns the undo intents that name one of these revisions. */
 export async function undosOf(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
@@ -80,7 +80,7 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
   return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
 }
 
-/** One that is gone already is as good. */
+/** Deletes an intent. An intent that no longer exists is no failure. */
 export async function deleteIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {

@@ -1,10 +1,10 @@
-// What ends the watching of something: Ctrl-C, the first one in order and the second one at once, and a reader that has closed its pipe.
+// The end of a watch by the user: Ctrl-C, or a reader that closed its pipe.
 import type { Writable } from 'node:stream';
 import { exitCodes } from '../exit-code.ts';
 
 /**
- * Calls back once, at the first Ctrl-C, or when what is written to `output` arrives nowhere any more, as behind `| head`: otherwise the watching
- * would go on for ever, for nobody. The answer takes it back, and the next Ctrl-C ends the program as always.
+ * Calls back once, at the first Ctrl-C or when `output` is closed, as by `| head`: otherwise the watch would never end. Returns a function that
+ * removes the handler; the next Ctrl-C ends the program at once.
  */
 export function onLeaving(output: Writable, callback: () => void): () => void {
   const first = (): void => {

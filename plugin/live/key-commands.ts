@@ -1,4 +1,4 @@
-// What a key has asked for, carried out by the verb of that name, with what it says as one line.
+// Runs the verb of a key and returns its output as one line.
 import { messageOf } from '../../policies/error-message.ts';
 import { type ConnectionFlags, sameCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { KeyCommand } from './keys.ts';
 
-/** Never throws: what went wrong is what is told. The verb has a connection of its own, since that of a screen lets nothing be written. */
+/** Runs a command; a failure becomes the returned text. The verb connects again, since the connection of a screen is read-only. */
 export async function carryOut(context: CommandContext, flags: ConnectionFlags, command: KeyCommand): Promise<string> {
   const said: string[] = [];
   const quiet = {

@@ -1,6 +1,6 @@
-// Single keys of the person at the terminal, without a line break. However the watching ends, the terminal is left as it was found.
+// Single keys from the terminal, without a line break. The terminal mode is always restored.
 
-/** Standard input as far as keys need it. */
+/** The parts of standard input that keys need. */
 export interface KeyInput {
   readonly setRawMode: (isRaw: boolean) => unknown;
   readonly on: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown;
@@ -13,9 +13,9 @@ export interface KeyInput {
 export type Key = string;
 
 export interface Keyboard {
-  /** Keys go to the terminal again, which echoes them and makes signals of Ctrl-C and Ctrl-Z. */
+  /** Restores the terminal mode: keys are echoed, and Ctrl-C and Ctrl-Z are signals. */
   readonly release: () => void;
-  /** Takes them back. */
+  /** Captures keys again. */
   readonly take: () => void;
 }
 
@@ -28,12 +28,12 @@ const named: Readonly<Record<string, Key>> = {
   '\u001b': 'escape',
 };
 
-/** Signals that end the program while the terminal stays. For SIGTERM, and for a second SIGINT, Node gives it back by itself. */
+/** Signals that end the program but not the terminal. For SIGTERM and a second SIGINT, Node restores the terminal itself. */
 const unaided = ['SIGHUP', 'SIGQUIT'] as const;
 
 /**
- * Calls back with each key. What comes all at once was pasted, or is a key of a name that nothing listens to, such as an arrow: nobody means to answer a
- * question by it, so only a Ctrl-C in it counts. The terminal is given back when the process exits, whoever ends it.
+ * Calls back with each key. Several characters at once are a paste or a special key such as an arrow: only a Ctrl-C in them counts. The terminal
+ * mode is restored when the process exits.
  */
 export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboard {
   let isTaken = false;
@@ -51,7 +51,7 @@ export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboa
     input.setRawMode(false);
     input.pause();
   };
-  // Whoever sent it meant the program to end.
+  // The signal was meant to end the program.
   const giveBack = (signal: NodeJS.Signals): void => {
     release();
     process.kill(process.pid, signal);
@@ -69,12 +69,12 @@ export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboa
   return { release, take };
 }
 
-/** Stops the program as Ctrl-Z does anywhere else, and takes the keys back when it goes on. Where there is no such signal nothing happens. */
+/** Suspends the program as Ctrl-Z does, and captures keys again when it continues. Does nothing without that signal. */
 export function suspend({ release, take }: Keyboard): void {
   if (process.platform === 'win32') return;
   release();
   process.once('SIGCONT', take);
   process.kill(process.pid, 'SIGTSTP');
-  // Nobody stops a program that no shell looks after; then it goes on without being told so.
+  // Without a shell that controls jobs, the program is not stopped and gets no signal to continue.
   setTimeout(take, 100);
 }

@@ -1,35 +1,35 @@
-// What keys do on a live screen: which view it is, which zone, what is about to be asked, and when it is over. Pure; nothing is sent from here.
+// The state machine of the keys on a live screen: view, zone, pending command and exit. Pure; it sends no request.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Key } from './keyboard.ts';
 
-/** What can be asked from the screen: the verbs of these names. */
+/** The verbs that a key can run. */
 type KeyVerb = 'pause' | 'resume' | 'approve';
 
-/** A command that a key stands for. */
+/** The command of a key. */
 export interface KeyCommand {
   readonly verb: KeyVerb;
   /** As `NAMESPACE/NAME`. */
   readonly group: string;
   readonly zone?: string;
-  /** What is approved: what was on the screen when the key was pressed, whatever waits when the command arrives. */
+  /** The approval that was on the screen when the key was pressed. */
   readonly wave?: string;
   readonly rule?: string;
 }
 
 export interface KeyState {
-  /** `first` is what the verb shows, `second` what the other one does. */
+  /** `first` is the view of the verb, `second` the other view. */
   readonly view: 'first' | 'second' | 'explain' | 'help';
-  /** The zone that is shown alone; absent for all. */
+  /** The only zone that is shown; absent for all zones. */
   readonly zone?: string;
-  /** The command that waits for a yes. */
+  /** The command that waits for the key `y`. */
   readonly asked?: KeyCommand;
-  /** The command that is being carried out. */
+  /** The running command. */
   readonly sent?: KeyCommand;
-  /** What came of the last one. */
+  /** The result of the last command. */
   readonly told?: string;
 }
 
-/** What is to be done besides. */
+/** The effect of a key besides the new state. */
 type KeyEffect = 'quit' | 'interrupt' | 'suspend' | KeyCommand;
 
 interface Pressed {
@@ -37,7 +37,7 @@ interface Pressed {
   readonly effect?: KeyEffect;
 }
 
-/** The state after a key. Nothing but `y` right after the command was shown carries it out. Without a decision, of several groups, one can only leave. */
+/** Returns the state after a key. Only `y` directly after a command was shown runs it. A screen of several groups can only be left. */
 export function press(state: KeyState, key: Key, decision: PublishedDecision | undefined): Pressed {
   const { asked, told: _told, ...rest } = state;
   if (key === 'interrupt' || key === 'suspend') return { state, effect: key };
@@ -68,7 +68,7 @@ export function press(state: KeyState, key: Key, decision: PublishedDecision | u
   }
 }
 
-/** The state when a command has ended. */
+/** Returns the state after a command ended. */
 export function answered(state: KeyState, told: string): KeyState {
   const { sent: _sent, ...rest } = state;
   return { ...rest, told };
@@ -84,12 +84,12 @@ function toggled(state: KeyState, view: KeyState['view']): KeyState {
   return { ...state, view: state.view === view ? 'first' : view };
 }
 
-/** What cannot be asked now is said, and not asked. */
+/** Returns the state with the approval to confirm, or with the reason why there is none. */
 function askFor(state: KeyState, verb: KeyVerb, decision: PublishedDecision): KeyState {
   const group = `${decision.namespace}/${decision.group}`;
   if (verb !== 'approve') return { ...state, asked: { verb, group, ...(state.zone === undefined ? {} : { zone: state.zone }) } };
   const [only, ...others] = approvable(decision);
-  if (only === undefined) return { ...state, told: 'nothing waits for an approval' };
+  if (only === undefined) return { ...state, told: 'no wave or rule waits for an approval' };
   if (others.length === 0) return { ...state, asked: { verb, group, ...only } };
   return {
     ...state,
@@ -97,7 +97,7 @@ function askFor(state: KeyState, verb: KeyVerb, decision: PublishedDecision): Ke
   };
 }
 
-/** A wave is approved by its name, a rule of a policy, which says what it is that is approved, by its own. */
+/** Returns the approvals that the group waits for: waves by name, rules of policies by rule name. */
 function approvable({ waits, wave }: PublishedDecision): readonly Pick<KeyCommand, 'wave' | 'rule'>[] {
   return waits.flatMap(({ rule, digest }): readonly Pick<KeyCommand, 'wave' | 'rule'>[] => {
     if (rule === 'approval') return wave === undefined ? [] : [{ wave: wave.name }];
@@ -115,7 +115,7 @@ function withZone(state: KeyState, zone: string | undefined): KeyState {
   return zone === undefined ? rest : { ...rest, zone };
 }
 
-/** The command as a person types it. */
+/** Returns the command as typed in a shell. */
 export function commandText({ verb, group, zone, wave, rule }: KeyCommand): string {
   const flags = Object.entries({ zone, wave, rule }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
   return ['kubectl rollout-group', verb, group, ...flags].join(' ');

@@ -1,4 +1,4 @@
-// A group as the acting verbs need it: its definition, its StatefulSets as objects, and a snapshot to judge by.
+// A group for verbs that write: its definition, its StatefulSets as objects and a snapshot to judge requests.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
@@ -22,14 +22,14 @@ export interface Member {
 
 export interface Members {
   readonly live: LiveGroup;
-  /** Absent when the group is defined where only the agent reads. */
+  /** Absent when the group is defined in files of the agent. */
   readonly definition?: GroupDefinition;
   readonly members: readonly Member[];
   readonly snapshot: Snapshot;
   readonly listing: Listing;
 }
 
-/** @throws Failure when there is no such group, or a StatefulSet of it is not there. */
+/** Reads a group and its members. @throws Failure when the group or one of its StatefulSets does not exist. */
 export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
   const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
   const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
@@ -42,7 +42,7 @@ export async function readMembers(cluster: Cluster, name: GroupName): Promise<Me
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
   const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
-  const view = object === undefined ? { unknown: 'it does not exist, or may not be read' } : observeStatefulSet(object);
+  const view = object === undefined ? { unknown: 'it does not exist or may not be read' } : observeStatefulSet(object);
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
   throw new Failure({
     exitCode: exitCodes.notFound,
@@ -52,7 +52,7 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   });
 }
 
-/** @throws Failure with exit code 5 when the judgement denies: what, the rule with its fact, and where to look. */
+/** @throws Failure with exit code 5 when the judgement denies the request. */
 export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
   if (outcome !== 'deny') return;
   const leading = leadingResult(results);
@@ -66,14 +66,14 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
 }
 
 /**
- * A new template on a StatefulSet that Kubernetes itself updates would be rolled at once, in all zones together. `what` is what would be: `a restart
- * of mimir/ingester`. @throws Failure then.
+ * Refuses a new template on a StatefulSet that Kubernetes itself would roll at once, in all zones together. `what` names the change, such as
+ * `a restart of mimir/ingester`. @throws Failure then.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
   if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${what} would not go zone by zone`,
+    what: `${what} would not proceed zone by zone`,
     why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
     todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
   });

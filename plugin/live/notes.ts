@@ -1,4 +1,4 @@
-// What a reader of live groups must know besides: that no agent published them, that the agent is gone, and what could not be read.
+// Notes on live groups: no agent published them, the agent stopped, or a list could not be read.
 import type { Cluster } from '../connection.ts';
 import { agentState, freshMs } from './agent.ts';
 import type { LiveGroup } from './groups.ts';
@@ -9,19 +9,19 @@ import { ageText } from './when.ts';
 export interface Notes {
   /** One sentence each. */
   readonly lines: readonly string[];
-  /** An agent published one of the groups and is not running any more. */
+  /** An agent published one of the groups and stopped. */
   readonly isAgentStopped: boolean;
-  /** The groups whose agent that is. */
+  /** The groups of the stopped agent, as `namespace/group`. */
   readonly unattended: ReadonlySet<string>;
 }
 
-/** The group with what the notes say of its agent, as long as nothing newer was published. */
-export function attended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>, nowMs: number): LiveGroup {
+/** Marks the group as unattended if its agent stopped and published no newer decision. */
+export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>, nowMs: number): LiveGroup {
   const isUnattended = unattended.has(nameOf(live.decision)) && nowMs - live.decision.decidedMs > freshMs;
   return isUnattended ? { ...live, isUnattended } : live;
 }
 
-/** Looks at the Lease only for decisions that are older than a minute. */
+/** Collects the notes. Reads Leases only for decisions older than a minute. */
 export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
   const nowMs = cluster.env.clock.nowMs();
   const here = groups.filter(({ from }) => from === 'here');
@@ -38,7 +38,7 @@ function hereLines(here: readonly LiveGroup[]): readonly string[] {
   const [first] = here;
   if (first === undefined) return [];
   const names = here.length > 3 ? `${here.length} groups` : here.map(({ decision }) => nameOf(decision)).join(', ');
-  const unread = first.unread.length === 0 ? '' : `; without ${first.unread.join(', ')}, which may not be read`;
+  const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
   return [`no agent has published ${names}; evaluated here${unread}`];
 }
 
@@ -48,13 +48,13 @@ async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: 
   const stoppedLeaders = new Set<string>();
   for (const [leader, { decision }] of leaders) {
     const state = await agentState(cluster, decision);
-    const age = `what is shown was decided ${ageText(decision.decidedMs, nowMs)} ago`;
+    const age = `the decision was made ${ageText(decision.decidedMs, nowMs)} ago`;
     if (state.kind === 'stopped') {
       stoppedLeaders.add(leader);
       const ago = `${ageText(state.renewedMs, nowMs)} ago`;
-      const why = state.holder === '' ? `its Lease was given up ${ago}` : `${state.holder} renewed its Lease ${ago}`;
+      const why = state.holder === '' ? `its Lease was released ${ago}` : `${state.holder} renewed its Lease ${ago}`;
       lines.push(`the agent is not running: ${why}; ${age}`);
-    } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running cannot be seen`);
+    } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running is unknown`);
   }
   const unattended = new Set(
     old.filter(({ decision }) => stoppedLeaders.has(decision.leader ?? '')).map(({ decision }) => nameOf(decision)),

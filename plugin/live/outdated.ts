@@ -10,18 +10,18 @@ import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
-/** One sentence for each thing that the decision does not know of; none when it was made here, of what is there now. */
+/** Returns one sentence for each change since the published decision; none for a decision that was made here. */
 export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
   if (from === 'here') return [];
   const name = nameOf(decision);
   const changes = [
-    ...(haveMembersChanged(decision, listing) ? [`the members of ${name} have changed`] : []),
-    ...(havePausesChanged(decision, listing, nowMs) ? [`a pause of ${name} was made or taken back`] : []),
-  ].map((what) => `${what} since what is shown; the agent has not published a decision about it yet`);
+    ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
+    ...(havePausesChanged(decision, listing, nowMs) ? [`${name} was paused or resumed`] : []),
+  ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
   return [...releaseLines(listing, decision), ...changes];
 }
 
-/** False also when StatefulSets may not be read: then the decision is all there is. */
+/** Reports whether a member changed since the decision. False when StatefulSets may not be read. */
 export function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listing): boolean {
   const objects = itemsOf(statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
   return decision.zones.some((zone) => {
@@ -30,13 +30,13 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
     if (set === undefined || isUnknown(set)) return false;
     const { observedGeneration, updateRevision } = set.status;
     if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
-    // Only a zone that is said to be whole can be taken for finished by mistake.
+    // Only a zone that is reported as fully updated can be mistaken for finished.
     const isSaidWhole = zone.updated === zone.replicas && zone.replicas > 0;
     return isSaidWhole && !zone.revisions.some(({ revision }) => revision === updateRevision);
   });
 }
 
-/** Whether the decision is held by a pause that does not stand any more, or goes on in spite of one. False also when intents may not be read. */
+/** Reports whether the decision is blocked by a pause that was removed, or ignores one in force. False when intents may not be read. */
 export function havePausesChanged(decision: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   const standing = intents
@@ -45,7 +45,7 @@ export function havePausesChanged(decision: PublishedDecision, { intents }: List
   const answers = [...decision.waits, ...decision.steps.flatMap(({ results = [] }) => results)].filter(({ rule }) => rule === 'paused');
   const names = new Set(standing.map((intent) => objectOf(intent)));
   if (answers.some(({ source }) => source?.object?.startsWith('RolloutIntent ') === true && !names.has(source.object))) return true;
-  // Of a zone where nothing is to be done, and of a rule that was not asked, nothing can be said.
+  // A zone without steps and a step without the rule tell nothing.
   return decision.steps.some(({ zone, results = [] }) => {
     const answer = results.find(({ rule }) => rule === 'paused');
     return answer?.outcome === 'ok' && standing.some((intent) => intent.zone === undefined || intent.zone === zone);
@@ -56,7 +56,7 @@ function isOf(decision: PublishedDecision, intent: IntentView): boolean {
   return intent.namespace === decision.namespace && intent.group === decision.group;
 }
 
-/** As the rule names it. */
+/** Returns the intent as the rule names it. */
 function objectOf({ namespace, name }: IntentView): string {
   return `RolloutIntent ${namespace}/${name}`;
 }

@@ -1,11 +1,11 @@
-// Which of several agents decides about a namespace: what it published tells, else where its Lease is.
+// Published decisions, and which of several agents decides about a namespace.
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { clusterState } from '../cluster-snapshot/cluster-state.ts';
 import { listCluster } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 
-/** The latest decision about a group, as far as it says who made it. */
+/** The latest published decision about a group. */
 interface MadeDecision {
   readonly namespace: string;
   readonly group: string;
@@ -13,17 +13,17 @@ interface MadeDecision {
   readonly leader?: string;
   /** StatefulSets of its zones. */
   readonly members?: readonly string[];
-  /** What holds the group because pinned pods came back at another revision, until somebody has looked. */
+  /** Why the group is blocked until a person acts: pinned pods came back at another revision. */
   readonly misplaced?: string;
 }
 
 export interface HeldLease {
   readonly namespace: string;
-  /** Empty when nobody holds it. */
+  /** Empty without a holder. */
   readonly holder: string;
 }
 
-/** What agents have published in these namespaces, in all when undefined. Unknown when ConfigMaps may not be read. */
+/** Reads the decisions published in these namespaces; undefined for all. Unknown when ConfigMaps may not be read. */
 export async function readDecisions(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<Known<readonly MadeDecision[]>> {
   const listing = await listCluster(cluster, ['documents', 'groups'], namespaces);
   if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
@@ -40,8 +40,8 @@ export async function readDecisions(cluster: Cluster, namespaces: readonly strin
   );
 }
 
-/** The Lease of the agent that decides in the namespace; undefined when there is none, or several and nothing tells which. */
-export function leaseDeciding<Lease extends HeldLease>(
+/** Returns the Lease of the agent that decides in the namespace; undefined without a Lease, or if several agents are possible. */
+export function leaseOfNamespace<Lease extends HeldLease>(
   leases: readonly Lease[],
   decisions: Known<readonly MadeDecision[]>,
   namespace: string,
@@ -52,6 +52,6 @@ export function leaseDeciding<Lease extends HeldLease>(
     .filter((decision) => decision.namespace === namespace)
     .flatMap(({ leader, decidedMs }) => held.filter(({ holder }) => holder === leader).map((lease) => ({ lease, decidedMs })))
     .sort((a, b) => b.decidedMs - a.decidedMs);
-  const beside = candidates.find((lease) => lease.namespace === namespace);
-  return latest?.lease ?? beside ?? (candidates.length === 1 ? candidates[0] : undefined);
+  const ownNamespace = candidates.find((lease) => lease.namespace === namespace);
+  return latest?.lease ?? ownNamespace ?? (candidates.length === 1 ? candidates[0] : undefined);
 }

@@ -1,4 +1,4 @@
-// The groups that a verb is about: read once, or anew with each change in the cluster.
+// Reads the groups of a verb once, or again with each change in the cluster.
 
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
@@ -26,7 +26,7 @@ import { type LiveGroup, liveGroups, unpublished } from './groups.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
-/** Which groups are meant. */
+/** The groups of a verb. */
 export interface Scope {
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
@@ -34,7 +34,7 @@ export interface Scope {
   readonly names: readonly GroupName[];
 }
 
-/** The named groups; of one namespace as far as that is enough. */
+/** Returns the scope of the named groups, limited to one namespace if possible. */
 export function scopeOf(names: readonly GroupName[]): Scope {
   const [first] = names;
   const isOne = names.every(({ namespace }) => namespace === first?.namespace);
@@ -44,20 +44,20 @@ export function scopeOf(names: readonly GroupName[]): Scope {
 export interface ReadGroups {
   /** By namespace and name. */
   readonly groups: readonly LiveGroup[];
-  /** What is there and could not be used. */
+  /** Objects that could not be used, one sentence part each. */
   readonly problems: readonly string[];
   readonly world: ClusterState;
   readonly listing: Listing;
-  /** Of groups that mirror another object and were decided or estimated here. */
+  /** Replica sources of groups that were decided or estimated here. */
   readonly replicaSources: readonly ReplicaSourceView[];
 }
 
 interface ReadOptions {
-  /** Also reads what tells when a rollout ends that is under way, whoever has decided about it. */
+  /** Also reads what an estimate of a running rollout needs, with or without a published decision. */
   readonly forEstimate?: boolean;
 }
 
-/** @throws Failure when nothing may be read, or a named group is not there. */
+/** Reads the groups of the scope. @throws Failure when no definition may be read, or a named group does not exist. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
@@ -67,7 +67,7 @@ export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOp
   const missing = evidenceFor(first, isWanted, options);
   if (missing.length === 0) return found(scope, asShown());
   const reading = withEvidence(cluster, scope, shown, missing);
-  // Without it nothing could be decided here; an estimate can be done without.
+  // A decision needs the evidence; an estimate is optional.
   const isNeeded = unpublished(first, isWanted).length > 0;
   const evidence = isNeeded ? await reading : await reading.catch(() => undefined);
   if (evidence === undefined) return found(scope, asShown());
@@ -87,7 +87,7 @@ async function withEvidence(
   return { listing: { ...shown, ...more }, replicaSources };
 }
 
-/** The groups of which more must be read than what agents publish. */
+/** Returns the groups that need more than the published decision. */
 function evidenceFor(
   world: ClusterState,
   isWanted: (name: GroupName) => boolean,
@@ -102,7 +102,7 @@ function evidenceFor(
   return [...undecided, ...moving];
 }
 
-/** Everything that judging or deciding about the scope needs, whether an agent published or not. */
+/** Reads everything that a decision or judgement in the scope needs. */
 export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
   const listing = await listCluster(cluster, snapshotNames, inScope(scope));
   const world = clusterState(listing, cluster.agentNamespace);
@@ -127,7 +127,7 @@ function inScope({ namespace }: Scope): Namespaces {
   return namespace === undefined ? undefined : [namespace];
 }
 
-/** Whether something is to be done that ends by itself or by the word of a person. */
+/** Reports whether a rollout is in progress or waits for a person. */
 export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
   return outcome !== 'done' && phase !== 'Done' && phase !== 'Failed';
 }
@@ -136,8 +136,8 @@ export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome'
 const gatherMs = 50;
 
 /**
- * Calls back with the groups as they are and after each change, at most every 50 ms. Reads once beforehand, so that what cannot be read at
- * all is thrown and not waited for. A group that goes away is left out.
+ * Calls back with the groups now and after each change, at most every 50 ms. Reads once first, so that a failed read is thrown at once. Deleted
+ * groups are left out.
  */
 export async function watchGroups(
   cluster: Cluster,
@@ -146,7 +146,7 @@ export async function watchGroups(
   options: ReadOptions = {},
 ): Promise<() => void> {
   const { env } = cluster;
-  // What the end depends on comes later: the first screen does not wait for it.
+  // The first screen does not wait for the evidence of an estimate.
   const first = await readGroups(cluster, scope);
   const isWanted = wanted(scope);
   const isDecided = ({ namespace, name: group }: GroupDefinition): boolean =>
@@ -202,9 +202,9 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
       what: `there is no group ${missing.group} in namespace ${missing.namespace}`,
       why:
         unread.length === 0
-          ? (world.problems[0] ?? 'no RolloutGroup, no published decision and no labelled StatefulSet names it')
+          ? (world.problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
           : `${unread.join(', ')} may not be read`,
-      todo: 'see what there is: kubectl rollout-group get -A',
+      todo: 'list all groups: kubectl rollout-group get -A',
     });
   }
   return { groups, world, listing, problems: world.problems, replicaSources };

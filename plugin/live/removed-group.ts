@@ -1,4 +1,4 @@
-// A group that nothing defines any more: what to say of it, and what becomes of its StatefulSets when it said that they are handed back.
+// Messages about a group whose definition was removed, and about the release of its StatefulSets.
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
@@ -11,54 +11,54 @@ import { type GroupName, nameOf } from './target.ts';
 
 type Defined = Pick<Listing, 'groups' | 'documents'>;
 
-/** The terms under which its StatefulSets are handed back, as far as its ledger can be read; undefined when they stay as they are. */
+/** Returns the release terms in the ledger; undefined when its StatefulSets are not released or the ledger cannot be read. */
 function releaseTerms({ groups, documents }: Defined, { namespace, group }: GroupName): ReleaseTerms | undefined {
-  // It is back, and its ledger does not say so yet.
+  // The group was defined again, and the ledger is not updated yet.
   if (itemsOf(groups).some(({ metadata }) => metadata.namespace === namespace && metadata.name === group)) return undefined;
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
   const ledger = object === undefined ? undefined : decodeLedger(textIn(object, ledgerKey), { namespace, group });
   return ledger === undefined || isUnknown(ledger) ? undefined : ledger.release;
 }
 
-const howToStop = 'to stop it, define the group again: kubectl apply -f FILE';
+const howToStop = 'to stop the release, define the group again: kubectl apply -f FILE';
 
-/** Of a group that is not there; undefined when its StatefulSets stay as they are. */
+/** Returns the failure for a removed group that is being released; undefined without a release. */
 export function releaseFailure(listing: Defined, name: GroupName): Failure | undefined {
   const terms = releaseTerms(listing, name);
   if (terms === undefined) return undefined;
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `${nameOf(name)} is not there any more, and is being released: nothing defines it, and it said onPolicyDeleted: release`,
+    what: `${nameOf(name)} was deleted and is being released (onPolicyDeleted: release)`,
     why: releaseText(terms),
     todo: howToStop,
   });
 }
 
-/** Whether none of the groups that are watched is there any more; false while what defines them cannot be read. */
-export function areGone({ groups, listing }: { readonly groups: readonly LiveGroup[]; readonly listing: Listing }): boolean {
+/** Reports whether all watched groups were removed. False when a definition cannot be read. */
+export function areAllRemoved({ groups, listing }: { readonly groups: readonly LiveGroup[]; readonly listing: Listing }): boolean {
   return groups.length === 0 && !definitionNames.some((name) => isUnknown(listing[name] ?? []));
 }
 
-/** Of one that was there when somebody began to watch it. */
-export function goneFailure(listing: Defined, name: GroupName): Failure {
+/** Returns the failure for a group that was removed while it was watched. */
+export function removedFailure(listing: Defined, name: GroupName): Failure {
   const released = releaseFailure(listing, name);
-  return released ?? new Failure({ exitCode: exitCodes.notFound, what: `${nameOf(name)} is not there any more` });
+  return released ?? new Failure({ exitCode: exitCodes.notFound, what: `${nameOf(name)} was deleted` });
 }
 
-/** What is shown of it is what was published last, when the agent has seen that nothing defines it any more. */
+/** Returns a note for a removed group whose last published decision is still shown. */
 export function releaseLines(listing: Defined, name: GroupName): readonly string[] {
   const terms = releaseTerms(listing, name);
   if (terms?.goneMs === undefined) return [];
-  return [`nothing defines ${nameOf(name)} any more, and it is being released: ${releaseText(terms)}; ${howToStop}`];
+  return [`the definition of ${nameOf(name)} was deleted, and the group is being released: ${releaseText(terms)}; ${howToStop}`];
 }
 
-/** Which StatefulSets are handed back, when, and how one follows the other. */
+/** Describes which StatefulSets are released next and when. */
 function releaseText({ zones, released = [], goneMs }: ReleaseTerms): string {
   const left = zones.filter(({ zone }) => !released.includes(zone));
   const names = left.map(({ statefulSet }) => statefulSet);
   const before = zones.filter(({ zone }) => released.includes(zone)).map(({ statefulSet }) => statefulSet);
-  const done = before.length === 0 ? '' : `${before.join(', ')} went back to the StatefulSet controller; `;
-  if (left.length === 0) return `${done}every zone was handed back`;
+  const done = before.length === 0 ? '' : `${before.join(', ')} are released; `;
+  if (left.length === 0) return `${done}every zone is released`;
   const all = names.length === 1 ? `that of ${names[0]}` : `those of ${names.join(', ')}, zone by zone`;
   const wholeness = zones.length === 1 ? '' : ', each when the other zones are whole';
   if (before.length > 0) return `${done}the partition becomes 0 next, ${all}${wholeness}`;

@@ -1,4 +1,4 @@
-// The templates that the members of a group had before, as the StatefulSet controller keeps them, and which of them is meant.
+// Earlier templates of the members of a group, which the StatefulSet controller keeps as ControllerRevisions.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
@@ -15,12 +15,12 @@ import type { RunRecord } from './runs.ts';
 
 export interface Revision {
   readonly name: string;
-  /** Higher is newer; one that came back is the newest. */
+  /** Higher is newer; a revision that came back gets the highest number. */
   readonly number: number;
   readonly template: JsonObject;
 }
 
-/** The revisions of each member, the newest first. @throws Failure where they may not be read. */
+/** Reads the revisions of each member, the newest first. @throws Failure when they may not be read. */
 export async function readRevisions(
   { env, timeoutMs }: Cluster,
   namespace: string,
@@ -31,9 +31,9 @@ export async function readRevisions(
       if (!isStatus(error, 403)) throw error;
       throw new Failure({
         exitCode: exitCodes.notAllowed,
-        what: 'what ran before cannot be read',
+        what: 'earlier revisions cannot be read',
         why: messageOf(error),
-        todo: 'ask for the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
+        todo: 'let an administrator grant the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
       });
     },
   );
@@ -53,7 +53,7 @@ function isOwnedBy({ metadata }: KubernetesObject, uid: string): boolean {
   return Array.isArray(owners) && owners.some((owner) => isJsonObject(owner) && owner['uid'] === uid);
 }
 
-/** The controller stores the template as a patch that replaces all of it. */
+/** Reads a ControllerRevision. Its template is stored as a patch that replaces the whole template. */
 function revisionOf(object: KubernetesObject): readonly Revision[] {
   const { revision: number, data } = object;
   const spec = isJsonObject(data) ? data['spec'] : undefined;
@@ -63,27 +63,27 @@ function revisionOf(object: KubernetesObject): readonly Revision[] {
   return [{ name: object.metadata.name, number, template }];
 }
 
-/** Which template to go back to. */
+/** The revision to undo to. */
 export interface Back {
-  /** A number as `kubectl rollout history` shows it, a hash, or a whole name. */
+  /** A number as in `kubectl rollout history`, a hash, or a full name. */
   readonly toRevision?: string;
-  /** The commit of a run of the past, or its beginning. */
+  /** The commit of an earlier run, or its first characters. */
   readonly toCommit?: string;
 }
 
-/** What is known of the past of the group. */
+/** Earlier runs and undos of the group. */
 interface Past {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];
-  /** Undos that stand. */
+  /** Undos in force. */
   readonly undos: readonly Pick<IntentView, 'undone'>[];
 }
 
 /**
- * The revision of a member that is meant: the one that is named; else what an undo that stands goes back to, so that repeating it changes nothing; else
- * what ran before the newest run; else the newest but one.
+ * Chooses the revision of a member to undo to: the named one; else the revision of an undo in force, so that a repeated undo changes nothing; else
+ * the revision before the newest run; else the second newest.
  *
- * @throws Failure when there is none, or the controller has dropped it.
+ * @throws Failure when there is no such revision, or the controller deleted it.
  */
 export function revisionMeant(member: Member, kept: readonly Revision[], back: Back, past: Past): Revision {
   const { zone, view } = member;
@@ -96,9 +96,9 @@ export function revisionMeant(member: Member, kept: readonly Revision[], back: B
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} keeps no revision ${back.toRevision ?? wanted ?? 'but the present one'}`,
+    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} keeps no revision ${back.toRevision ?? wanted ?? 'but the current one'}`,
     why: `it keeps ${names.length === 0 ? 'none' : names.join(', ')}`,
-    todo: 'name one with --to-revision, or roll the manifests of before',
+    todo: 'name one with --to-revision, or apply the earlier manifests',
   });
 }
 
@@ -114,7 +114,7 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** What the newest run of that commit brought to the zone. @throws Failure when no run is recorded with it. */
+/** Returns the revision that the newest run of that commit brought to the zone. @throws Failure when no run has the commit. */
 function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
@@ -122,7 +122,7 @@ function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): str
     throw new Failure({
       exitCode: exitCodes.notFound,
       what: `no run of commit ${commit} is recorded`,
-      why: 'runs know the commit from the annotation rollout-group.dev/commit of the StatefulSets',
+      why: 'runs record the commit of the annotation rollout-group.dev/commit of the StatefulSets',
       todo: 'name a revision with --to-revision',
     });
   }

@@ -11,15 +11,15 @@ export type RunRecord = RolloutRun['spec'];
 
 interface RunRecords {
   readonly runs: readonly RunRecord[];
-  /** Objects that are not as this version writes them. */
+  /** Names of objects that this version cannot read. */
   readonly unreadable: readonly string[];
 }
 
-/** @throws Failure where the kind is not installed. */
+/** Reads the run records of a group. @throws Failure when the kind is not installed. */
 export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
   const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
     (error: unknown) => {
-      throw isStatus(error, 404) ? notInstalled(rolloutRuns, `no history of ${nameOf(name)} is kept`) : error;
+      throw isStatus(error, 404) ? notInstalled(rolloutRuns, `${nameOf(name)} has no history`) : error;
     },
   );
   const runs: RunRecord[] = [];

@@ -1,4 +1,4 @@
-// Where the replicas of a group are written: a leading StatefulSet, the object they are mirrored from, or the group itself.
+// Finds the object whose replicas scale a group: a leading StatefulSet, a replica source, or the group itself.
 import { type Resource, resources } from '../../cluster/request/resource.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
@@ -13,13 +13,13 @@ export interface ScaleTarget {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** The leading zone; for the group itself and for a mirrored object the first of those that take their number from it. */
+  /** The leading zone; for the group or a replica source, the first zone that takes its number from it. */
   readonly zone: ZoneDefinition;
-  /** How it is named in messages. */
+  /** The name in messages. */
   readonly shown: string;
 }
 
-/** @throws Failure when nothing can be written: with what to change instead. */
+/** Finds the object to scale. @throws Failure, with what to change instead, when there is none. */
 export async function scaleTarget(
   cluster: Cluster,
   { live, definition, listing }: Members,
@@ -29,8 +29,8 @@ export async function scaleTarget(
   if (definition === undefined) {
     throw new Failure({
       exitCode: exitCodes.notFound,
-      what: `where ${namespace}/${group} takes its replicas from cannot be read here`,
-      why: 'the group is defined in files of the agent and not as an object',
+      what: `the replica source of ${namespace}/${group} cannot be read here`,
+      why: 'the group is defined in files of the agent, not as an object',
       todo: 'install the kind, so that the agent writes the group as an object: kubectl rollout-group schema RolloutGroup -o crd | kubectl apply -f -',
     });
   }
@@ -41,7 +41,7 @@ export async function scaleTarget(
       return { resource: resources.statefulSets, namespace, name: zone.statefulSet, zone, shown: `statefulset/${zone.statefulSet}` };
     case 'count': {
       const object = itemsOf(listing.groups).find(({ metadata }) => metadata.namespace === namespace && metadata.name === group);
-      if (object === undefined) throw writtenElsewhere(definition, zone, 'the count stands in a policy file', 'change it there');
+      if (object === undefined) throw writtenElsewhere(definition, zone, 'the count is in a policy file', 'change the policy file');
       return { resource: rolloutGroups, namespace, name: group, zone, shown: `rolloutgroup/${group}` };
     }
     case 'mirror': {
@@ -51,7 +51,7 @@ export async function scaleTarget(
           read === 'desiredReplicas'
             ? `change minReplicas and maxReplicas: kubectl edit hpa ${name} -n ${namespace}`
             : `change ${resourceKind} ${name}`;
-        throw writtenElsewhere(definition, zone, `${resourceKind} ${name} decides about its replicas`, todo);
+        throw writtenElsewhere(definition, zone, `${resourceKind} ${name} sets its replicas`, todo);
       }
       const resource = (await resourcesOf(cluster, [{ apiVersion, kind: resourceKind }]))(apiVersion, resourceKind);
       if (resource === undefined)
@@ -72,7 +72,7 @@ function leaderOf({ zones, namespace, name }: GroupDefinition, wanted: string | 
   }
   const [first, ...others] = leaders;
   if (first === undefined) throw usageFailure(`${namespace}/${name} has no leading zone`, 'lint its policy');
-  // Zones that share one number are one place to write.
+  // Zones that share one number have one target.
   const key = ({ replicas }: ZoneDefinition): string => JSON.stringify(replicas.kind === 'count' ? 'count' : replicas);
   if (others.length > 0 && (first.replicas.kind === 'leader' || others.some((other) => key(other) !== key(first)))) {
     throw usageFailure(`${namespace}/${name} has ${leaders.length} leading zones`, `name one with --zone: ${namesOf(leaders)}`);
@@ -85,5 +85,5 @@ function namesOf(zones: readonly ZoneDefinition[]): string {
 }
 
 function writtenElsewhere({ namespace, name }: GroupDefinition, { name: zone }: ZoneDefinition, why: string, todo: string): Failure {
-  return new Failure({ exitCode: exitCodes.refused, what: `zone ${zone} of ${namespace}/${name} is not scaled here`, why, todo });
+  return new Failure({ exitCode: exitCodes.refused, what: `zone ${zone} of ${namespace}/${name} cannot be scaled here`, why, todo });
 }

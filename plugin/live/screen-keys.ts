@@ -1,4 +1,4 @@
-// The keys of one live screen: what they have made of it, and what is carried out for them.
+// The keys of one live screen: their state and the commands that they run.
 import type { CommandContext } from '../context.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
 import { helpLines, keyBar } from '../output/key-bar.ts';
@@ -9,7 +9,7 @@ import { type Key, type Keyboard, suspend } from './keyboard.ts';
 import { answered, type KeyState, press } from './keys.ts';
 import type { ReadGroups } from './read.ts';
 
-/** What the keys need of the display. */
+/** The parts of the display that the keys use. */
 interface ScreenHost {
   readonly latest: () => ReadGroups | undefined;
   readonly show: () => void;
@@ -17,9 +17,9 @@ interface ScreenHost {
 }
 
 interface ScreenKeys {
-  /** The lines of the frame, and those of the keys. */
+  /** Returns the lines of the frame and of the key bar. */
   readonly drawn: (read: ReadGroups, nowMs: number) => [lines: readonly string[], footer: readonly string[]];
-  /** Takes the keyboard; undefined where nobody sits at one. */
+  /** Listens to the keyboard; undefined without a terminal. */
   readonly listen: () => Promise<Keyboard | undefined>;
 }
 
@@ -34,7 +34,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     takeBack();
     if (!isOver) host.show();
   };
-  /** Whatever comes late must not take a terminal that nobody would give back. */
+  /** True after the end: a late result must not capture the terminal again. */
   const takeBack = (): void => {
     if (!isOver) keyboard?.take();
   };
@@ -49,7 +49,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     } else {
       host.show();
       if (effect === undefined) return;
-      // A helper for credentials may want to ask something itself.
+      // A credential helper may ask on the terminal.
       keyboard?.release();
       carryOut(context, screen.flags, effect).then(tell, (error: unknown) => tell(`error: ${String(error)}`));
     }
@@ -88,7 +88,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   }
 }
 
-/** The group, where the screen is that of one and it is there. */
+/** Returns the group of a screen that shows exactly one. */
 function onlyGroup(read: ReadGroups | undefined, { other }: Screen): LiveGroup | undefined {
   return other === undefined || read?.groups.length !== 1 ? undefined : read.groups[0];
 }

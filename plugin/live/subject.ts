@@ -1,4 +1,4 @@
-// What a person asks about by one name: a group, a StatefulSet of one, or a pod.
+// Finds the subject of a name: a group, a StatefulSet of a group, or a pod.
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';
@@ -7,7 +7,7 @@ import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 export interface Subject {
-  /** Set when it is a StatefulSet or a pod. */
+  /** Present for a StatefulSet or a pod. */
   readonly zone?: string;
   readonly pod?: string;
 }
@@ -17,7 +17,7 @@ interface FoundSubject {
   readonly subject: Subject;
 }
 
-/** A group of that name before a StatefulSet, before a pod. @throws Failure when it is none of them. */
+/** Finds a group, else a StatefulSet, else a pod of that name. @throws Failure when there is no match. */
 export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
@@ -34,10 +34,10 @@ export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'li
   if (released !== undefined) throw released;
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `${nameOf(wanted)} is no group, and no StatefulSet or pod of one`,
+    what: `${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`,
     todo: kindWords.test(wanted.namespace)
-      ? `write the name without its kind: ${name}`
-      : `see what there is: kubectl rollout-group get -n ${wanted.namespace}`,
+      ? `give the name without its kind: ${name}`
+      : `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
   });
 }
 

@@ -1,4 +1,4 @@
-// What the verbs that ask something of a run have in common: the run as the agent published it, the intent, and whether anybody vouches for it.
+// Submits a request of the user as a RolloutIntent, for a group or its published run.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { hashText } from '../../engine/hash.ts';
@@ -25,36 +25,36 @@ export interface AskFlags extends ConnectionFlags {
   readonly dryRun?: DryRun;
 }
 
-/** The group that something is asked of, as it is. */
+/** The group of a request. */
 export interface Asked {
   readonly cluster: Cluster;
   readonly target: GroupName;
-  /** As it is named in messages and in commands to copy. */
+  /** The name in messages and commands. */
   readonly name: string;
   readonly live: LiveGroup;
-  /** Absent when the group is defined where only the agent reads. */
+  /** Absent when the group is defined in files of the agent. */
   readonly definition?: GroupDefinition;
   readonly read: ReadGroups;
 }
 
 type IntentSpec = RolloutIntent['spec'];
 
-/** What is to be asked; `text` alone when there is nothing to ask for. */
+/** A request; without `spec` only its `text` is printed. */
 export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
-  /** What tells two of one action from each other, beside the group; asked for twice it is one object. */
+  /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
-  /** It lets something go on: without somebody who vouches for who asks it would count for nothing, and is refused. */
+  /** The request permits something: it is refused unless a webhook verifies the requester. */
   readonly isPermit?: boolean;
-  /** Asked before it is sent: false when the person does not mean it. Never asked in a dry run. */
+  /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly isMeant?: () => Promise<boolean>;
-  /** @throws Failure when what the API server says of the person is not enough. */
+  /** Checks the verified requester. @throws Failure when the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
-  /** What is said when it is done, with what happens next. `by` is the person as the API server knows them. */
+  /** Returns the output, with what happens next. `by` is the requester as the API server knows them. */
   readonly text: (by: string | undefined) => string;
 }
 
-/** Reads the group, asks, and says what comes of it. @throws Failure where the kind is not installed, or nobody can be believed to have asked. */
+/** Reads the group and submits the request. @throws Failure when the kind is not installed or the requester cannot be verified. */
 export function ask(context: CommandContext, flags: AskFlags, wishFor: (asked: Asked) => Request | Promise<Request>): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
     const asked = await askedGroup(cluster, flags.group);
@@ -63,7 +63,7 @@ export function ask(context: CommandContext, flags: AskFlags, wishFor: (asked: A
   });
 }
 
-/** @throws Failure when there is no such group. */
+/** Reads the group of a request. @throws Failure when there is no such group. */
 export async function askedGroup(cluster: Cluster, group: string): Promise<Asked> {
   const target = groupNamed(group, cluster);
   const read = await readEvidence(cluster, scopeOf([target]));
@@ -74,7 +74,7 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
   return { cluster, target, name, live, read, ...(definition && { definition }) };
 }
 
-/** Carries a wish out. */
+/** Submits a request and prints its text. */
 export async function submit(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Request): Promise<ExitCode> {
   const { stdout, stderr } = context;
   const { key = '', isPermit = false } = wish;
@@ -88,7 +88,7 @@ export async function submit(context: CommandContext, flags: AskFlags, { cluster
     printObjects(context, [object]);
     return exitCodes.done;
   }
-  // What nobody vouches for would stand there and count for nothing.
+  // A request with an unverified requester would have no effect.
   const checked = isPermit || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
   if (isPermit) {
     const vouched = vouchedFor(checked, spec.action);
@@ -99,7 +99,7 @@ export async function submit(context: CommandContext, flags: AskFlags, { cluster
     return exitCodes.done;
   }
   if (wish.isMeant !== undefined && !(await wish.isMeant())) return exitCodes.refused;
-  // One object for each person: otherwise the word of one would take the place of another's.
+  // One object per requester: otherwise a second requester would overwrite the first.
   const own = isPermit ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
   stdout.write(wish.text(userIn(written)));
@@ -108,7 +108,7 @@ export async function submit(context: CommandContext, flags: AskFlags, { cluster
   return exitCodes.done;
 }
 
-/** The action comes first and a key last, so that neither groups nor keys make two intents one. */
+/** Builds the RolloutIntent. Its name starts with the action and ends with the key, so that different requests have different names. */
 function intentObject({ namespace, group }: GroupName, spec: Omit<IntentSpec, 'group'>, key: string): KubernetesObject {
   const name = [spec.action, group.slice(0, 200), ...(key === '' ? [] : [hashText(key).slice(0, 10)])].join('.');
   return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
@@ -118,7 +118,7 @@ async function send(cluster: Cluster, object: KubernetesObject, isDryRun: boolea
   try {
     return await applyIntent(cluster, object, isDryRun);
   } catch (error) {
-    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was asked') : error;
+    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'the request was not sent') : error;
   }
 }
 
@@ -127,29 +127,29 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
   return isUnknown(view) ? undefined : view.requestedBy?.user;
 }
 
-/** @throws Failure when the API server took the intent, and nobody wrote into it who asks. */
+/** Returns the intent with its verified requester. @throws Failure when no webhook wrote the requester into it. */
 function vouchedFor(object: KubernetesObject | undefined, action: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `to ${action} would count for nothing, and was not asked`,
-    why: 'no webhook writes down who asks, and without it anybody could ask in the name of another',
+    what: `${action} was not sent: it would have no effect`,
+    why: 'no webhook records the requester, so the requester cannot be verified',
     todo: 'install the webhook: kubectl rollout-group install',
   });
 }
 
 /**
- * The run as the agent knows it; undefined when there is none. What people say is bound to it by its id, which nobody else can know.
+ * Returns the published run; undefined without a run. Requests name the run by its id, which only the agent assigns.
  *
- * @throws Failure when no agent has published the group.
+ * @throws Failure when no agent published the group.
  */
 export function publishedRun({ live, name }: Pick<Asked, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({
     exitCode: exitCodes.unreachable,
-    what: `nothing was asked of ${name}`,
-    why: 'no agent has published it, and only the agent knows the run that is meant',
-    todo: `see whether it runs: kubectl rollout-group doctor -n ${live.decision.namespace}`,
+    what: `no request was sent to ${name}`,
+    why: 'no agent has published the group, and only the agent knows its current run',
+    todo: `check the agent: kubectl rollout-group doctor -n ${live.decision.namespace}`,
   });
 }

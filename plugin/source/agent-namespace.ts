@@ -1,4 +1,4 @@
-// Where the agent lives that decides about the namespaces in question: policies there may name other namespaces.
+// Finds the namespace of the agent that decides about given namespaces: policies there may name other namespaces.
 
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
@@ -9,12 +9,12 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { agentLeaseName } from '../live/agent.ts';
-import { type HeldLease, leaseDeciding, readDecisions } from '../live/published-decisions.ts';
+import { type HeldLease, leaseOfNamespace, readDecisions } from '../live/published-decisions.ts';
 
 /**
- * Its Lease tells; where that may not be read, the usual place is taken.
+ * Returns the namespace of the agent's Lease; the default one if Leases may not be read.
  *
- * @throws Failure when there are several agents and it cannot be told which of them is meant, or more than one is.
+ * @throws Failure when several agents decide about the namespaces, or it is unknown which one does.
  */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
   const leases = await readLeases(cluster);
@@ -23,12 +23,12 @@ export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly st
   if (second === undefined) return first.namespace;
   const decisions = await readDecisions(cluster, namespaces);
   const decided = isUnknown(decisions) ? [] : decisions.map(({ namespace }) => namespace);
-  const places = new Set((namespaces ?? decided).map((namespace) => leaseDeciding(leases, decisions, namespace)?.namespace));
+  const places = new Set((namespaces ?? decided).map((namespace) => leaseOfNamespace(leases, decisions, namespace)?.namespace));
   const [only] = places;
   if (places.size === 1 && only !== undefined) return only;
   const names = [...leases].map(({ namespace }) => namespace).sort();
   throw usageFailure(
-    `agents live in the namespaces ${names.join(', ')}, and ${places.size > 1 ? 'not one of them alone decides here' : 'which of them decides here is not known'}`,
+    `agents run in the namespaces ${names.join(', ')}, and ${places.size > 1 ? 'several of them decide here' : 'which of them decides here is unknown'}`,
     `name one with --agent-namespace, such as --agent-namespace ${names[0] ?? ''}`,
   );
 }

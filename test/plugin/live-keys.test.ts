@@ -56,7 +56,7 @@ describe('a key', () => {
 
   it('approves what was on the screen, by its name, and only where something waits for it', () => {
     expect(pressed(['a', 'y'], waiting).effect).toEqual({ verb: 'approve', group: 'mimir/ingester', wave: 'rest' });
-    expect(pressed(['a'], rolling).state).toEqual({ view: 'first', told: 'nothing waits for an approval' });
+    expect(pressed(['a'], rolling).state).toEqual({ view: 'first', told: 'no wave or rule waits for an approval' });
     const [wait] = waiting.waits;
     if (wait === undefined) throw new Error('nothing is waited for');
     const ofRule = { ...wait, rule: 'calm/asks', digest: 'd' };

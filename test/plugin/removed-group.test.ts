@@ -36,7 +36,7 @@ describe('a group that goes away while somebody watches it', () => {
     const watching = on(server, line);
     await server.watched('configmaps');
     await fetch(`${server.url}${statusPath}`, { method: 'DELETE' });
-    expect(await watching).toMatchObject({ status: 10, stderr: expect.stringContaining('mimir/ingester is not there any more') });
+    expect(await watching).toMatchObject({ status: 10, stderr: expect.stringContaining('mimir/ingester was deleted') });
   });
 
   it('says what becomes of its StatefulSets', async () => {
@@ -63,9 +63,9 @@ describe('a group that is being released', () => {
       expect(ended.status).toBe(10);
       expect(ended.stderr).toBe(
         [
-          'error: mimir/ingester is not there any more, and is being released: nothing defines it, and it said onPolicyDeleted: release',
+          'error: mimir/ingester was deleted and is being released (onPolicyDeleted: release)',
           '  why: the first partition becomes 0 at 2026-08-22T12:01:00Z at the earliest, those of ingester-zone-a, ingester-zone-b, ingester-zone-c, zone by zone, each when the other zones are whole',
-          '  do:  to stop it, define the group again: kubectl apply -f FILE',
+          '  do:  to stop the release, define the group again: kubectl apply -f FILE',
           '',
         ].join('\n'),
       );
@@ -75,7 +75,7 @@ describe('a group that is being released', () => {
   it('is told with what was handed back already', async () => {
     const { stderr } = await on(await fakeApiServer([ledgerObject({ ...terms, goneMs, released: ['a', 'b'] })]), 'get ingester');
     expect(stderr).toContain(
-      'why: ingester-zone-a, ingester-zone-b went back to the StatefulSet controller; the partition becomes 0 next, that of ingester-zone-c, each when',
+      'why: ingester-zone-a, ingester-zone-b are released; the partition becomes 0 next, that of ingester-zone-c, each when',
     );
   });
 
@@ -84,7 +84,7 @@ describe('a group that is being released', () => {
     const notes = async (release: ReleaseTerms) =>
       (await on(await fakeApiServer([published, ledgerObject(release)]), 'get ingester')).stderr;
     expect(await notes({ ...terms, goneMs })).toContain(
-      'note: nothing defines mimir/ingester any more, and it is being released: the first',
+      'note: the definition of mimir/ingester was deleted, and the group is being released: the first',
     );
     expect(await notes(terms)).toBe('');
     const back = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };

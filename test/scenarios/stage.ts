@@ -174,7 +174,7 @@ function metricView(name: string, value: Known<number>, atMs: number): MetricVie
 }
 
 /** The zone of that name, or of that StatefulSet, with its group. A name that nothing has is a fault of the scenario. */
-export function zoneNamed(stage: Stage, name: string | undefined): { readonly group: GroupDefinition; readonly zone: ZoneDefinition } {
+export function findZone(stage: Stage, name: string | undefined): { readonly group: GroupDefinition; readonly zone: ZoneDefinition } {
   for (const group of policiesNow(stage).groups) {
     const zone = group.zones.find((candidate) => candidate.name === name || candidate.statefulSet === name);
     if (zone !== undefined) return { group, zone };
@@ -185,13 +185,13 @@ export function zoneNamed(stage: Stage, name: string | undefined): { readonly gr
 /** The StatefulSet of a zone, or by its own name when it is in no group. */
 export function statefulSetNamed(stage: Stage, name: string): string {
   const isName = stage.world.snapshot.statefulSets.some((set) => set.name === name);
-  return isName ? name : zoneNamed(stage, name).zone.statefulSet;
+  return isName ? name : findZone(stage, name).zone.statefulSet;
 }
 
 /** `b-2` is the third pod of zone b; full names of pods are understood too. */
 export function podNamed(stage: Stage, name: string | undefined): string {
   const dash = (name ?? '').lastIndexOf('-');
-  return `${zoneNamed(stage, name?.slice(0, dash)).zone.statefulSet}${name?.slice(dash)}`;
+  return `${findZone(stage, name?.slice(0, dash)).zone.statefulSet}${name?.slice(dash)}`;
 }
 
 /** The ledger of a group; one that nothing was written to is empty. */

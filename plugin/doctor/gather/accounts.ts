@@ -5,7 +5,7 @@ import { type KubernetesObject, type Resource, resources } from '../../../cluste
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
-import { leaseDeciding } from '../../live/published-decisions.ts';
+import { leaseOfNamespace } from '../../live/published-decisions.ts';
 import { namespacesFlagOf } from '../../source/agent-flags.ts';
 import type { AccountFact, LeaseFact, PublishedFact } from '../check.ts';
 import { readRights, whoAmI } from './rights.ts';
@@ -83,7 +83,7 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
   const deciding = new Map<LeaseFact, Deciding>();
   const undecided: string[] = [];
   for (const namespace of watched) {
-    const lease = leaseDeciding(held, published, namespace);
+    const lease = leaseOfNamespace(held, published, namespace);
     if (lease === undefined) {
       undecided.push(namespace);
       continue;

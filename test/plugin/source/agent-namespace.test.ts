@@ -22,8 +22,8 @@ describe('the namespace of the agent', () => {
     const cluster = clusterOf({ objects: { leases: two, configmaps: [decided('loki', 'one'), decided('mimir', 'two')] } });
     expect(await agentNamespaceOf(cluster, ['mimir'])).toBe('agents-b');
     expect(await agentNamespaceOf(cluster, ['loki'])).toBe('agents-a');
-    await expect(agentNamespaceOf(cluster, ['loki', 'mimir'])).rejects.toThrow('not one of them alone decides here');
-    await expect(agentNamespaceOf(cluster, undefined)).rejects.toThrow('not one of them alone decides here');
+    await expect(agentNamespaceOf(cluster, ['loki', 'mimir'])).rejects.toThrow('several of them decide here');
+    await expect(agentNamespaceOf(cluster, undefined)).rejects.toThrow('several of them decide here');
   });
 
   it('is, of several agents, that of the one beside the group', async () => {
@@ -34,7 +34,7 @@ describe('the namespace of the agent', () => {
     const asked = agentNamespaceOf(clusterOf({ objects: { leases: two } }), ['mimir']);
     await expect(asked).rejects.toMatchObject({
       exitCode: 3,
-      message: 'agents live in the namespaces agents-a, agents-b, and which of them decides here is not known',
+      message: 'agents run in the namespaces agents-a, agents-b, and which of them decides here is unknown',
       details: { todo: 'name one with --agent-namespace, such as --agent-namespace agents-a' },
     });
   });

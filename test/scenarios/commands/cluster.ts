@@ -3,7 +3,7 @@ import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { type Commands, count, word } from '../command.ts';
 import { rawStatefulSet } from '../raw-statefulset.ts';
-import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed, zoneNamed } from '../stage.ts';
+import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed, findZone } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const clusterCommands: Commands = {
@@ -15,13 +15,13 @@ export const clusterCommands: Commands = {
   },
   /** `set-replicas a 5`: written past the webhook. */
   'set-replicas': (stage, call) => {
-    const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+    const { statefulSet } = findZone(stage, word(call, 0, 'a zone')).zone;
     moveWorld(stage, { kind: 'setReplicas', namespace, statefulSet, replicas: count(call, 1, 'replicas') });
     return [];
   },
   /** `set-partition a 0`: written by hand. */
   'set-partition': (stage, call) => {
-    const { name: zone, statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+    const { name: zone, statefulSet } = findZone(stage, word(call, 0, 'a zone')).zone;
     const set = stage.world.snapshot.statefulSets.find(({ name }) => name === statefulSet);
     if (set === undefined) throw new Error(`there is no StatefulSet ${statefulSet}`);
     const { uid, resourceVersion, partition: from } = set;
@@ -62,7 +62,7 @@ export const clusterCommands: Commands = {
   label: (stage, call) => changeMetadata(stage, call, 'labels'),
   /** `strategy b RollingUpdate`. */
   strategy: (stage, call) => {
-    const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+    const { statefulSet } = findZone(stage, word(call, 0, 'a zone')).zone;
     const updateStrategy: StatefulSetView['updateStrategy'] = word(call, 1, 'a strategy') === 'OnDelete' ? 'OnDelete' : 'RollingUpdate';
     const statefulSets = stage.world.snapshot.statefulSets.map((set) => (set.name === statefulSet ? { ...set, updateStrategy } : set));
     changeSnapshot(stage, { statefulSets });
@@ -79,28 +79,28 @@ export const clusterCommands: Commands = {
   },
   /** `gone b`: the StatefulSet is deleted; `readable b` brings it back. */
   gone: (stage, call) => {
-    stage.unreadable.set(zoneNamed(stage, word(call, 0, 'a zone')).zone.statefulSet, 'gone');
+    stage.unreadable.set(findZone(stage, word(call, 0, 'a zone')).zone.statefulSet, 'gone');
     return [];
   },
   /** `stale-status b` and `fresh-status b`: whether the controller has seen the spec. */
   'stale-status': (stage, call) => {
-    stage.staleStatus.add(zoneNamed(stage, word(call, 0, 'a zone')).zone.statefulSet);
+    stage.staleStatus.add(findZone(stage, word(call, 0, 'a zone')).zone.statefulSet);
     return [];
   },
   'fresh-status': (stage, call) => {
-    stage.staleStatus.delete(zoneNamed(stage, word(call, 0, 'a zone')).zone.statefulSet);
+    stage.staleStatus.delete(findZone(stage, word(call, 0, 'a zone')).zone.statefulSet);
     return [];
   },
 };
 
 function zonesOf(stage: Stage, call: Call): readonly string[] {
   const named = call.options['zone'];
-  if (named !== undefined) return named.split(',').map((zone) => zoneNamed(stage, zone).zone.statefulSet);
+  if (named !== undefined) return named.split(',').map((zone) => findZone(stage, zone).zone.statefulSet);
   return policiesNow(stage).groups.flatMap(({ zones }) => zones.map(({ statefulSet }) => statefulSet));
 }
 
 function partNamed(stage: Stage, name: string): string {
-  return name === 'intents' || name === 'budgets' ? name : zoneNamed(stage, name).zone.statefulSet;
+  return name === 'intents' || name === 'budgets' ? name : findZone(stage, name).zone.statefulSet;
 }
 
 function changeMetadata(stage: Stage, call: Call, field: 'annotations' | 'labels'): readonly string[] {

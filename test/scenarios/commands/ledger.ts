@@ -2,7 +2,7 @@
 import type { Claim, Ledger, RunState } from '../../../engine/snapshot.ts';
 import { type Commands, count, word } from '../command.ts';
 import { instant } from '../print.ts';
-import { ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger, zoneNamed } from '../stage.ts';
+import { ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger, findZone } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const ledgerCommands: Commands = {
@@ -10,7 +10,7 @@ export const ledgerCommands: Commands = {
   claim: (stage, call) => {
     const target = word(call, 1, 'a zone or a pod');
     const claim = word(call, 0, 'scale-down or evict') === 'evict' ? podClaim(stage, target) : scaleClaim(stage, call, target);
-    const { group } = zoneNamed(stage, claim.zone);
+    const { group } = findZone(stage, claim.zone);
     const ledger = ledgerOf(stage, group.name);
     saveLedger(stage, { ...ledger, claims: [...ledger.claims, claim] });
     return [];
@@ -19,7 +19,7 @@ export const ledgerCommands: Commands = {
 };
 
 function scaleClaim(stage: Stage, call: Call, name: string): Claim {
-  const { zone } = zoneNamed(stage, name);
+  const { zone } = findZone(stage, name);
   const uid = stage.world.snapshot.statefulSets.find((set) => set.name === zone.statefulSet)?.uid ?? '';
   const change = { from: count(call, 2, 'replicas before'), to: count(call, 3, 'replicas after') };
   return { verb: 'scaleDown', zone: zone.name, uid, ...change, atMs: nowMs(stage) };
@@ -27,7 +27,7 @@ function scaleClaim(stage: Stage, call: Call, name: string): Claim {
 
 function podClaim(stage: Stage, name: string): Claim {
   const pod = podNamed(stage, name);
-  const { zone } = zoneNamed(stage, pod.slice(0, pod.lastIndexOf('-')));
+  const { zone } = findZone(stage, pod.slice(0, pod.lastIndexOf('-')));
   const model = stage.world.pods.get(`${namespace}/${zone.statefulSet}`)?.find(({ view }) => view.name === pod);
   if (model === undefined) throw new Error(`there is no pod ${pod}`);
   return { verb: 'evictPod', zone: zone.name, uid: model.view.uid, ordinal: model.view.ordinal, atMs: nowMs(stage) };
