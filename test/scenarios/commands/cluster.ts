@@ -3,7 +3,7 @@ import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { type Commands, count, word } from '../command.ts';
 import { rawStatefulSet } from '../raw-statefulset.ts';
-import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed, findZone } from '../stage.ts';
+import { changeSnapshot, findZone, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const clusterCommands: Commands = {

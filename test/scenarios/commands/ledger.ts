@@ -2,7 +2,7 @@
 import type { Claim, Ledger, RunState } from '../../../engine/snapshot.ts';
 import { type Commands, count, word } from '../command.ts';
 import { instant } from '../print.ts';
-import { ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger, findZone } from '../stage.ts';
+import { findZone, ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const ledgerCommands: Commands = {
