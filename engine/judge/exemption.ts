@@ -1,4 +1,4 @@
-// What is not held up, whatever policy says: our own workloads, namespaces that end, and what may not be refused for want of knowledge.
+// Requests that no policy blocks: those of the agent's own workloads, in ending namespaces, and those that fail open.
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -46,7 +46,7 @@ export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedReques
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;
 }
 
-/** Whoever deletes a namespace has decided about everything in it, and nothing that holds it up can be seen from there. */
+/** Returns the exemption of a namespace that is being deleted: its deletion covers every object in it. */
 export function namespaceEnds({ endingNamespaces = [] }: Snapshot, { namespace }: AdmissionRequest): RuleResult | undefined {
   return endingNamespaces.includes(namespace) ? result('namespace-ends', 'ok', `namespace ${namespace} is being deleted`) : undefined;
 }

@@ -1,4 +1,4 @@
-// Protection that is being taken away: it holds on for a while, so that nobody gets around it in two steps.
+// Removed protection: it stays in force for a while, so that two writes cannot bypass it.
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../policies/adopt/values.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -12,7 +12,7 @@ import { result } from '../rule.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 
-/** How long what protected an object holds on after it was taken away. */
+/** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
 
 /** Labels of a StatefulSet that protect it by themselves, as grafana/rollout-operator reads them. */
@@ -25,14 +25,14 @@ export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): r
   return [...departed(snapshot, request), ...leaving(snapshot, request)];
 }
 
-/** What was taken away lately still refuses what it could have refused. */
+/** Returns the blocks of recently removed protection. */
 function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const set = subjectOf(snapshot, request);
   const { departures = [], unprotected = [] } = snapshot;
   if (set === undefined) return [];
   const shrinks = isShrink(request) || request.kind === 'deleteStatefulSet';
   if (isUnknown(departures)) {
-    // Nobody is kept from deleting a pod for want of an answer.
+    // An unread list does not block the deletion of a pod.
     if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
     return [result(rule, 'unknown', `nobody knows what ${set.name} was taken out of lately: ${departures.unknown}`)];
   }
@@ -167,7 +167,7 @@ function isPrepared({ labels }: StatefulSetView): boolean {
 
 type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/** What must be remembered before the write may pass: everything that it takes away from the StatefulSet. */
+/** Returns the departures to record before the write may pass: the group and each protection that it removes. */
 export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): readonly Departure[] {
   if (request.kind !== 'update' || request.dryRun || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);

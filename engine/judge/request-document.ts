@@ -4,7 +4,7 @@ import type { AdmissionRequest } from '../decision.ts';
 import { canonicalJson } from '../hash.ts';
 import { reader } from '../observe/raw.ts';
 
-/** Longer than what any API server would ask; a longer text is none of ours. */
+/** The longest encoded request in characters. */
 const longestText = 8_192;
 
 /** The text; undefined for one that would be too long to be kept. */

@@ -30,19 +30,19 @@ export { samePublished } from './same.ts';
 export interface PublishInput {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
-  /** What the decision was made from. */
+  /** The input of the decision. */
   readonly snapshot: Snapshot;
   /** As stored after the turn; that of the snapshot when left out. */
   readonly ledger?: Ledger;
-  /** What was done in the turn. */
+  /** The actions of the turn. */
   readonly performed?: readonly TakenAction[];
-  /** What was published before: phase, waits and actions keep their instants. */
+  /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
   /** When the decision was made. */
   readonly atMs: number;
   /** Identity of the agent. */
   readonly leader?: string;
-  /** Where the group is defined. */
+  /** The origin of the group's definition. */
   readonly origin?: string;
   /** Why the webhooks may not hear of everything that they guard of this group. */
   readonly unenforced?: string;
@@ -51,7 +51,7 @@ export interface PublishInput {
 /** In characters. */
 const longestReason = 512;
 
-/** What is to be published; at most `publishedByteLimit` bytes of JSON, what does not fit is left out in the order of `bounded`. */
+/** Returns the publication with at most `publishedByteLimit` bytes of JSON. `bounded` drops the rest. */
 export function publishedDecision(input: PublishInput): PublishedDecision {
   const { group, decision, snapshot, previous, atMs, leader, origin } = input;
   const view = viewGroup(snapshot, group);
@@ -98,7 +98,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
   });
 }
 
-/** How far the engine of the group has let a zone go. */
+/** Returns the partition or the pinned ordinals of a zone. */
 function heldOf(
   { zone, statefulSet }: PublishedZone,
   group: GroupDefinition,
@@ -112,7 +112,7 @@ function heldOf(
   return pinsPods && ordinals.length > 0 ? { pinned: ordinalRanges(ordinals) } : {};
 }
 
-/** Nobody asked for what the agent itself has announced. */
+/** Returns the open claims of admission with their requesters. Claims of the agent have no requester. */
 function reservationsOf({ claims }: Pick<Ledger, 'claims'>): { readonly reservations?: readonly PublishedReservation[] } {
   const asked = claims.flatMap((claim) =>
     claim.user === undefined ? [] : [{ what: reservedText(claim), user: claim.user, atMs: claim.atMs }],
@@ -126,7 +126,7 @@ function reservedText({ verb, zone, ordinal, from, to }: Claim): string {
   return verb === 'scaleDown' ? `scale zone ${zone} from ${from} to ${to}` : `partition ${to} of zone ${zone}`;
 }
 
-/** A wait goes on while the same rule holds one of the same zones in the same way, whatever it counts meanwhile. */
+/** Returns the waits. A wait keeps its start while the same rule blocks one of the same zones with the same outcome. */
 function waitsOf(decision: GroupDecision, previous: PublishedDecision | undefined, atMs: number): readonly PublishedWait[] {
   return decision.waits.map((wait) => {
     const zones = [...new Set(decision.steps.filter((step) => step.results.some((one) => isSame(one, wait))).map(({ zone }) => zone))];

@@ -1,8 +1,8 @@
-// What of a published decision asks for a person: time alone does not let such a group go on.
+// Whether a group waits for a person.
 import type { RuleResult } from '../decision.ts';
 import type { PublishedDecision } from './published.ts';
 
-/** What a decision knows of why it does not move; also of one that was just made. */
+/** The part of a decision that shows why a group waits. */
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
 
 /**
@@ -11,7 +11,7 @@ export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly wai
  */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 
-/** Why it does not go on without a person; undefined while it does. */
+/** Returns why the group needs a person; undefined if it continues without one. */
 export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | undefined {
   if (phase === 'Failed') return 'failed';
   if (phase === 'Blocked') return 'blocked';
@@ -24,7 +24,7 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
   return phase === 'Paused' ? 'paused' : undefined;
 }
 
-/** Pods came back without their revision as often as they are tried: the rule waits for a word, and names no instant. */
+/** Reports whether the last attempt to pin failed: the rule waits for a retry and has no instant. */
 export function isMisplacedForGood({ rule, outcome, earliestMs }: RuleResult): boolean {
   return rule === 'pin-applied' && outcome === 'wait' && earliestMs === undefined;
 }

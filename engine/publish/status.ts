@@ -53,8 +53,8 @@ interface GroupStatus {
 }
 
 /**
- * What the scale subresource of a group reads: the first zone that follows nobody. Selecting the pods of one zone keeps an autoscaler from
- * counting the same load once for each zone. undefined when its StatefulSet is not known.
+ * Returns the target of the scale subresource: the first leading zone. The pods of one zone keep an autoscaler from
+ * counting the same load once per zone. undefined if the StatefulSet is not known.
  */
 export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, 'statefulSets'>): ScaleTarget | undefined {
   const leader = group.zones.find((zone) => zone.follows === undefined);
@@ -63,7 +63,7 @@ export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, '
   return { replicas: set.status.replicas, ...(set.selector === undefined ? {} : { selector: set.selector }) };
 }
 
-/** The whole status of the object; it takes the place of the one before. */
+/** Returns the whole status, which replaces the previous one. */
 export function groupStatus(published: PublishedDecision, context: StatusContext = {}): GroupStatus {
   const { generation, scale } = context;
   const [first] = published.waits;
@@ -104,7 +104,7 @@ function conditionsOf(published: PublishedDecision, { generation, previous }: St
   });
 }
 
-/** Whether every pod runs what it should, in the number it should, and is available. */
+/** Returns whether every zone is up to date, complete and available. */
 function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   const type = 'Ready';
   const [first] = waits;
@@ -123,7 +123,7 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
   return unenforced === undefined ? [] : [{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: unenforced }];
 }
 
-/** Whether the group moves, or will without anybody doing anything. */
+/** Returns whether the group makes progress or will do so without a person. */
 function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   const type = 'Progressing';
   const [first] = waits;
@@ -133,7 +133,7 @@ function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
-/** Whether somebody should look: the run failed, a rule refuses, pods came back without their revision, or pods are down for a reason that waiting does not cure. */
+/** Returns whether a person must act: the run failed, a rule blocks with `no`, a pin was not applied, or pods crash. */
 function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const type = 'Degraded';
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };

@@ -1,4 +1,4 @@
-// Who approved what. An approval counts only with an identity that the API server vouches for, and with a time that can be true.
+// Approvals and rejections. An approval counts only from a verified requester.
 import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -10,18 +10,18 @@ interface ApprovalQuestion {
   readonly context: GroupContext;
   readonly rule: string;
   readonly approval: ApprovalDefinition;
-  /** The wave or the policy's rule that is to be approved. */
+  /** The wave or policy rule that needs the approval. */
   readonly subject: { readonly wave?: string; readonly rule?: string };
-  /** Of what is to be approved, as it is now: an approval that names another definition, or none, does not count. */
+  /** Digest of the current definition. An approval with another digest, or without one, does not count. */
   readonly digest: string;
-  /** Approvals of another run do not count: those that name it, and those that name none and are older than this run. */
+  /** The run. Approvals that name another run, or name no run and are older than this run, do not count. */
   readonly run?: Pick<RunState, 'id' | 'startedMs'>;
-  /** What was said before this instant does not count: whoever approves the end of a wave has seen its last pod go. */
+  /** Approvals before this instant do not count: an approval after a wave is valid only after its last replacement. */
   readonly sinceMs?: number;
   readonly source: Source | undefined;
 }
 
-/** Whether enough different people of the right groups approved, and nobody rejected. */
+/** Returns whether enough different users of the allowed groups approved and none of them rejected. */
 export function approvalResult({ context, rule, approval, subject, digest, run, sinceMs, source }: ApprovalQuestion): RuleResult {
   if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
   const isRecent = ({ requestedBy }: IntentView): boolean =>
@@ -32,7 +32,7 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const limit = `${approval.count}${from}`;
   const approvals = about.filter((intent) => intent.action === 'approve');
   const timely = approvals.filter((intent) => isVerified(context, intent));
-  // What holds counts whatever time it says: only who says so matters.
+  // A rejection blocks, so it counts with any time; only the requester matters.
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, timely));
   if (rejection !== undefined) {
     return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, {
@@ -60,7 +60,7 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
 }
 
-/** Whose approvals would count, were they of what is asked now. */
+/** Returns the users whose approvals do not count because of their digest. */
 function voidText(valid: readonly IntentView[], users: readonly string[], digest: string): string {
   const others = valid.filter((intent) => intent.digest !== digest && !users.includes(intent.requestedBy?.user ?? ''));
   const named = (which: readonly IntentView[]): string =>
@@ -73,7 +73,7 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
   ].join('');
 }
 
-/** Who rejected may approve afterwards. */
+/** Reports whether the user who rejected approved later. */
 function isTakenBack({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
   return approvals.some(
     (other) => other.requestedBy?.user === requestedBy?.user && (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
@@ -85,7 +85,7 @@ function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
   return approval.from.length === 0 || intent.requestedBy.groups.some((group) => approval.from.includes(group));
 }
 
-/** By its own end or by that of the rule, whichever comes first. */
+/** Returns the earlier of the expiry of the request and that of the rule. */
 function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | undefined {
   const { requestedBy, expiresMs } = intent;
   return earliest([

@@ -1,4 +1,4 @@
-// Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
+// Chooses the pods of a zone to replace now, by its budget, the disruption budget and the eviction budget.
 import type { Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { desiredHealthy, type ZeroBudget, zeroBudgetOf } from '../../policies/objects/pod-budget.ts';
@@ -24,7 +24,7 @@ export const podBudgets = 'budgets';
 
 export interface PodChoice {
   readonly chosen: readonly ChosenPod[];
-  /** Every pod still to go in this wave, in its order. */
+  /** Every pod that the wave still replaces, in its order. */
   readonly queue: readonly PodView[];
   readonly results: readonly RuleResult[];
 }
@@ -32,13 +32,13 @@ export interface PodChoice {
 interface ZoneLimit {
   readonly limit: number;
   readonly source: RuleResult['source'];
-  /** Which PodDisruptionBudget leaves nothing, and why, as a sentence part; absent where it is a number of ours. */
+  /** The PodDisruptionBudget that allows no disruption and the cause, as a clause; absent if the limit is set in a group or policy. */
   readonly because?: string;
-  /** Healthy pods that the budget asks for, where it has no room now and others that it covers can make some. */
+  /** Healthy pods that the budget requires, if other pods that it covers can free it. */
   readonly desired?: number;
 }
 
-/** Pods of the zone that may be unavailable at once, with the place that says so. */
+/** Returns how many pods of the zone may be unavailable at once, and where the limit is set. */
 function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const { view } = zone;
   const { maxUnavailable, name } = view.zone;
@@ -53,13 +53,13 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const cap = caps.sort((a, b) => a.limit - b.limit)[0];
   const permitted = permittedAt({ context, zone }, context.nowMs);
   if (permitted !== undefined && permitted.limit > Math.min(own, cap?.limit ?? own)) return permitted;
-  // Of two that let none go now the one that never does is the answer.
+  // Of two limits of 0 the permanent one wins.
   if (cap !== undefined && (cap.limit < own || (cap.limit === 0 && budget?.desired !== undefined))) return cap;
   if (budget?.because !== undefined) return budget;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
 }
 
-/** What the one exception in force at an instant lets go, and where it is written. */
+/** Returns how many pods the single exception in force at an instant permits, and where it is defined. */
 function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' | 'zone'>, atMs: number): ZoneLimit | undefined {
   const found = exceptionFor(context.exceptions, 'zone-budget', context.group.name, view.zone.name, atMs);
   if (found.kind !== 'one') return undefined;
@@ -67,7 +67,7 @@ function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' |
   return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source };
 }
 
-/** The first instant ahead at which an exception lets a pod go; where several overlap none applies, so the end of one counts as well. */
+/** Returns the first future instant at which an exception permits a pod. Overlapping exceptions do not apply, so the end of one counts too. */
 function permittedAgainMs(question: RollQuestion): number | undefined {
   const { exceptions, nowMs } = question.context;
   const instants = exceptions.flatMap(({ notBeforeMs, expiresMs }) => [notBeforeMs ?? nowMs, expiresMs]);
@@ -75,8 +75,8 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * The most pods of the zone that its PodDisruptionBudgets would let go, counted in the zone alone; where that is none, one as long as everything
- * that the budget covers leaves one now. undefined when there is no budget.
+ * Returns the most pods that the PodDisruptionBudgets allow, counted in the zone alone. If that is 0, returns 1 while the other pods that the budget
+ * covers leave room for one. undefined without a budget.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
@@ -91,21 +91,21 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
     const own = replicas - desiredHealthy(budget, replicas);
     if (own > 0) return { limit: own, source: undefined };
     const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
-    // Pods of the zone that are down have taken their part of the budget already.
+    // Unavailable pods of the zone already use their part of the budget.
     if (Math.max(0, healthy - desired) + unavailableCount > 0) return { limit: 1, source: undefined };
     const because = `PodDisruptionBudget ${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
     return { limit: 0, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` }, because, desired };
   });
-  // Of two that let none go the one that never does is the answer.
+  // Of two limits of 0 the permanent one wins.
   return limits.sort((a, b) => a.limit - b.limit || Number(a.desired !== undefined) - Number(b.desired !== undefined))[0];
 }
 
-/** Where a budget says that it lets no pod go. */
+/** Returns the field of the budget that allows no disruption. */
 function sourceIn({ namespace, name }: PodBudgetView, { field }: ZeroBudget): Source {
   return { object: `PodDisruptionBudget ${namespace}/${name}`, ...(field === undefined ? {} : { field: `spec.${field}` }) };
 }
 
-/** Chooses the pods that go now. Nothing here depends on the order of any list. */
+/** Chooses the pods to replace now. The order of the input lists does not matter. */
 export function choosePods(question: RollQuestion): PodChoice {
   const { view } = question.zone;
   const allowed = zoneLimit(question);
@@ -117,7 +117,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const pickable = strategy.choosePods(question, queue, { free, cap: Math.max(1, limit) });
   const isCure = mayCureBeside(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
   const candidates = isCure ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
-  // Every replacement is announced first, so no more go at once than the ledger has room for.
+  // Every replacement needs a claim, so the free claims of the ledger limit the number of pods.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
   const picked = strategy.withoutDenied(announceable, open);
@@ -129,7 +129,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen, queue);
   const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
-  // A zone that is protected as a whole is held as one.
+  // The protection of a whole zone has its own result.
   const kept = protectedResult(context, view, 'all') === undefined ? protectedResult(context, view, withheld) : undefined;
   return {
     chosen: evicted.chosen,
@@ -138,7 +138,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   };
 }
 
-/** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. One of nothing is never freed. */
+/** Returns the result of an exhausted budget with the instant at which time frees it: a pod becomes available or stuck. A limit of 0 has no such instant. */
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
   const { limit, source, because, desired } = allowed;
@@ -158,8 +158,8 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
 }
 
 /**
- * Whether a limit of nothing holds these pods until somebody changes it. Not while one of them is down and may be cured, which needs no budget;
- * nor where somebody wants the zone to stand still and says so.
+ * Reports whether a limit of 0 blocks these pods until a person changes it. A stuck pod of them needs no budget, and a paused zone blocks on
+ * purpose.
  */
 function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
@@ -174,7 +174,7 @@ interface Filtered {
   readonly results: readonly RuleResult[];
 }
 
-/** Asks the zone-aware disruption budget pod by pod; each pod that may go counts against the next. */
+/** Asks the zone-aware disruption budget pod by pod; each chosen pod counts against the next one. */
 function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPod[], limit: number): Filtered {
   const { context, zone } = question;
   const { set } = zone.view;
@@ -206,7 +206,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       ? result('disruption-budget', 'ok', verdict.message, { limit: limitText, source })
       : withException(
           context,
-          // As for an eviction: only what the budget has no room for passes by itself; the rest a person must change.
+          // As for an eviction: time ends only an exhausted budget; a person must change the rest.
           result('disruption-budget', verdict.code === 429 ? 'wait' : 'no', `${candidate.pod.name}: ${verdict.message}`, {
             limit: limitText,
             source,
@@ -233,10 +233,10 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   return { chosen: going, results: answer === undefined ? [] : [answer] };
 }
 
-/** The eviction API would refuse what PodDisruptionBudgets do not allow, so no more is asked of it. Stuck pods are deleted, not evicted. */
+/** Limits evictions to what the PodDisruptionBudgets allow, because the eviction API rejects the others. Stuck pods are deleted, not evicted. */
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
-  // The StatefulSet controller asks no budget, so it is asked before pods are left to it.
+  // The StatefulSet controller checks no budget, so the agent checks it before it exposes pods.
   const isForController = traitsOf(context.group).lowersPartition;
   if ((context.group.rollout.rotateBy !== 'evict' && !isForController) || picked.length === 0) return { chosen: picked, results: [] };
   if (isUnknown(context.snapshot.podBudgets))
@@ -258,7 +258,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
-  // Those that the controller is about to replace are healthy still.
+  // Pods that the controller is about to replace are still healthy.
   const going = zone.view.exposedByPartition.filter((pod) => isUp(question, pod)).length;
   let left = Math.max(0, healthy - desired - going);
   const permitted = picked.filter(

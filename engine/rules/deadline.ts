@@ -1,11 +1,11 @@
-// The two deadlines of a run: without progress while a pod is in flight, and of the whole run in which the group was free to move.
+// The two deadlines of a run: of progress while a pod is in flight, and of the time in which the group was free to replace pods.
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 
-/** Why the run has failed at this instant; undefined while it is in time. */
+/** Returns the failure of the run by a deadline; undefined while it is in time. */
 export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {
   const { progressMs, runMs } = context.group.rollout.deadlines;
   if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context, run) >= progressMs) {
@@ -15,7 +15,7 @@ export function deadlineFailure(context: GroupContext, run: RunState): string | 
   return undefined;
 }
 
-/** The progress deadline as a rule. */
+/** Returns the progress deadline as a result. */
 export function progressDeadline(context: GroupContext, run: RunState): RuleResult {
   const { progressMs } = context.group.rollout.deadlines;
   if (progressMs === undefined) return result('progress-deadline', 'skip', 'no deadline is set');
@@ -29,7 +29,7 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   });
 }
 
-/** The deadline of the whole run as a rule. */
+/** Returns the run deadline as a result. */
 export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   const { runMs } = context.group.rollout.deadlines;
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
@@ -49,7 +49,7 @@ function isInFlight(context: GroupContext): boolean {
   return context.view.zones.some((view) => view.inFlight > 0);
 }
 
-/** A replacement, an updated pod that became ready, a person's word to go on; or the first pod to be in flight, since before it none made any. */
+/** Returns the last progress: a replacement, an updated pod that became ready, a retry, or the first pod in flight. */
 function lastProgressMs(context: GroupContext, run: RunState): number {
   let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
   for (const view of context.view.zones) {

@@ -1,4 +1,4 @@
-// Gates: readings in, verdict out. Absent, failed and old readings never pass.
+// The verdict on a gate from its readings. Absent, failed and old readings never pass.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
@@ -9,18 +9,18 @@ import type { GateReading } from '../snapshot.ts';
 
 interface GateVerdict {
   readonly answer: RuleResult;
-  /** Whether the gate failed more often than it may. */
+  /** The gate reached its failure limit. */
   readonly hasFailed: boolean;
-  /** From when on readings count. */
+  /** Readings count from this instant. */
   readonly fromMs: number;
 }
 
 type Judged = 'success' | 'failure' | 'neutral';
 
-/** A reading older than this many periods no longer says anything about now. */
+/** A reading older than this many periods is stale. */
 const stalePeriods = 3;
 
-/** The verdict on one gate, counting the readings since `sinceMs` plus the gate's initial delay. */
+/** Returns the verdict on one gate from the readings since `sinceMs` plus the initial delay of the gate. */
 export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs: number): GateVerdict {
   const rule = 'gate';
   const fromMs = sinceMs + gate.initialDelayMs;
@@ -62,12 +62,12 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   };
 }
 
-/** Failures that are kept although the gate never fails by their number, so that people see that there were some. */
+/** Number of failures that are kept for display if the gate has no failure limit. */
 const toldFailures = 10;
 
 /**
  * The readings, oldest first, that a verdict may still depend on: the newest, as many as must succeed in a row, and of those before them the
- * failures that count towards the limit. What is left out changes no verdict, so whoever gathers readings needs to keep no others.
+ * failures that count towards the limit. Other readings change no verdict, so the gate reader drops them.
  */
 export function countedReadings(gate: GateDefinition, readings: readonly GateReading[]): readonly GateReading[] {
   const begin = Math.max(0, readings.length - gate.consecutive);
@@ -77,7 +77,7 @@ export function countedReadings(gate: GateDefinition, readings: readonly GateRea
   return [...failures.slice(-Math.max(gate.failureLimit, toldFailures)), ...newest];
 }
 
-/** A reading that is overdue may come at any moment, and looking again would not bring it. */
+/** Returns the instant if it is in the future. An overdue reading may arrive at any moment, so it gives no instant. */
 function ahead({ nowMs }: GroupContext, instant: number): number | undefined {
   return instant > nowMs ? instant : undefined;
 }
@@ -90,7 +90,7 @@ function readingsOf(context: GroupContext, gate: GateDefinition): readonly GateR
   return [...(found?.readings ?? [])].sort((a, b) => a.atMs - b.atMs || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
 
-/** One verdict for each instant, the worst of its readings: a reading that was stored twice is no second success. */
+/** Returns one verdict per instant, the worst of its readings, so that a reading stored twice counts once. */
 function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[], nowMs: number): readonly Judged[] {
   const badness = { success: 0, neutral: 1, failure: 2 };
   const verdicts = new Map<number, Judged>();
@@ -105,7 +105,7 @@ function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[],
 function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'error') return gate.onError === 'fail' ? 'failure' : 'neutral';
-  // A value that is no finite number is no evidence, whatever the comparison would make of it.
+  // A value that is not a finite number is no evidence.
   if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return gate.noData === 'fail' ? 'failure' : 'neutral';
   const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
   if (answer.kind === 'unknown') return gate.onError === 'fail' ? 'failure' : 'neutral';

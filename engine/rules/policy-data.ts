@@ -8,7 +8,7 @@ import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
 import type { PolicyQuestion } from './policy.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
-/** The variables of a condition (docs/conditions.md). What the engine cannot know stands as unknown. */
+/** Returns the variables of a condition (docs/conditions.md). Unreadable values are unknown. */
 export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): Readonly<Record<string, unknown>> {
   const { context, zone, change } = question;
   const { run } = context.view.ledger;
@@ -84,7 +84,7 @@ function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<R
   return values;
 }
 
-/** What a condition reads of an input. Whatever it said, a reading that is too old says nothing any more. */
+/** Returns the value of a metric input. A reading older than its maximum age is unknown. */
 function inputValue(
   { value, atMs, problem }: MetricView,
   nowMs: number,
@@ -96,7 +96,7 @@ function inputValue(
   return isUnknown(value) && value.unknown === noDataReason && noData === 'zero' ? 0 : value;
 }
 
-/** When the zone last shrank; absent when no downscale is on record. */
+/** Returns the instant of the zone's last downscale; absent without a record. */
 function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownscaleAt?: number | Unknown } {
   const times = downscaleTimes(context, zone);
   if (typeof times === 'string') return { lastDownscaleAt: { unknown: times } };

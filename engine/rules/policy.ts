@@ -1,4 +1,4 @@
-// The rules of RolloutPolicies as rules of the engine: condition in, effect out, unknown handled as the rule says.
+// The rules of RolloutPolicies as rules of the engine: a condition decides whether the effect applies.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
@@ -18,7 +18,7 @@ export interface PolicyQuestion {
   readonly action: PolicyAction;
   readonly zone: ZoneView;
   readonly change?: { readonly from: number; readonly to: number };
-  /** The run that the action is part of. */
+  /** The run of the action. */
   readonly run?: RunState;
   readonly user?: string;
 }
@@ -71,7 +71,7 @@ function askRule(
     ? `${verdict.paths.join(', ') || 'its condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
     : undefined;
   const fact = unread ?? (rule.message === undefined ? 'its condition holds' : substitute(rule.message, data));
-  // Nobody would look again at the instant at which a condition on the time stops to hold, unless it were said.
+  // Without the instant the agent would not evaluate a time condition again when it ends.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
     case 'allow':

@@ -1,4 +1,4 @@
-// The two-phase protocol of a downscale: pods are asked to prepare, and leave only when they did, and long enough ago.
+// The two-phase downscale: pods prepare first, and leave after their preparation and its delay.
 import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
@@ -14,12 +14,12 @@ import type { ScaleQuestion } from './scale.ts';
 
 interface PrepareAnswer {
   readonly result: RuleResult;
-  /** The replicas that may be written now; at least what was asked for. */
+  /** The replicas that may be written now; at least the requested number. */
   readonly permitted: number;
   readonly actions: readonly Action[];
 }
 
-/** A failed preparation is tried again after this long. */
+/** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
 /**
@@ -83,7 +83,7 @@ function confirmed(
   };
 }
 
-/** Down to the highest pod that has not been prepared for the whole delay. Ordinals without a pod hold nothing up. */
+/** Returns the replicas down to the highest pod without a complete delay. Ordinals without a pod do not block. */
 function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], afterMs: number, source: RuleResult['source']) {
   const { context, zone, from, to } = question;
   const rule = 'delayed-downscale';
@@ -107,7 +107,7 @@ function preparedTop(count: number, limit: string): string {
   return `${pods(count)} from the top ${count === 1 ? 'has' : 'have'} been prepared for ${limit}`;
 }
 
-/** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */
+/** Reports whether the delay applies. Adopted groups delay mirrored zones only; in native groups a forced number skips the delay. */
 function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   if (profileOf(context.group).checksEveryDownscale) return !isForced;
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
@@ -126,14 +126,14 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   const ordinals = ascending(question).filter((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
     const entries = asked.filter((entry) => entry.ordinal === ordinal);
-    // A question without an answer is none: the agent may have stopped before it left.
+    // An unanswered call may never have been sent: the agent may have stopped before it.
     const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid || entry.state === 'asked');
     return isSuccessor && pod?.containersReady === true && !pod.isTerminating;
   });
   return ordinals.length === 0 ? [] : [callPods(question, 'delayed', 'POST', ordinals)];
 }
 
-/** The preparation immediately before the removal. */
+/** Returns the preparation immediately before the removal. */
 export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
   const { context, zone, from } = question;
   const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
@@ -142,7 +142,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const entries = leavingPods({ ...question, to }, 'prepare');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   if (failed.length > 0 && failed.some((pod) => isPausing(question, pod))) {
-    // Everything is taken back, so that no pod is left half closed; one that failed may have prepared before its answer was lost.
+    // All preparations are revoked, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
     const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
       : [];
@@ -161,7 +161,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
 }
 
-/** Withdraws the preparation of pods that stay, or that came back under the same name. */
+/** Revokes the preparation of pods that stay and of their successors. */
 export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
   const { context, zone } = question;
   const first = zone.set?.firstOrdinal ?? 0;
@@ -184,14 +184,14 @@ interface LeavingPod {
   readonly entry: Preparation | undefined;
 }
 
-/** The leaving pods from the highest ordinal down, each with what it answered. A successor of the same name has not been asked. */
+/** Returns the leaving pods from the highest ordinal down with their answers. A successor of the same name has no answer. */
 function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' | 'to'>, call: Preparation['call']): readonly LeavingPod[] {
   const { context, zone, from, to } = question;
   const first = zone.set?.firstOrdinal ?? 0;
   const leaving: LeavingPod[] = [];
   for (let ordinal = first + from - 1; ordinal >= first + to; ordinal -= 1) {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
-    // A pod that does not exist has nothing to prepare.
+    // A missing pod needs no preparation.
     if (pod === undefined) continue;
     const entry = context.view.ledger.preparations.find(
       (candidate) =>
@@ -210,7 +210,7 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
   return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 
-/** Whether it failed too short a time ago to be asked again. A failure that lies ahead was dated by another clock, and was some time ago. */
+/** Reports whether the failure is too recent to ask again. A failure dated in the future came from another clock and counts as old. */
 function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: LeavingPod): boolean {
   const atMs = entry?.seenMs ?? 0;
   return isWithinClockSkew(context, atMs) && context.nowMs - atMs < retryAfterMs;

@@ -1,4 +1,4 @@
-// Zones and pods that a person protects until a given time: nothing of ours takes them, and admission lets nobody else take them.
+// Zones and pods that a person protects until a given time, from the agent and from other clients.
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -15,20 +15,20 @@ function protections({ intents }: GroupContext, { zone }: Zone): readonly Intent
   return intents.filter(({ action, zone: only }) => action === 'protect' && (only === undefined || only === zone.name));
 }
 
-/** The ordinals that leave when a zone shrinks, in ascending order. */
+/** Returns the ordinals that leave when a zone shrinks, in ascending order. */
 export function leavingOrdinals(zone: ZoneView, { from, to }: { readonly from: number; readonly to: number }): readonly number[] {
   const first = zone.set?.firstOrdinal ?? 0;
   return Array.from({ length: Math.max(0, from - to) }, (_, index) => first + to + index);
 }
 
-/** Whether a person protects the pod of this ordinal, or all of the zone. */
+/** Reports whether a person protects the pod of this ordinal or the whole zone. */
 export function isProtected(context: GroupContext, zone: Zone, ordinal: number): boolean {
   return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
 }
 
 /**
- * What holds a disruption of these pods of the zone; undefined when none of them is protected. Without a list of ordinals the whole zone is meant,
- * which only a protection of the whole zone holds.
+ * Returns the block of a disruption of these pods; undefined if no pod of them is protected. `all` means the whole zone, which only a protection of
+ * the whole zone blocks.
  */
 export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
   const all = protections(context, zone);
@@ -44,7 +44,7 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
   });
 }
 
-/** The same for a request of somebody else, which no pause has held: what cannot be read holds too. Adopted groups know no intents. */
+/** Returns the same for the request of another client. Unreadable protections block it. Adopted groups have no requests. */
 export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
   const { intents, group } = context;
   if (isUnknown(intents)) {

@@ -16,7 +16,7 @@ export interface RollQuestion {
   readonly context: GroupContext;
   readonly run: RunState;
   readonly zone: ZoneProgress;
-  /** Whether this turn already changes replicas. */
+  /** This turn already changes replicas. */
   readonly isScaling: boolean;
 }
 
@@ -43,13 +43,13 @@ export const viewComplete: Rule<RollQuestion> = {
   },
 };
 
-/** A status that is older than its spec does not say which pods are outdated. Adopted groups believe it all the same. */
+/** Returns a block while a status is older than its spec, because it does not show which pods are outdated. Adopted groups ignore this. */
 export function oldStatus({ group, view }: GroupContext): RuleResult | undefined {
   if (!profileOf(group).waitsForObservedGeneration) return undefined;
   return view.zones.map(oldStatusOf).find((old) => old !== undefined);
 }
 
-/** The same of one zone. */
+/** Returns the same for one zone. */
 export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   const isOld = set !== undefined && set.status.observedGeneration < set.generation;
   if (!isOld) return undefined;
@@ -78,7 +78,7 @@ export const notPaused: Rule<RollQuestion> = {
   },
 };
 
-/** Whether a person paused or held the group or the zone, or wanted to stop a run and may not be believed. */
+/** Returns whether a request pauses the group or the zone. */
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;

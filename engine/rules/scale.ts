@@ -14,10 +14,10 @@ export interface ScaleQuestion {
   readonly zone: ZoneView;
   readonly from: number;
   readonly to: number;
-  /** Whether a person forced the number. */
+  /** A person forced this number of replicas. */
   readonly isForced: boolean;
   readonly run: RunState | undefined;
-  /** The agent asks for its own writes, admission for those of others. */
+  /** `agent` for writes of the agent, `admission` for writes of other clients. */
   readonly asker: 'agent' | 'admission';
 }
 
@@ -76,7 +76,7 @@ const noDownscale: Rule<ScaleQuestion> = {
   evaluate: ({ context, zone }) => {
     const source = protectSource(context, zone.zone.name, 'noDownscale');
     if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
-    // Whoever is refused looks for the label, and scripts match on it.
+    // Users search for the label, and scripts match it.
     const limit = profileOf(context.group).noDownscaleLimit;
     return result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit, source });
   },
@@ -99,7 +99,7 @@ const scaleFloor: Rule<ScaleQuestion> = {
   },
 };
 
-/** Upwards the bounds are asked too: a leader is scaled by people and autoscalers, who know nothing of them. */
+/** Blocks growth beyond the bounds. People and autoscalers that scale a leader do not know them. */
 export const scaleCeiling: Rule<ScaleQuestion> = {
   id: 'scale-ceiling',
   evaluate: ({ context, zone, to, isForced }) => {
@@ -136,7 +136,7 @@ const otherZonesReady: Rule<ScaleQuestion> = {
   id: 'other-zones-ready',
   evaluate: ({ context, zone, isForced }) => {
     const checksAll = profileOf(context.group).checksEveryDownscale;
-    // A forced number of an adopted zone is prepared like any other, and only whole zones let it be.
+    // A forced number of an adopted zone is prepared like any other number, so the other zones must be ready.
     if (checksAll ? isForced : zone.zone.prepare === undefined)
       return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
     for (const view of context.view.zones) {
@@ -146,7 +146,7 @@ const otherZonesReady: Rule<ScaleQuestion> = {
         const fact = `zone ${view.zone.name} has ${pods(short.notReady)} not ready and ${short.notUpdated} not updated`;
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
-      // A decrease that was asked for may come at any moment, whatever the StatefulSet still says.
+      // An announced downscale may arrive at any moment, so the StatefulSet may still show the old number.
       const isShrinking = view.claims.some(({ verb }) => verb === 'scaleDown');
       if (checksAll && (!view.isReady || isShrinking)) {
         return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });
@@ -207,10 +207,10 @@ const replicasOwned: Rule<ScaleQuestion> = {
   },
 };
 
-/** Upwards. A paused group still grows: more pods endanger nothing. */
+/** The rules of growth. A paused group still grows, because more pods endanger no data. */
 export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, scaleCeiling, leaderReady, noPodInFlight];
 
-/** Downwards, before any pod is asked to prepare. */
+/** The rules of a downscale before any pod is asked to prepare. */
 export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
   viewComplete,
   mayScale,
@@ -224,5 +224,5 @@ export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
   gap,
 ];
 
-/** Before a StatefulSet goes with its pods. */
+/** The rules of the deletion of a StatefulSet with its pods. */
 export const setLeavesRules: readonly Rule<ScaleQuestion>[] = [viewComplete, rolloutOver, otherZonesReady, gap];

@@ -1,4 +1,4 @@
-// What a write of a StatefulSet may change of how its pods are replaced: strategy, partition, first ordinal, and a template in the same write.
+// The checks of a StatefulSet write that changes how pods are replaced: strategy, partition, first ordinal, or a template in the same write.
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
@@ -62,7 +62,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
-/** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
+/** Blocks a change to OnDelete for pods that a partition keeps: each restart would update such a pod out of its wave. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];
@@ -90,12 +90,12 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
-/** Whether a template waits until the agent has set the partition, as it does within seconds after a group is defined or a rollout has ended. */
+/** Reports whether a template waits for the agent to set the partition, within seconds of the group's definition or the end of a rollout. */
 export function isPartitionAwaited({ rule, outcome, limit }: RuleResult): boolean {
   return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }
 
-/** Pods that the StatefulSet controller would make anew: also those of a revision that was rolled back to are not at the update revision. */
+/** Returns the pods that are not at the update revision, including rolled-back pods. The StatefulSet controller would replace them. */
 function elsewhere({ set, pods: members, surplus }: ZoneView): readonly PodView[] {
   return members.filter((pod) => pod.revision !== set?.status.updateRevision && !surplus.includes(pod));
 }

@@ -1,4 +1,4 @@
-// The stuck pod: unready on an old revision for long enough, or for a reason that waiting does not cure.
+// Stuck pods: outdated and unready for long enough, or for a cause that waiting does not end.
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
@@ -25,12 +25,12 @@ function wouldComeBackAsItIs(group: Moment['group'], view: ZoneView, pod: PodVie
   return set.status.currentRevision === '' || set.status.currentRevision === pod.revision;
 }
 
-/** Whether the outdated pod is the one that the next lowering of the partition lets go. */
+/** Reports whether the next lowering of the partition exposes this outdated pod. */
 export function isNextDown({ outdated }: ZoneView, pod: PodView): boolean {
   return outdated.every(({ ordinal }) => ordinal <= pod.ordinal);
 }
 
-/** Whether the StatefulSet controller would make the pod at the current revision, whatever the update revision is. */
+/** Reports whether the StatefulSet controller would create the pod at the current revision instead of the update revision. */
 export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>, pod: PodView): boolean {
   return pod.ordinal < partitionOrdinal(set);
 }
@@ -68,7 +68,7 @@ export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean 
   );
 }
 
-/** Whether a replacement mixes with the shrinking of the zone. */
+/** Reports whether a replacement would happen while the zone shrinks. */
 export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly because: 'outdated' | 'stuck' }): boolean {
   return view.surplus.length > 0 && !(because === 'stuck' && isShrinkHeld(moment, view));
 }
@@ -87,7 +87,7 @@ export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedB
   return inFlight - held.length;
 }
 
-/** The instants ahead at which pods become stuck if nothing happens to them. */
+/** Returns the future instants at which pods become stuck without a change. */
 export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;
   if (when !== 'any') return [];

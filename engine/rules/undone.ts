@@ -1,11 +1,11 @@
-// A revision that a person took back is held, also when somebody asks for it again, as a GitOps tool does that knows nothing of it.
+// An undone revision stays blocked, also when a GitOps tool applies it again.
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
 import { objectOf, requesterText, undoRequest } from '../run/requests.ts';
 
-/** What holds the revision that the zone is to run; undefined when nobody took it back. */
+/** Returns the block of the zone's update revision; undefined if no request undid it. */
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {
   const undo = undoRequest(context, zone.name, set?.status.updateRevision);
   if (undo === undefined) return undefined;

@@ -1,4 +1,4 @@
-// What is asked around a wave: approval and gates before its first pod, soak, gates and approval after its last.
+// The checks of a wave: approval and gates before its first pod; soak, gates and approval after its last pod.
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { waveTarget } from '../amount.ts';
@@ -12,19 +12,19 @@ import { gateVerdict } from './gate.ts';
 
 export interface WaveAnswer {
   readonly results: readonly RuleResult[];
-  /** Results of gates that only observe. */
+  /** Results of gates in observe mode. */
   readonly observations: readonly RuleResult[];
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
-  /** Why the run fails, when a gate failed too often. */
+  /** The failure of the run when a gate failed too often. */
   readonly failure?: string;
 }
 
-/** Whether a run back to the previous template skips soak and approvals. */
+/** Reports whether a rollback skips soaks and approvals. */
 function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
 }
 
-/** What must hold before the first pod of a wave. */
+/** Returns the checks before the first pod of a wave. */
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const results: RuleResult[] = [];
   if (wave.before.approval !== undefined) {
@@ -43,13 +43,13 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
   return { results: isAsked ? [approval(context, wave, run, asked, 'before')] : [], observations: [], wantedReadings: [] };
 }
 
-/** What is remembered of the waves when a pod goes. */
+/** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before it. */
 export function goneUnder({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
   const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
-/** What must hold after the last pod of a wave is available. */
+/** Returns the checks after the last pod of a wave is available. */
 export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const sinceMs = run.waveAvailableMs ?? context.nowMs;
   const results: RuleResult[] = [];
@@ -73,7 +73,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
     : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
 }
 
-/** Whether every zone of the wave is as far after an earlier wave already, as in small zones and short ends of schedules. The same pods do not soak twice. */
+/** Reports whether the wave adds no pod to an earlier wave, as in small zones. The same pods do not soak twice. */
 export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
   const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
   return wave.zones.every((name) => {
@@ -94,7 +94,7 @@ function approval(
 ): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
-  // One wave may ask before and after; the same words are not the answer to both.
+  // A wave may require an approval before and after it. One approval does not count for both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
   return approvalResult({
     context,
@@ -108,16 +108,16 @@ function approval(
   });
 }
 
-/** A rule that would still wait, had not a person promoted the wave. */
+/** Returns the result of a rule that would wait but a person promoted the wave. */
 function passedOver(rule: string, fact: string, promotion: VerifiedRequest, limit: string | undefined): RuleResult {
   return result(rule, 'skip', `${fact}; promoted by ${requesterText(promotion)}`, { limit, source: objectOf(promotion) });
 }
 
 interface AskedGates {
   readonly names: readonly string[];
-  /** From when on readings count, in milliseconds since 1970. */
+  /** Readings count from this instant, in milliseconds since 1970. */
   readonly sinceMs: number;
-  /** What was asked before the gates. */
+  /** Results of the checks before the gates. */
   readonly results: readonly RuleResult[];
 }
 
@@ -129,7 +129,7 @@ function withGates(
 ): WaveAnswer {
   const results = [...before];
   const observations: RuleResult[] = [];
-  // What failed may be what the gates measure, and they would keep the cure from going on.
+  // The gates may measure the failure itself and would then block its repair.
   if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations, wantedReadings: [] };
   const wantedReadings: { gate: string; fromMs: number }[] = [];
   let failure: string | undefined;

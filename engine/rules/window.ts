@@ -1,4 +1,4 @@
-// Windows of all policies together: may this action begin now, and what may still be finished.
+// The windows of all policies: whether an action may start now and whether work in progress may finish.
 
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
@@ -6,10 +6,10 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 
-/** What is already under way when a window closes. */
+/** The work in progress when a window closes. */
 export type UnderWay = 'nothing' | 'zone' | 'run';
 
-/** Whether the windows let the action happen now; work under way may be finished as far as every closed window says. */
+/** Reports whether the windows allow the action now. Every closed window decides how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window names this action');
@@ -21,7 +21,7 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
-  // Two policies may have a window of one name; the one that holds is the one whose state does.
+  // Two policies may have windows of the same name; the state names the window that blocks.
   const isDeny = state.deniedBy !== undefined;
   const named = windows.filter(
     (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,

@@ -1,4 +1,4 @@
-// The least time between replica decreases of two zones.
+// The minimum time between the downscales of two zones.
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -17,14 +17,14 @@ interface Shrunk {
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
- * Whether the last decrease of another zone is long enough ago. Native groups: the group's value binds every zone. Adopted groups: a follower
+ * Returns whether the last downscale of another zone is old enough. Native groups: the group's value binds every zone. Adopted groups: a follower
  * reads its own value (strictly more than it must have passed), and a prepared downscale moreover that of the zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
   const { zoneGap: value } = profileOf(context.group);
   const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
-  // The preparation is asked for by whoever writes, so a number that a person forces does not get around it.
+  // The writer asks for the preparation, so a forced number does not skip it.
   const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
   if (!isOwnAsked && !isOtherAsked) return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no time between zones is set');
   const others = shrunkZones(question);
@@ -59,7 +59,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
   const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
   const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
-  // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
+  // A recorded time in the future proves no age. Adopted groups wait until that time has passed.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
@@ -76,7 +76,7 @@ function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source
     : own;
 }
 
-/** The other zones that shrank, those that have left the group since too, the latest first; text when a time cannot be read. */
+/** Returns the other zones that shrank, the latest first, including zones that left the group; a text if a time is unreadable. */
 function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | string {
   const shrunk: Shrunk[] = [];
   const others = context.view.zones.filter((view) => view.zone.name !== zone.zone.name);
@@ -93,12 +93,12 @@ function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | stri
   return shrunk.sort((a, b) => b.atMs - a.atMs || (a.zone < b.zone ? -1 : 1));
 }
 
-/** When a zone shrank, as far as it is on record; text when a time cannot be read. */
+/** Returns the recorded instants of the zone's downscales; a text if a time is unreadable. */
 export function downscaleTimes(context: GroupContext, view: ZoneView): readonly number[] | string {
   return profileOf(context.group).downscaleTime === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
 }
 
-/** An announced decrease counts as of its announcement. */
+/** Returns the instants of announced downscales. */
 function announcedTimes({ claims }: ZoneView): readonly number[] {
   return claims.filter((claim) => claim.verb === 'scaleDown').map((claim) => claim.atMs);
 }
@@ -108,7 +108,7 @@ function ledgerTimes(context: GroupContext, view: ZoneView): readonly number[] {
   return [...announcedTimes(view), ...recorded.map((record) => record.atMs)];
 }
 
-/** Only prepared downscales are recorded in the annotation, so an announced one will be exactly when the zone prepares. */
+/** Returns the instants from the annotation, which only prepared downscales write. */
 function annotatedTimes(view: ZoneView): readonly number[] | string {
   const announced = view.zone.prepare === undefined ? [] : announcedTimes(view);
   const text = view.set?.annotations[lastDownscaleAnnotation];
