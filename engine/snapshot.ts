@@ -1,21 +1,21 @@
-// The input of every decision: plain data, what was seen and when. What could not be read is unknown, never absent.
+// The input of every decision, as plain data: the observed state and its time. An unreadable value is unknown, never absent.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
 
-/** Stands where a value could not be read, with the reason. */
+/** Replaces an unreadable value, with the reason. */
 export interface Unknown {
   readonly unknown: string;
 }
 
 export type Known<Value> = Value | Unknown;
 
-/** Whether a value could not be read. */
+/** Reports whether a value could not be read. */
 export function isUnknown<Value>(value: Known<Value>): value is Unknown {
   return typeof value === 'object' && value !== null && 'unknown' in value;
 }
 
-/** What the engine reads of a StatefulSet (`apps/v1`). */
+/** The fields of a StatefulSet (`apps/v1`) that the engine reads. */
 export interface StatefulSetView {
   readonly namespace: string;
   readonly name: string;
@@ -47,7 +47,7 @@ export interface StatefulSetView {
   };
 }
 
-/** What the engine reads of a pod. */
+/** The fields of a pod that the engine reads. */
 export interface PodView {
   readonly name: string;
   readonly uid: string;
@@ -59,9 +59,9 @@ export interface PodView {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
   /** Condition Ready. */
   readonly isReady: boolean;
-  /** Every container status is ready and running; true when there is none. */
+  /** Every container status is ready and running; true without container statuses. */
   readonly containersReady: boolean;
-  /** Since when the pod has been ready, or not ready, whichever it is now. */
+  /** Time of the last change of the condition Ready. */
   readonly readyChangedMs: number;
   readonly isTerminating: boolean;
   /** Reasons of containers that wait, such as CrashLoopBackOff. */
@@ -130,13 +130,13 @@ export interface MetricView {
   readonly policy: string;
   readonly input: string;
   readonly value: Known<number>;
-  /** When the question was asked that `value` answers. */
+  /** Time of the query that returned `value`. */
   readonly atMs: number;
-  /** Why there is nothing newer; absent when the last question was answered. */
+  /** Why there is no newer value; absent if the last query succeeded. */
   readonly problem?: string;
 }
 
-/** What a person asked for (RolloutIntent). `requestedBy` is absent when no webhook stamped it. */
+/** A request of a user (RolloutIntent). `requestedBy` is absent if no webhook set it. */
 export interface IntentView {
   readonly namespace: string;
   readonly name: string;
@@ -166,7 +166,7 @@ export interface IntentView {
   readonly ordinals?: readonly number[];
   /** With `abort`: pods go back to what they ran before. */
   readonly rollback?: boolean;
-  /** With `undo`: revisions that are taken back, and held when somebody asks for them again. */
+  /** With `undo`: undone revisions; a new rollout to one of them is blocked. */
   readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
   readonly runId?: string;
   readonly reason?: string;
@@ -187,13 +187,13 @@ export interface Claim {
   readonly atMs: number;
   /** The resource version that the request names as its precondition; absent for evictions, which name the UID alone. */
   readonly resourceVersion?: string;
-  /** The leadership under which it was announced; absent when nobody else could act. */
+  /** The leadership that wrote the claim; absent if no other agent can act. */
   readonly epoch?: number;
   /** Who asked, of a request that admission let pass; at most `longestUser` characters of the name. */
   readonly user?: string;
 }
 
-/** What a pod answered when it was asked to prepare for its removal. An entry exists from before the question leaves. */
+/** The answer of a pod to the call to prepare. The entry exists before the call is sent. */
 export interface Preparation {
   readonly zone: string;
   readonly ordinal: number;
@@ -286,9 +286,9 @@ export interface Pin {
   readonly ordinal: number;
   /** Name of a ControllerRevision. */
   readonly revision: string;
-  /** How often a pod was taken away so that it comes back at the revision; 0 for a pod that ran it when it was first seen. */
+  /** Number of pods replaced to reach the revision; 0 for a pod that ran it when it was first seen. */
   readonly placements: number;
-  /** UID of the pod that was taken away last, or is about to be. */
+  /** UID of the pod that was replaced last, or is replaced next. */
   readonly replaces?: string;
   /** When that was. */
   readonly atMs?: number;
@@ -311,9 +311,9 @@ export interface RevisionView {
   readonly template: Known<ObjectContent>;
 }
 
-/** What is to follow once nothing defines a group any more: its StatefulSets are handed back (`onPolicyDeleted: release`). */
+/** The release of a group without a definition: its StatefulSets are handed back (`onPolicyDeleted: release`). */
 export interface ReleaseTerms {
-  /** Where the definition stood when it was last seen. */
+  /** Last known source of the definition. */
   readonly source: 'directory' | 'objects';
   /** In the order in which they are handed back. */
   readonly zones: readonly { readonly zone: string; readonly statefulSet: string }[];
@@ -323,7 +323,7 @@ export interface ReleaseTerms {
   readonly released?: readonly string[];
 }
 
-/** What is remembered of a group between turns: claims, dated downscales, preparations, the run, pinned pods. */
+/** The state of a group between turns: claims, dated downscales, preparations, the run, pinned pods. */
 export interface Ledger {
   readonly namespace: string;
   readonly group: string;
@@ -388,9 +388,9 @@ export interface Snapshot {
   readonly unprotected?: readonly string[];
   /** Namespaces that are known to be on their way out, with everything in them; admission alone asks. */
   readonly endingNamespaces?: readonly string[];
-  /** StatefulSets and ledgers that could not be read: whatever depends on one is unknown. */
+  /** Unreadable StatefulSets and ledgers: every value that depends on one is unknown. */
   readonly unread?: readonly UnreadObject[];
-  /** Where the agent lives: the policies there may name other namespaces. */
+  /** Namespace of the agent: policies in it may name other namespaces. */
   readonly agentNamespace?: string;
 }
 

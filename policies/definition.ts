@@ -1,4 +1,4 @@
-// What the engine reads of the policies: groups with every default filled in, every override resolved and every duration in milliseconds.
+// Policies in the form that the engine reads: with all defaults and overrides resolved, durations in milliseconds.
 
 import type { ApprovalSpec, EndpointSpec, GateSpec, ProfileName } from './schema/rollout-group.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
@@ -7,7 +7,7 @@ import type { StrategyName } from './strategies.ts';
 
 export type { ProfileName } from './schema/rollout-group.ts';
 
-/** Where something is written: a place in a file, or a field of an object in the cluster. Never part of a digest. */
+/** The source of a setting: a place in a file, or a field of an object in the cluster. Never part of a digest. */
 export interface Source {
   readonly file?: string;
   /** 1-based. */
@@ -83,7 +83,7 @@ export type WaveAmount =
   /** The wave of this index, from 0, of a schedule: how many pods that is depends on the replicas of the zone. */
   | { readonly stage: number; readonly schedule: ScheduleDefinition };
 
-/** How the waves of a zone grow, cumulative. */
+/** Growth of the waves of a zone, cumulative. */
 export type ScheduleDefinition =
   | { readonly kind: 'linear'; readonly step: CountOrPercent; readonly start: CountOrPercent }
   /** `factor` in tenths. */
@@ -131,18 +131,18 @@ export interface RolloutDefinition {
   readonly rotateBy: 'evict' | 'delete';
   readonly minIntervalMs: number;
   readonly replaceUnready: { readonly when: 'any' | 'crashing' | 'none'; readonly afterMs: number };
-  /** At least one: without waves in the file, one wave brings every zone to 100 percent. */
+  /** At least one: without waves in the file, one wave updates every zone completely. */
   readonly waves: readonly WaveDefinition[];
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   readonly onFailure: 'pause' | 'rollback';
   readonly skipOnRollback: boolean;
   /** Finished runs of which records are kept, at least 1. */
   readonly historyLimit: number;
-  /** What becomes of the StatefulSets once nothing defines the group any more; absent: they stay as they are. */
+  /** Effect of the deletion of the policy on the StatefulSets; absent: no change. */
   readonly onPolicyDeleted?: 'release';
 }
 
-/** Where the events of a group's runs are told. */
+/** Receiver of the events of a group. */
 export interface NotifyDefinition {
   /** Name of a NotificationChannel. */
   readonly channel: string;
@@ -157,7 +157,7 @@ export interface GroupDefinition {
   readonly rollout: RolloutDefinition;
   readonly gates: readonly GateDefinition[];
   readonly disruption?: DisruptionDefinition;
-  /** Absent when nobody is told. */
+  /** Absent without notifications. */
   readonly notify?: readonly NotifyDefinition[];
   /** Name of the rows in `engine/profiles.ts`. */
   readonly profile: ProfileName;

@@ -1,4 +1,4 @@
-// What differs between two versions of a Kubernetes object, field by field and by meaning, and what each difference leads to.
+// Differences between two versions of a Kubernetes object: changed fields by meaning, and the effect of each change.
 
 import { canonicalJson } from '../hash.ts';
 import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
@@ -22,7 +22,7 @@ export interface FieldChange {
 
 export type ObjectContent = Readonly<Record<string, unknown>>;
 
-/** Where the walk stands: the path as people read it, and as the rules know it (list keys left out). */
+/** Position of the walk: the path for users, and the path for rules (without list keys). */
 interface Place {
   readonly path: string;
   readonly pattern: string;
@@ -69,7 +69,7 @@ function compare(walk: Walk, place: Place, before: unknown, after: unknown): voi
   else if (!sameValue(place, before, after)) record(walk, place, before, after);
 }
 
-/** Maps whose fields are told one by one even when the other side has no such map: they hold defaults, or hold secrets beside the rest. */
+/** Maps whose fields are listed one by one even if the other object lacks the map: they contain defaults or secrets. */
 const opened =
   /^(?:spec|data|stringData|spec\.(?:template|updateStrategy(?:\.rollingUpdate)?|persistentVolumeClaimRetentionPolicy)|(?:spec\.template\.)?metadata(?:\.(?:annotations|labels))?)$/;
 
@@ -95,7 +95,7 @@ function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], aft
   else if (before.some((entry, index) => !isSame(entry, after[index]))) recordReorder(walk, place);
 }
 
-/** What is left of a list when each entry of another is taken out once; a credential behind its flag is hidden while the flag is still there. */
+/** Returns the entries of a list without those of another list, each removed once. A credential stays hidden with its flag. */
 function without(list: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const rest = new Map<string, number>();
   for (const entry of other) rest.set(canonicalJson(entry), (rest.get(canonicalJson(entry)) ?? 0) + 1);
@@ -118,7 +118,7 @@ const keysOfList: Readonly<Record<string, readonly string[]>> = {
   items: ['key'],
 };
 
-/** The key by which all entries of the lists can be told apart; undefined when there is none. */
+/** Returns the key that identifies all entries of the lists; undefined if no key does. */
 export function entryKey(list: string, lists: readonly (readonly unknown[])[]): string | undefined {
   return [...(keysOfList[list] ?? []), 'name', 'metadata.name'].find((key) =>
     lists.every((entries) => {
@@ -171,7 +171,7 @@ function isSame(before: unknown, after: unknown): boolean {
   return canonicalJson(before) === canonicalJson(after);
 }
 
-/** Whether a value is a map, and neither a list nor null. */
+/** Reports whether a value is a map, not a list and not null. */
 export function isMap(value: unknown): value is ObjectContent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-// What the API server does with fields on its own: defaults that it fills in, fields that it writes, fields that never change.
+// Fields with special treatment by the API server: defaults, fields that it writes, immutable fields.
 
 /**
  * Defaults of Kubernetes by field, list keys left out. `spec.replicas` is not among them: a manifest that leaves it out leaves it to others,
@@ -35,7 +35,7 @@ const probeDefaults: Readonly<Record<string, unknown>> = {
   'httpGet.scheme': 'HTTP',
 };
 
-/** What the API server fills in where `pattern` is left out, as far as we know it. `siblings` are the fields beside it. */
+/** Returns the known default that the API server sets for an absent `pattern`. `siblings` are the other fields of the map. */
 export function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown>>): unknown {
   const field = pattern.replace('.initContainers[]', '.containers[]');
   if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
@@ -59,7 +59,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'metadata.deletionGracePeriodSeconds',
   'metadata.managedFields',
   'metadata.selfLink',
-  // A copy of an earlier manifest, with whatever secrets it held.
+  // A copy of an earlier manifest, with its secrets.
   'metadata.annotations.kubectl.kubernetes.io/last-applied-configuration',
   'spec.template.metadata.creationTimestamp',
   'spec.volumeClaimTemplates[].status',
@@ -68,7 +68,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'spec.volumeClaimTemplates[].metadata.creationTimestamp',
 ]);
 
-/** Whether the API server or a client's bookkeeping writes the field, so that no manifest means anything by it. */
+/** Reports whether the API server or the bookkeeping of a client writes the field. */
 export function isServerField(pattern: string): boolean {
   return serverFields.has(pattern);
 }
@@ -83,7 +83,7 @@ const mutableOfStatefulSet: readonly string[] = [
   'minReadySeconds',
 ];
 
-/** Whether the API server refuses to change the field of a StatefulSet: all of `spec` but a short list is fixed at creation. */
+/** Reports whether the field of a StatefulSet is immutable: all of `spec` except a short list. */
 export function isImmutableField(pattern: string): boolean {
   const field = /^spec\.(\w+)/.exec(pattern)?.[1];
   return field !== undefined && !mutableOfStatefulSet.includes(field);

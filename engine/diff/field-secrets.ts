@@ -1,4 +1,4 @@
-// What of an object may not be shown: the contents of Secrets, and values whose name or form says that they are credentials.
+// Secret parts of an object: the contents of Secrets, and values whose name or form is that of a credential.
 
 const mask = '***';
 
@@ -47,7 +47,7 @@ export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] 
   return list.map((entry, index) => (isValueOfFlag(list, index) ? mask : entry));
 }
 
-/** What stands behind a flag such as `--token` as an argument of its own. */
+/** An argument that follows a flag such as `--token`. */
 function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   const flag = index > 0 ? list[index - 1] : undefined;
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');

@@ -11,7 +11,7 @@ interface Quantity {
   readonly denominator: bigint;
 }
 
-/** Whether two quantities become the same text once the API server has stored them: `1024Mi` and `1Gi`, `1000m` and `1`. */
+/** Reports whether the API server stores two quantities as the same text: `1024Mi` and `1Gi`, `1000m` and `1`. */
 export function sameQuantity(left: unknown, right: unknown): boolean {
   const a = parseQuantity(left);
   const b = parseQuantity(right);

@@ -1,4 +1,4 @@
-// Counts the pods of one StatefulSet that a disruption budget has to bear: those not ready, and those nobody has seen.
+// Counts the pods of one StatefulSet for a disruption budget: unready pods, and missing pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isAvailable } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -16,7 +16,7 @@ export interface Counted {
   readonly earliestMs?: number | undefined;
 }
 
-/** What makes a pod ready, and which pods are looked at. */
+/** The definition of a ready pod, and the pods to count. */
 export interface ReadyTest {
   /** Decides what ready means; without it running containers are enough. */
   readonly group: GroupDefinition | undefined;
@@ -24,7 +24,7 @@ export interface ReadyTest {
   readonly claimed: ReadonlyMap<string, number>;
   /** The pod that is asked about costs nothing. */
   readonly exceptUid: string;
-  /** How long a pod must have been ready; 0 for no time. */
+  /** Minimum time that a pod is ready, in milliseconds; 0 for none. */
   readonly crossZoneDelayMs: number;
   /** All pods when absent. */
   readonly isMember?: (pod: PodView) => boolean;
@@ -46,7 +46,7 @@ export function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: State
     notReady += 1;
     if (sinceMs !== undefined) waking.push(sinceMs);
   }
-  // Pods that are missing may be of any partition, so they count whatever is asked.
+  // Missing pods may belong to any partition, so they always count.
   const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);
   return { tested, notReady, unknown, earliestMs: earliest(waking) };
 }
@@ -60,7 +60,7 @@ function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs:
   if (!isUp) return undefined;
   const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;
   if (test.crossZoneDelayMs === 0) return Math.max(claimEndMs, availableMs);
-  // Whoever relies on the annotation alone takes a pod without it as ready only now, so its delay never ends.
+  // If only the annotation counts, a pod without it becomes ready now, and its delay never ends.
   const readyTimeMs = pod.readyTimeMs ?? (readsCondition ? pod.readyChangedMs : undefined);
   if (readyTimeMs === undefined) return undefined;
   return Math.max(claimEndMs, availableMs, readyTimeMs + test.crossZoneDelayMs + 1);

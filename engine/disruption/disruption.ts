@@ -16,7 +16,7 @@ export interface DisruptionQuestion {
   readonly pod: PodView;
   /** Disruptions that are announced and not yet seen; those of pods count as not ready for two minutes. */
   readonly claims: readonly Claim[];
-  /** What a rollout may take when the budget itself allows nothing; 1 where the budget counts partitions. */
+  /** Number of pods that a rollout may replace if the budget allows none; 1 if the budget counts partitions. */
   readonly override?: number;
   readonly requester: 'eviction' | 'rollout';
 }

@@ -1,4 +1,4 @@
-// What the eviction API makes of PodDisruptionBudgets: how many healthy pods each asks for, and whether a pod may be evicted.
+// PodDisruptionBudgets as the eviction API evaluates them: required healthy pods, and pods that may be evicted.
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { desiredHealthy } from '../../policies/objects/pod-budget.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';

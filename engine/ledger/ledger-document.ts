@@ -27,10 +27,10 @@ const format = { major: 1, minor: 0 } as const;
  */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
-/** Of a ledger with terms of a release, in either major: an agent that drops them leaves everything as it is, which harms nobody. */
+/** Format of a ledger with a release, in either major version: an agent that drops the release changes nothing, which is safe. */
 const releaseMinor = 1;
 
-/** Whose ledger it is. */
+/** The group of the ledger. */
 interface LedgerIdentity {
   readonly namespace: string;
   readonly group: string;
@@ -131,7 +131,7 @@ type LedgerDocument = z.infer<typeof document>;
 
 /**
  * The text of a ledger. The same ledger gives the same bytes, whatever the order of its lists. Unknown when it is longer than
- * `ledgerByteLimit`, or could not be read again: whoever wanted to write it must wait.
+ * `ledgerByteLimit`, or cannot be parsed again: the write must wait.
  */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
@@ -176,7 +176,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
   return decoded(read.data) ?? refuse('has other numbers of ordinals than of UIDs');
 }
 
-/** The value; undefined when there is none, or when a key in it means something to JavaScript. */
+/** Returns the value; undefined if it is absent, or if it contains a key with a meaning in JavaScript. */
 function parsed(given: string): unknown {
   let isHostile = false;
   try {
@@ -210,7 +210,7 @@ function issueText(error: z.ZodError): string {
 
 interface Numbered<Row> {
   readonly row: Row;
-  /** What rows of one batch have in common. */
+  /** The common fields of the rows of one batch. */
   readonly key: string;
   readonly ordinal: number;
   readonly uid: string;
@@ -244,7 +244,7 @@ function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row
   return open.map((batch) => batch.rows);
 }
 
-/** Whether it is about a StatefulSet and not about one pod. */
+/** Reports whether the claim is for a StatefulSet, not for one pod. */
 function isOfSet<Row extends { readonly verb: Claim['verb'] }>(
   claim: Row,
 ): claim is Extract<Row, { readonly verb: 'scaleDown' | 'setPartition' }> {

@@ -1,4 +1,4 @@
-// What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
+// The state of a group between turns: claims, dated downscales, prepared pods.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, GroupDecision } from '../decision.ts';
@@ -125,11 +125,11 @@ export function longestDelayMs(group: GroupDefinition, policies: readonly Policy
   );
 }
 
-/** What was seen of the group's objects. */
+/** The observed objects of the group. */
 export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
 
 interface KeepOptions {
-  /** How long dated downscales are kept: the longest delay that could ask for one. */
+  /** Retention of dated downscales: the longest delay that reads one. */
   readonly keepDownscalesMs: number;
   /**
    * How long each claim has been open for certain, in milliseconds: by a clock that does not jump, from when this reader first saw it. By the
@@ -198,7 +198,7 @@ function isNumber(resourceVersion: string): boolean {
   return /^[1-9]\d*$/.test(resourceVersion);
 }
 
-/** Whether the request of the claim must fail, because its object was written since. */
+/** Reports whether the request of the claim must fail, because its object was written since. */
 function isVoid(claim: Claim, object: { readonly resourceVersion: string }): boolean {
   return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
 }
@@ -212,7 +212,7 @@ interface Elapsed {
 function isOpen(claim: Claim, zone: SeenZone | undefined, { nowMs, isOverdue }: Elapsed): boolean {
   if (zone === undefined) return true;
   if (claim.verb === 'scaleDown') {
-    // Another StatefulSet of the name has none of the pods that this was about.
+    // A new StatefulSet of the same name has none of the claimed pods.
     if (zone.set.uid !== claim.uid) return false;
     if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue && !isVoid(claim, zone.set);
     return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
@@ -241,7 +241,7 @@ function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   if (isDated) return [];
-  // Nobody knows when the request arrived: at the latest now, and no later than a request can live.
+  // The arrival time of the request is unknown: at the latest now, and no later than the lifetime of a request.
   const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));
   return [{ zone: claim.zone, atMs, from: claim.from, to: claim.to }];
 }

@@ -33,14 +33,14 @@ export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
 export interface ZoneBudgetVersion {
   readonly namespace: string;
   readonly name: string;
-  /** 0 when the object has none. */
+  /** 0 if absent. */
   readonly generation: number;
   readonly view: Known<ZoneBudgetView>;
-  /** Which pods it selects, also when the rest of it is not valid; absent when that cannot be read. */
+  /** Selected pods, also if the rest of the budget is invalid; absent if unreadable. */
   readonly matchLabels?: Readonly<Record<string, string>>;
 }
 
-/** What is kept of an object; never throws, since what cannot be understood is kept as such. */
+/** Returns the relevant fields of an object. Never throws: an invalid object stays marked as invalid. */
 export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);

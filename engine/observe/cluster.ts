@@ -1,4 +1,4 @@
-// What the caches of a running cluster hold, put together as one snapshot: pods to their owners, nodes to their pods.
+// Makes a snapshot from the caches of a running cluster: pods with their owners, nodes with their pods.
 import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 import type { ObservedPod } from './objects.ts';
 
@@ -8,7 +8,7 @@ import type { ObservedPod } from './objects.ts';
  */
 export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
   readonly statefulSets: Known<readonly StatefulSetView[]>;
-  /** Of every namespace that is looked at, owned or not, in any order. */
+  /** Pods of every watched namespace, owned or not, in any order. */
   readonly pods: Known<readonly ObservedPod[]>;
   /**
    * Which nodes are ready, by name; one that is not in it is taken as not ready. Unknown when nobody may read nodes: every node then counts
@@ -44,9 +44,9 @@ export function snapshotOf(observed: Observed): Snapshot {
 interface ForeignPod {
   readonly namespace: string;
   readonly name: string;
-  /** Whose labels it carries. */
+  /** StatefulSet whose labels the pod has. */
   readonly statefulSet: string;
-  /** `kind name` of its own controller; absent when it has none. */
+  /** `kind name` of its controller; absent without a controller. */
   readonly owner?: string;
 }
 
@@ -69,7 +69,7 @@ function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
   return (label !== undefined && pod.labels['name'] === label) || isInPlaceOf(set, pod.name);
 }
 
-/** Whether the name is that of a pod of the StatefulSet. */
+/** Reports whether the name is that of a pod of the StatefulSet. */
 function isInPlaceOf(set: StatefulSetView, podName: string): boolean {
   return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
 }

@@ -1,4 +1,4 @@
-// What an answer of Consul's HTTP API about the health of a service says as a reading of a gate.
+// Reads an answer of the Consul health API as a reading of a gate.
 import { formatDuration } from '../../policies/duration.ts';
 import type { GateReading } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
@@ -14,7 +14,7 @@ export interface ConsulAnswer {
 interface ReadConsulOptions {
   /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
   readonly atMs: number;
-  /** What the value is: the instances that pass, or those that do not. */
+  /** Counted instances: passing or failing. */
   readonly counts: 'passing' | 'notPassing';
   /** For how long the agent that answers may not have heard of the leader of its datacenter, in milliseconds. */
   readonly toleranceMs: number;

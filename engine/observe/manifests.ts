@@ -7,7 +7,7 @@ import { observePod, observeStatefulSet } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
 
-/** How long everything has been as it is, when manifests stand for a cluster: longer than any delay that a policy may ask for. */
+/** Age of the state that manifests describe: longer than every delay of a policy. */
 const settledMs = 365 * 24 * 3_600_000;
 
 interface ManifestOptions {
@@ -18,7 +18,7 @@ interface ManifestOptions {
   readonly groups?: readonly GroupDefinition[];
   /** Replicas that stand in for those of single StatefulSets, by `namespace/name`; who follows them keeps its own. */
   readonly replicas?: ReadonlyMap<string, number>;
-  /** `none` for manifests that are asked for and do not run yet: nobody looks at their pods. */
+  /** `none` for requested manifests that do not run yet: their pods are not read. */
   readonly pods?: 'running' | 'none';
 }
 

@@ -1,4 +1,4 @@
-// What the readings of a metric input say of its value.
+// Derives the value of a metric input from its readings.
 import type { GateReading, MetricView } from '../snapshot.ts';
 
 /** `noData: zero` of an input asks for exactly this. */

@@ -177,7 +177,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   };
 }
 
-/** What an intent names beside texts. */
+/** The fields of an intent that are not text. */
 function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
   const replicas = fields.whole('spec.replicas');
   const rollback = fields.flag('spec.rollback');
@@ -196,7 +196,7 @@ function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'or
   };
 }
 
-/** Namespace, name, UID and resource version of any object; empty text where there is none. */
+/** Returns namespace, name, UID and resource version of an object; empty text for an absent field. */
 export function identity(fields: Reader): { readonly namespace: string; readonly name: string; uid: string; resourceVersion: string } {
   return {
     namespace: fields.text('metadata.namespace') ?? '',

@@ -1,4 +1,4 @@
-// What an answer of the HTTP API of Prometheus to an instant query says as a reading of a gate.
+// Reads an answer of the Prometheus API to an instant query as a reading of a gate.
 import { formatDuration } from '../../policies/duration.ts';
 import type { GateReading } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
@@ -12,7 +12,7 @@ interface PrometheusAnswer {
 interface ReadOptions {
   /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
   readonly atMs: number;
-  /** How far from `atMs` the instant may lie for which the provider evaluated the query, in milliseconds. */
+  /** Maximum distance between `atMs` and the evaluation time of the provider, in milliseconds. */
   readonly toleranceMs: number;
   /** `evaluatedMs` of the reading before. */
   readonly beforeMs?: number | undefined;
@@ -55,7 +55,7 @@ function refusal({ status, body }: PrometheusAnswer): string {
   return `the provider answered HTTP ${status}${kindOfError(parsed(body))}`;
 }
 
-/** https://prometheus.io/docs/prometheus/latest/querying/api/ and web/api/v1/api.go. Anything else is somebody's own text. */
+/** https://prometheus.io/docs/prometheus/latest/querying/api/ and web/api/v1/api.go. Every other value is free text. */
 const kindsOfError: ReadonlySet<unknown> = new Set([
   'timeout',
   'canceled',

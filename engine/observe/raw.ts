@@ -39,7 +39,7 @@ export function reader(value: unknown): Reader {
   };
 }
 
-/** The field under the keys; undefined when a key is absent, null or not in an object of its own. */
+/** Returns the field under the keys; undefined if a key is absent, null or not in an object. */
 export function fieldAt(value: unknown, keys: readonly string[]): unknown {
   let found = value;
   for (const key of keys) {

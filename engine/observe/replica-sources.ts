@@ -1,4 +1,4 @@
-// Which objects the replicas of groups are read from, and what must be watched for it.
+// The objects that groups read replicas from, and the watches for them.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { ReplicaSourceReference } from './source.ts';
 

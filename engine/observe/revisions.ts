@@ -1,4 +1,4 @@
-// Which revision a manifest asks for when its StatefulSet runs already: what is asked for has no status, and names of revisions are not ours.
+// Derives the update revision of a manifest whose StatefulSet runs already: a manifest has no status, and Kubernetes names revisions.
 import { fieldDiff, isMap, type ObjectContent } from '../diff/field-diff.ts';
 import type { Known } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
@@ -26,7 +26,7 @@ export function withRevisions(
 
 const template: readonly string[] = ['spec', 'template'];
 
-/** Whether two pod templates mean the same: defaults that one of them spells out are no difference. */
+/** Reports whether two pod templates are equal after defaulting. */
 function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;

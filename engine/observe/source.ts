@@ -3,7 +3,7 @@
 import type { Known, ReplicaSourceView } from '../snapshot.ts';
 import { fieldAt, type Reader, reader } from './raw.ts';
 
-/** Which object is read, and where its number stands. */
+/** The object to read, and the field of the number. */
 export interface ReplicaSourceReference {
   readonly namespace: string;
   readonly apiVersion: string;

@@ -17,7 +17,7 @@ export interface Adoption {
   /** Sorted by namespace, then by the value of the label. */
   readonly groups: readonly RolloutGroup[];
   readonly findings: readonly AdoptionFinding[];
-  /** Where each setting of each group stands, by `namespace/name` of the group, then by path as in GroupDefinition.sources. */
+  /** Source of each setting, by `namespace/name` of the group, then by path as in GroupDefinition.sources. */
   readonly sources: Readonly<Record<string, Readonly<Record<string, Source>>>>;
 }
 

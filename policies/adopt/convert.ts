@@ -1,4 +1,4 @@
-// Conversion: objects of other rollout operators become the documents that people write, and whatever cannot be carried over is said.
+// Converts objects of other rollout operators to policy documents, and reports settings without an equivalent.
 import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
@@ -20,13 +20,13 @@ export interface Conversion {
 }
 
 interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
-  /** Whatever was read; what is no object of another operator, and no StatefulSet, is passed over. */
+  /** Objects of other operators and StatefulSets; other objects are ignored. */
   readonly objects: readonly ForeignObject[];
   /** Groups that exist already, as those adopted from labels. */
   readonly groups: readonly RolloutGroup[];
 }
 
-/** Whether the object is one that is converted. */
+/** Reports whether the object can be converted. */
 function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
@@ -79,7 +79,7 @@ interface Others extends Pick<Surroundings, 'statefulSet'> {
   readonly present: readonly RolloutGroup[];
 }
 
-/** Why a reading gives no group beside the others: its StatefulSet or its name has another owner. */
+/** Returns why an object gives no group: its StatefulSet or its name has another owner. */
 function refusalOf(reading: Reading, { readings, present, statefulSet }: Others): Finding | undefined {
   const { object, group } = reading;
   if (group === undefined) return undefined;

@@ -82,7 +82,7 @@ function delayedEndpoint(parts: UrlParts): EndpointInput | string {
   return path === undefined ? `whose path is longer than ${longestPath} characters` : { scheme, port, path };
 }
 
-/** Path and query as they are sent: from a slash on, with what our schema does not take as it stands percent-encoded. */
+/** Returns path and query as sent: with a leading slash, and with percent-encoding where the schema needs it. */
 function endpointPath({ pathAndQuery }: UrlParts): string | undefined {
   const rooted = pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`;
   const path = rooted.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));

@@ -1,10 +1,10 @@
-// What adoption reports about labels and annotations: values that mean nothing, or not what they seem to mean.
+// Findings of adoption on labels and annotations: invalid or misleading values.
 import type { AdoptedStatefulSet } from './statefulset.ts';
 
 /** A problem of one label, annotation or field of one StatefulSet. Codes are explained in docs/findings.md. */
 export interface AdoptionFinding {
   readonly code: string;
-  /** One sentence: what stands there and what follows from it. */
+  /** One sentence: the value and its effect. */
   readonly message: string;
   /** `StatefulSet namespace/name`. */
   readonly object: string;
@@ -38,17 +38,17 @@ const adoptionCodes = {
 
 export type AdoptionProblem = keyof typeof adoptionCodes;
 
-/** The finding of one problem at one place. */
+/** Returns the finding of one problem at one place. */
 export function adoptionFinding(set: AdoptedStatefulSet, problem: AdoptionProblem, field: string, message: string): AdoptionFinding {
   return { code: adoptionCodes[problem], message, object: objectText(set), field };
 }
 
-/** How messages and sources name a StatefulSet. */
+/** Returns the name of a StatefulSet for messages and sources. */
 export function objectText(set: Pick<AdoptedStatefulSet, 'namespace' | 'name'>): string {
   return `StatefulSet ${set.namespace}/${set.name}`;
 }
 
-/** A value as messages show it: quoted, control characters escaped, at most 80 characters of it. */
+/** Returns a value for messages: quoted, control characters escaped, at most 80 characters. */
 export function shown(value: string): string {
   return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
 }

@@ -7,17 +7,17 @@ import { schemaFindings } from '../schema/schema-findings.ts';
 import { isRecord } from '../schema/schema-walk.ts';
 import type { Path, Places } from '../yaml/document.ts';
 
-/** An object as it stands in a file or in a cluster. */
+/** An object of a file or of a cluster. */
 export interface ForeignObject extends ObjectName {
   readonly value: Readonly<Record<string, unknown>>;
   readonly place: Places['place'];
 }
 
-/** What stands around an object that is converted. */
+/** The context of a conversion. */
 export interface Surroundings {
   /** The StatefulSet of this name; undefined when it is not among what was read. */
   readonly statefulSet: (namespace: string, name: string) => ForeignObject | undefined;
-  /** The keys of a Secret, never their values; undefined when nobody could look. */
+  /** The keys of a Secret, never their values; undefined if unreadable. */
   readonly secretKeys: (namespace: string, name: string) => readonly string[] | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface Request {
 /** The name of the document that a wish became, by its key. */
 export type NameOf = (key: string) => string;
 
-/** What was made of one object. Without a group nothing is written for it, and an error says why. */
+/** The result of one conversion. Without a group no document is written, and an error states why. */
 export interface Reading {
   readonly object: ForeignObject;
   readonly findings: readonly Finding[];
@@ -45,7 +45,7 @@ export interface Reading {
   readonly group?: {
     readonly name: string;
     readonly statefulSet: string;
-    /** Where the object names its StatefulSet. */
+    /** Field with the name of the StatefulSet. */
     readonly statefulSetPath: Path;
     /** The RolloutGroup, for the schema to complete. */
     readonly document: (nameOf: NameOf) => unknown;
@@ -86,13 +86,13 @@ export function specFindings(object: ForeignObject, spec: z.ZodType): readonly F
   );
 }
 
-/** Addresses with a user in them are not shown: whoever reads the output may not know the password. */
+/** Addresses with credentials are not printed. */
 function withoutPasswords({ excerpt, ...place }: Place): Place {
   const isOpen = excerpt?.some(({ text }) => /\/\/[^\s/]*@/.test(text)) ?? false;
   return excerpt === undefined || isOpen ? place : { ...place, excerpt };
 }
 
-/** The fields that are known, as a tree; true stands for whatever is in a field. */
+/** The known fields as a tree; true means any value. */
 interface KnownFields {
   readonly [field: string]: true | KnownFields;
 }
@@ -117,7 +117,7 @@ function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly
 /** Written by tools that keep the object, and about the object alone. */
 const ofTools = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
 
-/** What the object carries besides its spec belongs to it, and not to the group. */
+/** Labels and annotations stay with the object; the group does not get them. */
 export function metadataFindings(object: ForeignObject): readonly Finding[] {
   const { metadata } = object.value;
   return (['labels', 'annotations'] as const).flatMap((part) => {

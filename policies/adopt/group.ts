@@ -82,7 +82,7 @@ function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, co
   };
 }
 
-/** Whoever must not lose a pod must not lose all of them either, so what may not shrink may not be deleted. The original does not ask about deletions. */
+/** A StatefulSet that must not shrink must not be deleted either. The original does not check deletions. */
 function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
   return noDownscale === true ? { noDownscale, noDelete: true } : {};
 }
@@ -96,7 +96,7 @@ function holdText(holds: readonly Hold[]): string | undefined {
   return text === '' ? undefined : text.slice(0, longestHold);
 }
 
-/** The value that all have; undefined when they differ or there is none. */
+/** Returns the common value; undefined if the values differ or the list is empty. */
 function agreed<Value>(values: readonly Value[]): Value | undefined {
   const [first] = values;
   return values.every((value) => JSON.stringify(value) === JSON.stringify(first)) ? first : undefined;

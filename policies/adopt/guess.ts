@@ -1,4 +1,4 @@
-// Groups of StatefulSets that nobody has labelled, guessed from their names and from where their pods run: proposals, each with how it was guessed.
+// Proposes groups of StatefulSets without labels, from their names and the zones of their pods, each with the reason.
 
 import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
@@ -9,7 +9,7 @@ import { readZoneLike, type Strategy, type ZoneLike } from './zone-like.ts';
 
 export interface GuessedGroup {
   readonly group: RolloutGroup;
-  /** How it was guessed, what to look at, and why it has its engine: for people, as lines of a comment. */
+  /** Comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
   readonly comment: readonly string[];
   /** The same in a few words. */
   readonly because: string;
@@ -31,9 +31,9 @@ export interface Guesses {
 }
 
 export interface GuessInput {
-  /** Whatever was read; what is no StatefulSet is passed over. */
+  /** Objects; only StatefulSets are read. */
   readonly objects: readonly unknown[];
-  /** Groups that there are: their members are nobody's to guess about, and their names are taken. */
+  /** Existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
   /** StatefulSets by `namespace/name` that objects of other operators name, with that object: what cannot be converted is not guessed instead. */
   readonly claimed?: ReadonlyMap<string, string>;
@@ -153,7 +153,7 @@ function grouped(sets: readonly ZoneLike[], keyFor: (set: ZoneLike) => string | 
   return groups;
 }
 
-/** A number at the end may as well count shards, of which each has data of its own: it is a zone only where every one runs in another zone. */
+/** A number at the end may also count shards with separate data. It is a zone only if each StatefulSet runs in another zone. */
 function byName(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined {
   const [{ base = '', suffix } = { suffix: undefined }] = members;
   const areApart = areInOwnZones(members);
@@ -176,7 +176,7 @@ function areInOwnZones(members: readonly ZoneLike[]): boolean {
   return members.every(({ pinned }) => pinned !== undefined) && new Set(members.map(({ pinned }) => pinned)).size === members.length;
 }
 
-/** The proposal, or why there is none. */
+/** Returns the proposal, or why no proposal is possible. */
 function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): GuessedGroup | string {
   const zones = zoneNames(sets.map(({ name }) => name));
   const { strategy, lines } = strategyFor(sets.map(({ strategy: written }) => written));

@@ -26,7 +26,7 @@ export const annotationKeys = {
   paused: 'grafana.com/rollout-paused',
 } as const;
 
-/** Where the pods of a StatefulSet are asked before they go. */
+/** Annotations of the endpoint that prepares pods for their deletion. */
 export const preparationKeys: readonly string[] = [annotationKeys.preparePath, annotationKeys.preparePort];
 
 /** The label of the pod template by which the original finds pods. */

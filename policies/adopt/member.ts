@@ -105,7 +105,7 @@ function mayRecordDownscale(member: AdoptedMember): boolean {
   return isPrepared(member) || member.set.annotations[annotationKeys.lastDownscale] !== undefined;
 }
 
-/** What is wrong with the object itself rather than with one value. */
+/** Returns findings on the object as a whole. */
 function shapeFindings(set: AdoptedStatefulSet): readonly AdoptionFinding[] {
   const known = new Set<string>([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
   const labelsAsAnnotations = [labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones].filter(

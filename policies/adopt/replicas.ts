@@ -1,4 +1,4 @@
-// Where the replicas of an adopted StatefulSet come from: a leader, a mirrored object, or whoever scales it.
+// The source of replicas of an adopted StatefulSet: a leader, a mirrored object, or direct scaling.
 
 import { adoptionFinding, shown } from './findings.ts';
 import { annotationKeys } from './keys.ts';
@@ -13,12 +13,12 @@ export interface MirrorInput {
   readonly onMissing: 'hold';
 }
 
-/** Where the replicas come from. Neither leader nor mirror: people or an autoscaler write them. */
+/** The source of replicas. Without leader and mirror, users or an autoscaler write them. */
 export interface ReplicasReading {
   /** Name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
-  /** Whether the original would write the replicas, so that forced replicas take effect. */
+  /** True if the original writes the replicas, so that forced replicas take effect. */
   readonly isWritten: boolean;
   readonly hold?: Hold;
   readonly findings: Reading<never>['findings'];
@@ -26,7 +26,7 @@ export interface ReplicasReading {
 
 /**
  * Reads leader and mirror. With both, the original flips between the two numbers; here the leader wins, because a follower that ignores
- * its leader could shrink before it. A StatefulSet that names itself follows nobody.
+ * its leader could shrink before it. A StatefulSet that names itself follows no zone.
  */
 export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
   const leaderText = set.annotations[annotationKeys.leader];

@@ -1,4 +1,4 @@
-// Where the settings of an adopted group stand: the label or annotation of a StatefulSet behind every path of the document.
+// Sources of an adopted group: the label or annotation of a StatefulSet for each path of the document.
 
 import type { Source } from '../definition.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';

@@ -13,7 +13,7 @@ export interface AdoptedStatefulSet {
   /** RollingUpdate when the object names none, as the API server would say. */
   readonly updateStrategy: string;
   readonly serviceName: string;
-  /** Whether the pod template carries the label by which the original finds pods. */
+  /** True if the pod template has the label `name`, by which the original finds pods. */
   readonly hasPodNameLabel: boolean;
 }
 

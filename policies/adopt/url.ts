@@ -1,4 +1,4 @@
-// URLs as Go's net/url reads them, as far as adoption needs it: which texts are none, and the parts that remain when the pod is the host.
+// Parses URLs as Go's net/url does, as far as adoption needs it: validity, and the parts besides the host.
 
 /** The parts of a URL that are kept for each pod. */
 export interface UrlParts {
@@ -9,7 +9,7 @@ export interface UrlParts {
   readonly port: string;
   /** Path and query, from the first slash on; a fragment is never sent. */
   readonly pathAndQuery: string;
-  /** Whether there is a host, so that a pod's name can stand in its place. */
+  /** True if the URL has a host, which a pod name can replace. */
   readonly hasHost: boolean;
 }
 
@@ -57,7 +57,7 @@ interface Address {
   readonly hasQuery: boolean;
 }
 
-/** The address without what does not belong into a file; undefined for a text that is none, or is not absolute. */
+/** Returns the address without credentials, query and fragment; undefined if invalid or not absolute. */
 export function addressOf(text: string): Address | undefined {
   const parts = urlParts(text);
   const [, user, place = '', path = '', rest = ''] = /^[a-zA-Z]+:\/\/([^/?#]*@)?([^/?#@]+)([^?#]*)(.*)$/s.exec(text) ?? [];

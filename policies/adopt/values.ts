@@ -85,7 +85,7 @@ export function goBoolean(text: string): boolean | undefined {
   return /^(?:0|f|F|FALSE|false|False)$/.test(text) ? false : undefined;
 }
 
-/** A decimal integer as Go's strconv.Atoi reads it; a number over 64 bits is none at all. */
+/** Parses a decimal integer as Go's strconv.Atoi does; undefined beyond 64 bits. */
 function goInteger(text: string): number | undefined {
   const [, sign, digits] = /^([+-]?)0*(\d{1,19})$/.exec(text) ?? [];
   if (digits === undefined) return undefined;

@@ -1,10 +1,10 @@
-// What a StatefulSet without labels of a group tells about its place among others: the zone in its name, and where its pods must run.
+// Hints of a StatefulSet without group labels: the zone in its name, and the zone of its pods.
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
 import { labelKeys } from './keys.ts';
 import { phasedOwner } from './phased/rollout.ts';
 
-/** How a name says that it is one zone of several. */
+/** Patterns of zone names in StatefulSet names. */
 type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
 
 export interface ZoneLike {
@@ -16,10 +16,10 @@ export interface ZoneLike {
   readonly suffix?: SuffixKind;
   /** The one availability zone in which its pods may run. */
   readonly pinned?: string;
-  /** Labels by which charts say what software this is, and which installation of it; empty when there are none. */
+  /** Values of the chart labels for the application and its instance; may be empty. */
   readonly app: string;
   readonly strategy: Strategy;
-  /** Kind and name of the controller that owns it, and takes back what others write. */
+  /** Kind and name of the controller that owns the StatefulSet and reverts other writes. */
   readonly owner?: string;
   /** It has the label of a group of grafana/rollout-operator, and is adopted or refused with a finding. */
   readonly isLabelled: boolean;
@@ -30,7 +30,7 @@ export interface ZoneLike {
 export interface Strategy {
   /** RollingUpdate when the object names none, as the API server would say. */
   readonly type: string;
-  /** Absent when nobody wrote one: an API server writes 0 there. */
+  /** Absent if not written: the API server then sets 0. */
   readonly partition?: number;
 }
 
@@ -76,7 +76,7 @@ function labelsOf(set: unknown): ZoneLike['labels'] {
   return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value] as const] : [])));
 }
 
-/** Of the component nothing is asked: charts write the zone into it. A label that repeats the name of the StatefulSet says nothing of the software. */
+/** The component label is not read: charts write the zone into it. A label equal to the name of the StatefulSet is ignored. */
 function appOf(set: unknown, own: string): string {
   const label = (key: string): string => {
     const value = valueAt(set, ['spec', 'template', 'metadata', 'labels', key]) ?? valueAt(set, ['metadata', 'labels', key]);

@@ -1,4 +1,4 @@
-// Where each setting of a group is written, in the terms of the definition that the engine reads.
+// Sources of the settings of a group, by path of the definition that the engine reads.
 import type { Source } from '../definition.ts';
 import { sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';

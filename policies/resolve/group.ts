@@ -56,7 +56,7 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
   };
 }
 
-/** What a zone says itself wins over what the group says, field by field; `replicas`, `delayed` and `prepare` as a whole. */
+/** Fields of the zone replace those of the group; `replicas`, `delayed` and `prepare` as a whole. */
 function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
   const own = zone.scaling;
   const common = spec.scaling;
@@ -69,7 +69,7 @@ function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
     name: zone.name,
     statefulSet: zone.statefulSet,
     follows: zone.follows,
-    // A follower has the number of its leader, whatever the source of the group is.
+    // A follower has the replicas of its leader, for every source of the group.
     replicas: resolveReplicas(zone.follows === undefined ? replicas : undefined),
     bounds: resolveBounds(replicas),
     maxUnavailable: zone.maxUnavailable ?? spec.rollout.maxUnavailable,
@@ -159,7 +159,7 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
   };
 }
 
-/** An approval as the engine counts it; without `from` anybody may approve. */
+/** Resolves an approval; without `from` every user may approve. */
 function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
   const { count, from, expires } = approval;
   return defined({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
@@ -171,7 +171,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
     name: gate.name,
     mode: gate.mode,
     provider: defined({ prometheus, consul, http, podsAvailable }),
-    // Before that no pod can have been ready for so long, which would be a failure of nobody.
+    // Earlier no pod can be ready for that long, and the gate would fail without a cause.
     initialDelayMs: Math.max(durationMs(gate.initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(gate.every),
     consecutive: gate.consecutive,
@@ -182,7 +182,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   };
 }
 
-/** Probes, pods and a Consul service pass when none is left that fails; the service also when it is said how many must pass, and they do. */
+/** Returns the default condition: no failing pod or instance, or at least `passing` instances of a Consul service. */
 function defaultPass(gate: GateSpec): unknown {
   if (gate.consul?.passing !== undefined) return { '>=': [{ var: 'value' }, gate.consul.passing] };
   return { '==': [{ var: 'value' }, 0] };

@@ -10,7 +10,7 @@ import { resolveGroup } from './group.ts';
 import { documentSources } from './group-sources.ts';
 import { resolveException, resolvePolicy } from './policy.ts';
 
-/** What resolving needs to know of a StatefulSet. */
+/** The fields of a StatefulSet that resolving reads. */
 export interface StatefulSetLabels {
   readonly namespace: string;
   readonly name: string;
@@ -20,7 +20,7 @@ export interface StatefulSetLabels {
 export interface ResolveOptions {
   /** Every StatefulSet there is. Groups with a selector stay unresolved without it. */
   readonly statefulSets?: readonly StatefulSetLabels[];
-  /** Whether those are what a cluster holds, and not what happens to lie beside the files. */
+  /** True if the StatefulSets come from a cluster, not from manifests next to the policy files. */
   readonly isCluster?: boolean;
   /** Groups by adoption; a group of a file that names one of their members replaces the adopted group as a whole. */
   readonly adoption?: Pick<Adoption, 'groups' | 'sources'>;

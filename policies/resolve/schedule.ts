@@ -36,7 +36,7 @@ function scheduleOf({ kind, start, step = '100%', factor = 2 }: ScheduleSpec): S
   return kind === 'linear' ? { kind, start, step } : { kind, start, tenths: Math.round(factor * 10) };
 }
 
-/** How many stages a zone of many pods has; shares alone make as many for every zone. */
+/** Number of stages of a large zone; percentages give the same number for every zone. */
 function stagesOf(schedule: ScheduleDefinition): number {
   let count = 1;
   for (let pods = sizeOf(schedule.start); pods < manyPods && count < mostStages; count += 1) pods = grown(schedule, pods, count);

@@ -2,7 +2,7 @@
 import { atMostOneOfFields, type Choice, choicesIn, type JsonSchema, kindSchema, mapSchema, oneOfFields, schemaOf } from './json-schema.ts';
 import { apiGroup, apiVersion, type Kind, kinds } from './kinds.ts';
 
-/** What `kubectl get` shows beside the name. */
+/** Columns of `kubectl get` after the name. */
 const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, type: string, jsonPath: string])[]>>> = {
   RolloutGroup: [
     ['Phase', 'string', '.status.phase'],

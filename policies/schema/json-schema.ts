@@ -40,7 +40,7 @@ const draft = 'https://json-schema.org/draft/2020-12/schema';
 /** Fields of one object that exclude each other. */
 export interface Choice {
   readonly fields: readonly string[];
-  /** Whether one of them must be there. Of sources of replicas none need be: such a group is scaled through its leader. */
+  /** True if one of the fields is required. A source of replicas is optional: without it the group scales through its leader. */
   readonly isNeeded: boolean;
 }
 

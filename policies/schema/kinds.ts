@@ -55,7 +55,7 @@ export type PolicyDocument =
   | NotificationChannel
   | PolicyTest;
 
-/** How a kind appears in the API; kinds without a resource are files only. */
+/** Names of a kind in the API; a kind without a resource exists only in files. */
 interface KindInfo {
   readonly plural?: string;
   readonly singular?: string;

@@ -1,4 +1,4 @@
-// The kind PolicyTest: cases beside the policies. Given a state and a request, expect a decision, with a clock that advances.
+// The kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
 import { z } from 'zod';
 import { duration, instant, shortName } from './scalars.ts';
 

@@ -346,7 +346,7 @@ export const rolloutGroupSpec = z.strictObject({
   notify: z.array(notify).max(20).optional(),
 });
 
-/** What the agent publishes; written by the agent alone. */
+/** Status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
   observedGeneration: z.int().optional().describe('Generation of the spec of this decision.'),
   phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),

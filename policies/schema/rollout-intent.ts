@@ -1,4 +1,4 @@
-// The kind RolloutIntent: what a person asked of a group, with a reason.
+// The kind RolloutIntent: a request of a user for a group, with a reason.
 import { z } from 'zod';
 import { instant, objectName, requestedBy, shortName } from './scalars.ts';
 

@@ -36,7 +36,7 @@ export const instant = z
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/)
   .meta({ title: 'instant', description: 'Time with an offset, such as 2026-12-18T18:00:00+01:00.' });
 
-/** Who asked for an intent or an exception; a webhook writes it from what the API server has authenticated. */
+/** Requester of an intent or an exception, as authenticated by the API server; the webhook writes it. */
 export const requestedBy = z
   .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
   .optional()

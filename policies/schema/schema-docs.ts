@@ -1,4 +1,4 @@
-// What the fields of our kinds mean: the documentation of a kind or of one path, as data.
+// Documentation of a kind or of one path, as data.
 import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
@@ -11,10 +11,10 @@ export interface FieldDoc {
   /** In words: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
   readonly type: string;
   readonly isRequired: boolean;
-  /** As YAML would say it; absent when a missing field means something of its own. */
+  /** Default as YAML; absent if a missing field has a separate meaning. */
   readonly defaultText?: string;
   readonly description?: string;
-  /** Fields of the object (or of the objects of the list) that exclude each other; empty when there are none. */
+  /** Fields of the object (or of the objects of the list) that exclude each other; may be empty. */
   readonly choices: readonly Choice[];
 }
 
@@ -82,7 +82,7 @@ export function kindMarkdown(kind: Kind): string {
     .replace(/\n+$/, '\n');
 }
 
-/** Which of the fields may be there, in words: `exactly one of a, b`. */
+/** Returns the allowed number of fields as text: `exactly one of a, b`. */
 export function choiceText({ fields, isNeeded }: Choice, show: (field: string) => string = (field) => field): string {
   return `${isNeeded ? 'exactly' : 'at most'} one of ${fields.map(show).join(', ')}`;
 }

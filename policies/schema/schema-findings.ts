@@ -1,4 +1,4 @@
-// What a schema has against a value, as findings at the place of each value.
+// Validates a value against a schema and reports findings at the place of each value.
 import { z } from 'zod';
 import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
@@ -17,7 +17,7 @@ interface Checked {
   readonly places: Places;
 }
 
-/** What a text of a named form looks like. */
+/** Examples of scalar types. */
 const forms: Readonly<Record<string, string>> = {
   duration: 'write a duration such as 30s, 12h, 1h30m or 7d',
   'count or percent': 'write a whole number, or a percentage from 1% to 100%',
@@ -127,7 +127,7 @@ function formFinding(checked: Checked, path: Path, value: unknown): Finding {
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
 
-/** Of `replicas` all may be absent: a group that says nothing is scaled through its leader. */
+/** All fields of `replicas` may be absent: such a group scales through its leader. */
 function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
   const keys = schema.meta()?.['x-rollout-group-one-of'];
   if (!Array.isArray(keys) || !isRecord(value)) return [];

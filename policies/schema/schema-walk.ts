@@ -15,7 +15,7 @@ function isWrapper(schema: unknown): schema is z.ZodOptional | z.ZodNullable | z
   );
 }
 
-/** The schema of the value that one key or index leads to, or undefined where there is none. */
+/** Returns the schema below one key or index; undefined without one. */
 export function schemaBelow(schema: unknown, key: PathKey): z.ZodType | undefined {
   const inner = unwrapped(schema);
   if (inner instanceof z.ZodObject) return Object.hasOwn(inner.shape, key) ? unwrapped(inner.shape[String(key)]) : undefined;

@@ -1,4 +1,4 @@
-// What the API server adds to every object and nobody writes into a policy file.
+// Fields that the API server adds to every object and that do not belong in a policy file.
 import { kinds } from './kinds.ts';
 import { isRecord } from './schema-walk.ts';
 

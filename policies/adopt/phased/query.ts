@@ -5,7 +5,7 @@ interface CountedQuery {
   readonly query: string;
   /** The expression has a comment, which the original makes of everything behind it. */
   readonly hasComment: boolean;
-  /** Nothing in the expression compares, so that it answers with a series whatever the numbers are. */
+  /** The expression has no comparison, so it returns a series for every value. */
   readonly isAlwaysTrue: boolean;
 }
 
@@ -56,7 +56,7 @@ function onOneLine(expression: string): { readonly text: string; readonly bare: 
   return { text: text.trim(), bare: bare.trim(), hasComment };
 }
 
-/** Behind the closing quote; the end of the expression when there is none. In backquotes nothing escapes. */
+/** Returns the index after the closing quote, or the end of the expression. Backquotes have no escapes. */
 function endOfText(expression: string, start: number): number {
   const quote = expression[start];
   for (let at = start + 1; at < expression.length; at += 1) {

@@ -21,9 +21,9 @@ import { sourceOfQuery } from './source.ts';
 /** The annotation of a StatefulSet that says which PhasedRollout has it. */
 export const phasedOwner = 'sts.plus/phasedRollout';
 
-/** What the webhook of the original writes in the place of an absent value and of 0. */
+/** The value that the webhook of the original writes for an absent value and for 0. */
 const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
-/** What our schema can say. */
+/** The range of our schema. */
 const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
 
 const count = z.int().min(0).nullish();

@@ -6,7 +6,7 @@ import { shortHash, slug } from '../names.ts';
 /** A gate without the name of its source. */
 interface DiscoveryGate {
   readonly name: string;
-  /** Of the wish for its source. */
+  /** Name of the requested source. */
   readonly key: string;
   readonly consul: Readonly<Record<string, unknown>>;
   readonly every: string;
@@ -14,7 +14,7 @@ interface DiscoveryGate {
   readonly noData: 'pass';
 }
 
-/** The object names no address, so that nobody can be asked until one is written; no name ends in `.invalid` (RFC 2606). */
+/** Placeholder for a missing address. Names in `.invalid` never resolve (RFC 2606). */
 const placeholder = 'https://consul.invalid:8501';
 const everyMs = 15_000;
 

@@ -1,4 +1,4 @@
-// Whom a StatefulsetRollout tells: a Slack channel, and the API that asked for it.
+// Notifications of a StatefulsetRollout: a Slack channel, and the API of the requester.
 import type { Finding } from '../../findings/finding.ts';
 import { type ForeignObject, foreignFinding, type Request } from '../foreign.ts';
 import { slug } from '../names.ts';

@@ -104,7 +104,7 @@ function gateOf({ consul, ...gate }: { readonly consul: Readonly<Record<string, 
   return { ...gate, consul: { source, ...consul } };
 }
 
-/** A part of the pods stays a part until somebody says that the rest may follow, as another request said it there. */
+/** A partial rollout waits for an approval of the rest, as the original waits for another request. */
 function wavesOf(zone: string, percent: number, gates: readonly string[]): readonly unknown[] {
   const after = gates.length > 0 ? { after: { gates } } : {};
   if (percent >= 100) return gates.length > 0 ? [{ name: 'all', zones: [zone], percent: 100, ...after }] : [];
@@ -120,7 +120,7 @@ function shareFindings(object: ForeignObject, percent: number): readonly Finding
   return [foreignFinding(object, 'RG7003', ['spec', 'percent'], message, { hint })];
 }
 
-/** What belongs to one request, and not to the group. */
+/** Fields of one request, which do not belong to the group. */
 function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Finding[] {
   const say = (field: string, message: string, hint: string) =>
     foreignFinding(object, 'RG7003', ['spec', ...field.split('.')], message, { hint });
@@ -184,7 +184,7 @@ function setFindings(object: ForeignObject, { statefulset }: RolloutSpec): reado
   ];
 }
 
-/** The StatefulSet that stands in the object, as a manifest of its own, without what a server writes. */
+/** Returns the embedded StatefulSet as a separate manifest, without server fields. */
 function statefulSetOf(object: ForeignObject, { statefulset }: RolloutSpec): Readonly<Record<string, unknown>> {
   const { metadata, spec } = statefulset;
   const kept = (['labels', 'annotations'] as const).flatMap((part) => (isRecord(metadata[part]) ? [[part, metadata[part]] as const] : []));
