@@ -27,6 +27,7 @@ const everyPartMayImport = 'policies/error-message.ts';
 const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
   yaml: ['policies', 'install', 'plugin', 'agent', 'cluster', 'simulation'],
   'json-logic-js': ['policies'],
+  re2js: ['policies'],
   '@noble/hashes': ['policies'],
   zod: ['policies', 'engine', 'simulation'],
   croner: ['policies'],

@@ -38,7 +38,7 @@ describe('a pattern', () => {
     ['a.c', 'a\nc', undefined],
     ['(?s)a.c', 'a\nc', ['a\nc']],
     ['(?m)^b$', 'a\nb\nc', ['b']],
-    ['(a*)*', 'b', ['', undefined]],
+    ['(a*)*', 'b', ['', '']],
     ['(?:a|)+b', 'aab', ['aab']],
     ['', 'abc', ['']],
     ['()', '', ['', '']],
@@ -71,6 +71,8 @@ describe('a pattern', () => {
     ['(a)\\1', 'uses look-around or a back-reference'],
     ['(?<a>x)\\k<a>', 'uses look-around or a back-reference'],
     ['(((a{100}){100}){100})', 'is too large'],
+    [`${'('.repeat(1001)}a${')'.repeat(1001)}`, 'is nested too deeply'],
+    ['a{600}b{600}', 'is too large'],
   ])('%s cannot be used: it %s', (pattern, problem) => {
     expect(exec(pattern, 'a')).toBe(problem);
   });
