@@ -32,7 +32,7 @@ export interface RollStepQuestion extends RollQuestion {
 
 /** The question of a step that changes replicas. */
 export interface ScaleStepQuestion extends ScaleQuestion {
-  /** How the wanted number of replicas was read. */
+  /** The result of reading the wanted number of replicas. */
   readonly source: RuleResult;
   readonly policies: PolicyAnswer;
 }

@@ -1,4 +1,4 @@
-// What the ledger stores of pods that are asked to prepare for their removal: before the call, and after its answer.
+// Notes of the ledger about pods that are asked to prepare for their removal: before the call, and after its answer.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
 import { isWithinClockSkew } from '../observe/clock-skew.ts';

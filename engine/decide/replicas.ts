@@ -1,4 +1,4 @@
-// How many replicas each zone should have: a forced number, or the number of its leader, of a mirrored object or of the group.
+// The wanted replicas of each zone: a forced number, or the number of its leader, of a mirrored object or of the group.
 import type { BoundsDefinition, LimitsDefinition } from '../../policies/definition.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -8,7 +8,7 @@ import { isUnknown, type ReplicaSourceView } from '../snapshot.ts';
 
 export interface DesiredReplicas {
   readonly replicas: number;
-  /** Whether a person forced the number, so that readiness and delays do not count. */
+  /** True if a person forced the number: then readiness and delays do not count. */
   readonly isForced: boolean;
   /** The result of reading the number. */
   readonly answer: RuleResult;

@@ -1,4 +1,4 @@
-// What must hold of every decision, whatever the state: pure functions over the snapshot, the decision, and the decision before it.
+// Properties that every decision must have: pure functions over the snapshot, the decision and the decision before it.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { unavailableLimit } from '../amount.ts';
@@ -24,9 +24,9 @@ export interface Invariant {
   /** Stable, as in the list of invariants: S1, S2. */
   readonly id: string;
   readonly title: string;
-  /** Whether it binds adopted groups too, which keep grafana/rollout-operator's behaviour where the two differ. */
+  /** `all`: also groups with the drop-in profile. `native`: only groups without it, where the behaviour of grafana/rollout-operator differs. */
   readonly scope: 'all' | 'native';
-  /** What is wrong; nothing when it holds. */
+  /** Returns each violation as one sentence part. */
   readonly violations: (decided: Decided) => readonly string[];
 }
 
@@ -40,12 +40,12 @@ function decreases({ decision }: Decided): readonly Scale[] {
   return decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/** Zones that a decision disturbs. */
+/** Returns the zones that a decision disturbs. */
 function disturbed(decided: Decided): readonly string[] {
   return [...new Set([...replacements(decided), ...decreases(decided)].map((action) => action.zone))];
 }
 
-/** Whether somebody permitted, by an exception in force, what this rule would hold. */
+/** Reports whether an exception in force allows what one of these rules would block. */
 function isExcepted({ exceptions, group, nowMs }: GroupContext, zone: string, ...rules: readonly string[]): boolean {
   return rules.some((rule) => exceptionFor(exceptions, rule, group.name, zone, nowMs).kind === 'one');
 }
@@ -61,7 +61,7 @@ const oneZone: Invariant = {
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
-    // The original passes over a paused zone that is not whole, as long as it is the only one.
+    // grafana/rollout-operator skips a paused zone with unavailable pods, if it is the only such zone.
     const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
     const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
     const broken = bound.flatMap((zone) =>
@@ -73,7 +73,7 @@ const oneZone: Invariant = {
   },
 };
 
-/** All that happens to the zone is that one pod which is down itself is replaced, and nothing is announced in another zone. */
+/** Reports whether the decision replaces one unavailable pod of the zone and does nothing else, while no other zone has a claim. */
 function isCureAlone(decided: Decided, context: GroupContext, zone: string): boolean {
   const [cured, ...more] = replacements(decided).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
@@ -103,7 +103,7 @@ function isHealthy(view: ZoneView, ordinal: number): boolean {
   return !view.unavailable.has(ordinal);
 }
 
-/** undefined where the limit follows from budgets that only the eviction API counts, or from an exception. */
+/** Returns the limit of the zone, or undefined where only the eviction API or an exception knows it. */
 function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
   const { maxUnavailable } = view.zone;
   if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
@@ -354,7 +354,7 @@ export const decisionInvariants: readonly Invariant[] = [
   explained,
 ];
 
-/** Everything that a decision violates, as `id: what`. The agent asks this once more before anything destructive. */
+/** Returns every violation of a decision as `id: text`. The agent checks them once more before each destructive action. */
 export function violationsOf(made: Decided): readonly string[] {
   const decided = { ...made, snapshot: withRollback(contextOf(made.snapshot, made.group)).snapshot };
   return decisionInvariants
@@ -362,7 +362,7 @@ export function violationsOf(made: Decided): readonly string[] {
     .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));
 }
 
-/** A write of replicas with everything that its number may have come from. */
+/** A write of replicas, with all inputs of its number. */
 export interface ReplicaWrite {
   readonly zone: string;
   readonly from: number;
@@ -370,7 +370,7 @@ export interface ReplicaWrite {
   readonly inputs: string;
 }
 
-/** The replicas that a decision writes. */
+/** Returns the replicas that a decision writes. */
 export function replicaWrites({ decision, snapshot }: Pick<Decided, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
   return decision.actions.flatMap((action): ReplicaWrite[] => {
     if (action.kind !== 'scaleStatefulSet') return [];

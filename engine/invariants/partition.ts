@@ -1,4 +1,4 @@
-// What must hold of every write of a partition, beside what holds of every disruption.
+// Properties of every write of a partition, in addition to those of every disruption.
 import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, zoneNamed } from '../context.ts';
 import type { Invariant } from './invariants.ts';
@@ -19,7 +19,7 @@ export const rightPartition: Invariant = {
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
         .map((pod) => `${pod.name} would go unchosen`);
       const isRaised = action.to > set.partition;
-      // Pinned pods come back at the revision that they run, wherever the partition is.
+      // Pinned pods come back at their own revision, wherever the partition is.
       const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
       const isPartial = !traitsOf(decided.group).pinsPods && !isHeld;
       return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised in the middle of a rollout`] : [])];

@@ -5,7 +5,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
-/** Of all namespaces, as they are stored. */
+/** RolloutGroups of all namespaces, as stored. */
 interface Elsewhere {
   readonly sets: readonly unknown[];
   /** RolloutGroups. */
@@ -38,7 +38,7 @@ function namespacesWith({ namespace: own, zones }: GroupDefinition, sets: readon
   return candidates.filter((namespace) => namespace !== own && zones.every(({ statefulSet }) => keys.has(`${namespace}/${statefulSet}`)));
 }
 
-/** Whether a group of that namespace names one of the StatefulSets, or finds its members by labels, which may be these. */
+/** Reports whether a group of that namespace names one of the StatefulSets, or selects members by labels. */
 function isNamed(object: unknown, namespace: string, { zones }: GroupDefinition): boolean {
   if ((fieldAt(object, ['metadata', 'namespace']) ?? '') !== namespace) return false;
   const named = fieldAt(object, ['spec', 'members', 'zones']);

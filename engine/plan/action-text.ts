@@ -1,7 +1,7 @@
-// What a decision does, in a few words: one action, or all of them in one line.
+// Describes the actions of a decision: one action, or all of them in one line.
 import type { Action, GroupDecision } from '../decision.ts';
 
-/** What a decision does, in one line; empty when it only waits. */
+/** Describes a decision in one line. The text is empty when the decision only waits. */
 export function describeActions(decision: GroupDecision): string {
   return decision.actions.map(describeAction).join(', ');
 }

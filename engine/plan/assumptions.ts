@@ -1,4 +1,4 @@
-// What a plan assumes of the world: how long pods take, that gates pass, when people answer. Part of every plan, and settable by a file.
+// The assumptions of a plan: pod durations, gate results and the time people take. Every plan contains them, and a file can set them.
 
 /** A duration that is met in half of all cases, and in nine of ten. */
 export interface Quantiles {
@@ -20,7 +20,7 @@ export interface Assumptions {
   readonly gates: 'pass' | 'fail';
   /** Approvals are taken as given at once, and the time of people is left out of every total. */
   readonly approvals: 'given' | 'missing';
-  /** What pods answer when they are asked to prepare. */
+  /** The answer of pods that are asked to prepare. */
   readonly preparations: 'succeed' | 'fail';
   /** Values of metrics that policies read, as `policy/input`; those left out get a value at which no rule of the policy holds, if there is one. */
   readonly metrics: Readonly<Record<string, number>>;

@@ -6,7 +6,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange } from './document.ts';
 
-/** What runs and what is asked for, as manifests and read. */
+/** The running and the requested manifests, as read. */
 interface ComparedBudgets {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];

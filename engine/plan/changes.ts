@@ -7,7 +7,7 @@ import { isUnknown, type Snapshot } from '../snapshot.ts';
 import { budgetChanges } from './budget-changes.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
-/** What runs and what is asked for, as manifests and read. */
+/** The running and the requested manifests, as read. */
 interface Compared {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];

@@ -36,7 +36,7 @@ export interface PlannedStep {
   readonly source?: Source;
   /** From the start of the plan; with the times of p50. */
   readonly startSeconds: number;
-  /** How long it takes; absent when nobody can know, as with people. */
+  /** The duration; absent when it is unknown, as with people. */
   readonly p50Seconds?: number;
   readonly p90Seconds?: number;
   /** The rules that were asked before the first pod. */
@@ -82,7 +82,7 @@ export interface GroupPlan {
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];
-  /** What still holds the group where the plan ends. */
+  /** The results that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
   readonly zones: readonly {
     readonly zone: string;

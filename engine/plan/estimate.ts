@@ -44,7 +44,7 @@ export interface EstimateInput {
   readonly assumptions?: Assumptions;
 }
 
-/** Whoever reads of an end that lies further ahead would not believe it. */
+/** Estimates beyond this limit are not shown: they would not be credible. */
 const furthestMs = 60 * 24 * 3_600_000;
 
 /** Readings of metrics are taken to stay what they are. */
@@ -108,7 +108,7 @@ function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
   });
 }
 
-/** Of a few pods the slowest says little about the slow ones, so twice the median stands for them when that is longer. */
+/** With few samples the slowest pod says little, so twice the median counts when it is longer. */
 function quantilesOf(seconds: readonly number[]): Quantiles | undefined {
   const sorted = [...seconds].sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
@@ -155,7 +155,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   };
 }
 
-/** What the model takes for given and nobody has said yet, each wave and rule once. */
+/** Returns the assumptions of the model that no person has confirmed yet, each wave and rule once. */
 function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
   const after = world.snapshot.intents;
   if (isUnknown(intents) || isUnknown(after)) return 0;

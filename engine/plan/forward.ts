@@ -20,7 +20,7 @@ export interface Turn {
 }
 
 export interface ForwardRun {
-  /** How many decisions were made. */
+  /** The number of decisions. */
   readonly turns: number;
   readonly last: Turn;
   readonly world: World;
@@ -32,7 +32,7 @@ export interface ForwardRun {
 const horizonMs = 400 * 24 * 3_600_000;
 const maxTurns = 50_000;
 
-/** Turns at one instant; more mean that an action has no effect and is decided again for ever. */
+/** The most turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
 
 /** Something that happens to the world by itself. */
@@ -44,7 +44,7 @@ interface ScheduledEvent {
 export interface ForwardOptions {
   /** Sees every decision with the world it was made on. */
   readonly onTurn?: (turn: Turn, world: World) => void;
-  /** What happens meanwhile, in any order. */
+  /** Events during the run, in any order. */
   readonly events?: readonly ScheduledEvent[];
   /** The run is broken off at this instant; 400 days after its start unless given. */
   readonly untilMs?: number;
@@ -162,7 +162,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
   const asked: AskedApproval[] = [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
-  // While the wave soaks nobody is asked yet; so a plan shows both.
+  // The approval follows the soak, so a plan shows both.
   for (const approval of waiting.has('approval') && !waiting.has('soak') ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined)
       asked.push({ wave: wave.name, digest: digestOfWaves(group), count: approval.count, from: approval.from });
@@ -217,7 +217,7 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
 /** Values at which a policy's rules are quiet; tried in this order. */
 const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
 
-/** What a plan takes metrics to be, by `policy/input`: what was assumed, else a value at which the rules are quiet, where there is one. */
+/** Returns the assumed metrics by `policy/input`: the assumption, else a value at which no rule applies, if there is one. */
 export function assumedMetrics(
   policies: readonly PolicyDefinition[],
   given: Assumptions['metrics'],
@@ -233,7 +233,7 @@ export function assumedMetrics(
   return Object.fromEntries(values);
 }
 
-/** The world with the metrics that nobody measured. They stay fresh for the whole run: an assumption has no age. */
+/** Returns the world with the assumed metrics. An assumption has no age, so they stay fresh for the whole run. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);

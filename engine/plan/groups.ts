@@ -1,4 +1,4 @@
-// Which groups a plan is about when labels make the groups: those that are asked for, and whoever leaves them by the same change.
+// Chooses the groups of a plan when labels define the groups: the requested groups, and groups that lose a member by the same change.
 import type { GroupDefinition } from '../../policies/definition.ts';
 
 /**

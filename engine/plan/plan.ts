@@ -29,14 +29,14 @@ export interface PlanInput {
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly policyDigest: string;
-  /** Where the agent lives: the policies there may name other namespaces. That of `running` when left out; without either none may. */
+  /** The namespace of the agent, whose policies may name other namespaces. Default: that of `running`; without either, no policy may. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
   /** Kubernetes objects as they are asked for. */
   readonly desired: readonly unknown[];
   readonly assumptions: Assumptions;
-  /** What was seen of a cluster, when `current` comes from one: unready, missing and unknown pods, ledgers, intents, gate readings. */
+  /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
   readonly running?: Snapshot;
   /** Groups whose members no time brings; such a group is blocked. */
   readonly absent?: readonly AbsentMembers[];
@@ -111,7 +111,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-/** What no manifest has is not waited for: why it never comes takes the place of that it is not there. */
+/** Replaces the fact that an object does not exist by the reason why no manifest has it. */
 function withAbsence({ absent = [] }: PlanInput, group: GroupDefinition, waits: GroupPlan['waits']): GroupPlan['waits'] {
   const results = absent.filter((one) => one.namespace === group.namespace && one.group === group.name).flatMap((one) => one.results);
   if (results.length === 0) return waits;
@@ -163,7 +163,7 @@ function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep
 
 function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
-  // How long a person takes is nobody's to assume, and a policy that refuses gives way to a person alone.
+  // The time of a person cannot be assumed, and only a person can change a policy that denies.
   const isTimed = step.kind !== 'approval' && step.rules.every((answer) => answer.outcome !== 'no');
   return {
     kind: step.kind,

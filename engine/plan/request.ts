@@ -108,7 +108,7 @@ function refusal(what: string, zone: string, judgement: Judgement): Refusal {
   return { what, zone, message: judgement.message, results: judgement.results };
 }
 
-/** A request that takes away the label which protects an object is judged under the group as it was, too. */
+/** Judges a request that removes a protecting label under the group before the change, too. */
 function judgeBoth(request: ChangeRequest, world: World, asked: AdmissionRequest): Judgement {
   const now = judge(world.snapshot, asked);
   if (now.outcome === 'deny' || request.groupsBefore.length === 0) return now;
@@ -130,7 +130,7 @@ function judgeWithCalls(
   return { world: called, judgement: second.outcome === 'prepare' ? { ...second, outcome: 'deny' } : second };
 }
 
-/** What a manifest leaves out stays as it is, unless the strategy is another one: then the API server fills in its default. */
+/** A field that a manifest omits keeps its value, unless the strategy changes: then the API server sets its default. */
 function unnamedPartition(present: StatefulSetView, wanted: StatefulSetView): number {
   return present.updateStrategy === wanted.updateStrategy ? present.partition : wanted.partition;
 }

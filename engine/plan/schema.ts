@@ -1,4 +1,4 @@
-// The JSON Schema of the plan document, for whoever reads `plan -o json` with a program. Additions keep it valid, changes raise apiVersion.
+// The JSON Schema of the plan document, for programs that read `plan -o json`. Additions keep it valid, changes raise apiVersion.
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-// The trace of a run forward as the steps that people read: a zone rolls, a wave soaks, somebody approves.
+// Turns the trace of a simulated run into the steps of a plan: a zone rolls, a wave soaks, a person approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
@@ -178,7 +178,7 @@ function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefine
   };
 }
 
-/** What the group waits for when it is neither working nor about to: the calendar, a clock, a measurement or a person. */
+/** Returns the calendar, clock, measurement or person that the group waits for while it does not act. */
 function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   const held = decision.steps.filter((step) => step.outcome !== 'act');

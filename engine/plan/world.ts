@@ -12,7 +12,7 @@ import { type RequestedChanges, requestChanges } from './request.ts';
 
 /** The manifests of a plan, read. */
 export interface PlanSnapshots {
-  /** Whether anything in the input names an instant; otherwise the plan begins nowhere in the calendar. */
+  /** Whether the input names an instant. Without one the plan has no place in the calendar. */
   readonly usesCalendar: boolean;
   readonly nowMs: number;
   readonly before: Snapshot;
@@ -45,7 +45,7 @@ function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after
   return { usesCalendar: true, nowMs, before: { ...running, nowMs, groups: input.groups }, after, changedSources };
 }
 
-/** Whether anything in the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
+/** Reports whether the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
 function dependsOnCalendar(input: PlanInput): boolean {
   const { policies, exceptions, current, desired } = input;
   if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
@@ -53,7 +53,7 @@ function dependsOnCalendar(input: PlanInput): boolean {
   return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
 }
 
-/** What one group depends on, before anything was asked for. */
+/** The inputs of one group before the change. */
 function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
   const part = { ...groupPart(before, group), policies, exceptions, policyDigest };
@@ -70,7 +70,7 @@ export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group:
     changedSources.some((one) => one.namespace === source.namespace && one.kind === source.kind && one.name === source.name);
   return {
     ...before,
-    // What could not be read stays unknown, whatever is asked for beside it.
+    // An object that could not be read stays unknown, also if the change includes it.
     zoneBudgets: isUnknown(before.zoneBudgets) ? before.zoneBudgets : zoneBudgets,
     podBudgets: isUnknown(before.podBudgets) ? before.podBudgets : podBudgets,
     replicaSources: [...before.replicaSources.filter((source) => !isChanged(source)), ...changedSources],

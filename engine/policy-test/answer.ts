@@ -1,4 +1,4 @@
-// What the engine answers to the request of a case: judged on every write path, or decided as the agent would.
+// Answers the request of a test case: as admission on every write path, or as a decision of the agent.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
@@ -32,7 +32,7 @@ export interface Asked {
   readonly given: GivenState;
 }
 
-/** How often pods may be called before the answer stands: once for the delay, once for the preparation, once to withdraw. */
+/** The most calls of pods before the result is final: the delay, the preparation and the withdrawal. */
 const mostCalls = 3;
 
 /** The verdict on one API request. Pods that must prepare first answer at once. */
@@ -52,7 +52,7 @@ function verdict({ outcome, effect }: Judgement): string {
   return outcome === 'prepare' ? 'hold' : effect;
 }
 
-/** What the agent would do now. Pods that it calls answer at once. */
+/** Returns the decision of the agent. Pods that it calls answer at once. */
 export function decided(asked: Asked): Answer {
   const run = runGiven(asked.snapshot, asked.group, asked.given);
   let snapshot = withRun({ ...asked, snapshot: withPreparations(asked) }, run);
@@ -75,7 +75,7 @@ export function decided(asked: Asked): Answer {
   };
 }
 
-/** The run as it stands when it moved on in the moment in which the soak was over: the next wave has been open since then. */
+/** Returns the run as it was when its soak ended: the next wave has been open since then. */
 function movedOnInTime({ group, given, snapshot }: Asked, run: RunState, to: number): RunState {
   const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
   const availableMs = given.waveAvailableFor === undefined ? 0 : durationMs(given.waveAvailableFor);

@@ -1,4 +1,4 @@
-// Which rules of the policies the cases saw hold, and saw let something pass: what was never seen both ways is not tested.
+// Reports which rules the cases saw both block and pass. Any other rule is not tested.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
@@ -26,7 +26,7 @@ interface Target {
   readonly source?: Source | undefined;
   readonly isHeld: (seen: Seen) => boolean;
   readonly isPassed: (seen: Seen) => boolean;
-  /** Whether it can be asked at all in the state of a case; undefined of a case about another group. Absent when it always can. */
+  /** Whether the state of a case can reach the rule; undefined for a case about another group. Absent: always. */
   readonly isReachable?: (seen: Seen) => boolean | undefined;
 }
 
@@ -49,7 +49,7 @@ export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): 
   });
 }
 
-/** Stages of small zones come to the same pods, and the engine passes over a wave that has none of its own. */
+/** Small zones have stages with the same pods, and the engine skips a wave that adds no pod. */
 const noPodLeft = 'with the replicas of the cases an earlier wave has every pod of this one';
 
 /** The rule answered, from this place when the target has one. */
@@ -81,7 +81,7 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
   }));
 }
 
-/** A setting of the zones that answers as a rule of its own. */
+/** A setting of zones that has a rule of its name. */
 interface ZoneSetting {
   readonly rule: string;
   /** Under `zones.NAME.` in the sources of the group. */
@@ -178,7 +178,7 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
     }));
 }
 
-/** What is asked after a wave is seen to pass when the rollout moves on to the next. */
+/** A check after a wave has passed when the rollout enters the next wave. */
 function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
   const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
@@ -191,7 +191,7 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
     };
   };
   const name = (part: string): string => `waves.${wave.name}.${part}`;
-  // Before its first pod is asked only of a wave that has one; after its last one also of a wave that has none, but for the soak.
+  // Checks before a wave need a wave with pods. Checks after a wave, except the soak, also apply to a wave without pods.
   const reach = {
     before: { isReachable: ({ asked }: Seen) => asked.reach.rolled.includes(index) },
     after: {},

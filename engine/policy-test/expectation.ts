@@ -1,4 +1,4 @@
-// Whether an answer is what a case expects, and where it differs.
+// Compares an answer with the expectation of a case, and names the differences.
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import { blocks } from '../rule.ts';
 import type { Answer } from './answer.ts';
@@ -8,7 +8,7 @@ type Expectation = PolicyTestCase['expect'];
 
 const ofRequests: ReadonlySet<string> = new Set(['allow', 'warn', 'requireApproval', 'hold', 'deny']);
 
-/** Whether the agent is asked what it would do, rather than whether a request may pass. */
+/** Reports whether the case expects a decision of the agent instead of a judgement of a request. */
 export function asksTheAgent({ action }: Pick<Request, 'action'>): boolean {
   return action === 'rollout' || action === 'none';
 }

@@ -1,4 +1,4 @@
-// What a case of a PolicyTest says beside the pods: metrics, gate readings, the mirrored count, approvals and pauses.
+// The inputs of a PolicyTest case besides its pods: metrics, gate readings, the mirrored count, approvals and pauses.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { toldSources } from '../observe/manifests.ts';
@@ -93,7 +93,7 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   ];
 }
 
-/** Whatever status a manifest says, a case begins with the number in force told. */
+/** A case starts with the number in force reported to the source, regardless of the status in the manifest. */
 function untold(source: ReplicaSourceView): ReplicaSourceView {
   return { ...source, statusReplicas: 0 };
 }

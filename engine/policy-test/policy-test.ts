@@ -18,14 +18,14 @@ interface PolicyTestInput {
   readonly bundle: PolicyBundle;
   /** Kubernetes objects that stand for the running cluster. */
   readonly manifests: readonly unknown[];
-  /** Where the agent lives: the policies there may name other namespaces. Without it none may. */
+  /** The namespace of the agent, whose policies may name other namespaces. Without it no policy may. */
   readonly agentNamespace?: string;
 }
 
 export interface CaseResult {
   readonly name: string;
   readonly passed: boolean;
-  /** What the case expects, in a few words: `deny by zone-gap`. */
+  /** The expectation in a few words: `deny by zone-gap`. */
   readonly expected: string;
   /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty when the case could not be asked. */
   readonly decision: string;
@@ -36,11 +36,11 @@ export interface CaseResult {
   readonly results: readonly RuleResult[];
   /** Why the case did not pass; empty when it passed. */
   readonly problems: readonly string[];
-  /** What was asked; absent when the case could not be. */
+  /** The request; absent when the case could not run. */
   readonly asked?: CaseSubject;
 }
 
-/** What coverage needs to know of a case. */
+/** The facts of a case that the coverage uses. */
 export interface CaseSubject {
   readonly namespace: string;
   readonly group: string;
@@ -49,7 +49,7 @@ export interface CaseSubject {
   readonly isPod: boolean;
   readonly warned: readonly string[];
   readonly waves?: Answer['waves'];
-  /** Which waves can be asked about in the state of the case. */
+  /** The waves that the state of the case can reach. */
   readonly reach: WaveReach;
 }
 
@@ -94,7 +94,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   };
 }
 
-/** Whoever counts the updated pods of one zone has said that the others are at rest, which is seldom meant where the answer is that all is done. */
+/** A case that names the updated pods of one zone leaves the other zones at rest, which is seldom meant when the expected decision is `done`. */
 function uncountedZones(
   { request, expect }: PolicyTestCase,
   { zones = {} }: GivenState,
@@ -136,7 +136,7 @@ function groupOf({ groups }: PolicyBundle, name: string | undefined): GroupDefin
   return others.length === 0 ? only : `the request must name one of the groups ${known}`;
 }
 
-/** What a case gives wins over what all cases share: zones field by field, metrics and gates one by one, everything else as a whole. */
+/** Merges a case over the shared inputs: zones field by field, metrics and gates one by one, everything else as a whole. */
 function mergedGiven(shared: GivenState, own: GivenState): GivenState {
   const names = [...new Set([...Object.keys(shared.zones ?? {}), ...Object.keys(own.zones ?? {})])];
   const zones = Object.fromEntries(names.map((name) => [name, { ...shared.zones?.[name], ...own.zones?.[name] }]));

@@ -1,4 +1,4 @@
-// Which waves there is anything to ask about, in zones of the size that a case gives them.
+// Finds the waves that zones of the size in a case can reach.
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';

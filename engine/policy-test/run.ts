@@ -22,7 +22,7 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
   const openZone = open < 0 ? undefined : begunZone(given, waves[open], waves.slice(0, open));
   const hasBegun = openZone !== undefined;
   const ahead = open < 0 ? waves.length - 1 : hasBegun ? open : open - 1;
-  // A wave without pods of its own is passed at once, so what soaks is the one before it.
+  // A wave that adds no pod is skipped, so the wave before it soaks.
   const isOwn = (index: number): boolean => waves[index] === undefined || !addsNothing(context, waves[index].wave);
   const wave = hasBegun ? ahead : (Array.from({ length: ahead + 1 }, (_, back) => ahead - back).find(isOwn) ?? ahead);
   if (wave < 0) return undefined;
@@ -38,7 +38,7 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
     ...(openZone === undefined ? {} : { openZone }),
     lastDisruptionMs: lastMs,
     ...goneUnder(group),
-    // What is down in a case has been so since the last replacement; it is left out where nothing is.
+    // Pods that are down in a case are in flight since the last replacement; without such pods the field is absent.
     inFlightSinceMs: lastMs,
     movableMs: 0,
     movableAsOfMs: snapshot.nowMs,

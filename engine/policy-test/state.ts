@@ -20,7 +20,7 @@ interface StateQuestion {
 
 interface CaseState {
   readonly snapshot: Snapshot;
-  /** What the case says of things that do not exist, each as one sentence part. */
+  /** Problems of a case that names objects which do not exist, each as one sentence part. */
   readonly problems: readonly string[];
 }
 
@@ -106,7 +106,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   };
 }
 
-/** Under the strategy `partition` the pods that a case calls updated have been let go, from the top. */
+/** Returns the partition that exposes the pods which a case calls updated, from the highest ordinal down. */
 function partitionOf(
   group: GroupDefinition,
   { updated = 0 }: ZoneState,

@@ -1,4 +1,4 @@
-// What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
+// Applies each action to the model: preconditions of the API server, the eviction API, notes of our webhook and answers of pods.
 
 import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
@@ -11,7 +11,7 @@ import { terminatePod } from './pod.ts';
 
 type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 
-/** Carries out an action. One whose object is gone, is another one by now, or is protected by a budget, changes nothing. */
+/** Applies an action. It changes nothing if its object is missing, was replaced or is protected by a budget. */
 export function applyAction(draft: StepDraft, action: Action): void {
   switch (action.kind) {
     case 'deletePod':
@@ -75,7 +75,7 @@ function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft
   };
 }
 
-/** What a partition changes is the controller's to do, in its next turn. */
+/** Writes a partition. The controller replaces pods in its next turn. */
 function setPartition(draft: StepDraft, { namespace, statefulSet, uid, to }: ActionOf<'setPartition'>): void {
   changeSet(draft, setKey(namespace, statefulSet), (state) => {
     const { set } = state;
@@ -114,7 +114,7 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
   changeLedger(draft, action, (ledger) => {
-    // What is known of places without a pod is withdrawn with the rest: nobody is there who could still be prepared.
+    // Entries of ordinals without a pod are withdrawn too: no pod is left that could be prepared.
     const known = action.method === 'DELETE' ? ledger.preparations.filter(({ ordinal }) => asked.has(ordinal)) : [];
     const absent = known.filter(({ ordinal }) => there.every(({ view }) => view.ordinal !== ordinal));
     const answers = [

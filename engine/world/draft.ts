@@ -1,4 +1,4 @@
-// One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
+// One step of the model in progress: the StatefulSets that it touches. Everything else keeps its identity.
 
 import type { Ledger, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
@@ -39,7 +39,7 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   return changed.get(key) ?? (pods && durations && set && { set, pods, durations, placed: placedBy(world.snapshot, set) });
 }
 
-/** What the ledger of its group says of pods of a StatefulSet that are made. */
+/** Returns the revision that the ledger of the group gives to new pods of a StatefulSet. */
 function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
   for (const ledger of ledgers) {
     if (ledger.namespace !== namespace || (ledger.pins === undefined && ledger.run?.rolledBack === undefined)) continue;
@@ -59,7 +59,7 @@ export function changeSet(draft: StepDraft, key: string, change: (state: SetStat
   draft.changed.set(key, reconcile(mayBeDue(draft, key, changed) ? settle(changed, draft) : changed, draft));
 }
 
-/** Looking at every pod for what is due costs the most in large groups, and mostly the world knows already that nothing is. */
+/** Reports whether a pod may be due. The check of every pod is expensive in large groups, and the world mostly knows that none is. */
 function mayBeDue({ world, nowMs }: StepDraft, key: string, { durations }: SetState): boolean {
   return durations.drainMs <= 0 || durations.startMs <= 0 || (world.pending.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs;
 }
@@ -108,7 +108,7 @@ export function finishStep(draft: StepDraft): World {
   return { ...world, snapshot, pods, pending, reported: draft.reported, serial: draft.serial.value };
 }
 
-/** The list as it was when nothing in it changed, so that whoever remembers answers by list may keep them. */
+/** Returns the old list if no item changed, so that callers can remember results by list. */
 function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly Item[] {
   return after.every((item, index) => item === before[index]) ? before : after;
 }

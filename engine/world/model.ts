@@ -1,4 +1,4 @@
-// The model of what surrounds us: the values that `step` moves from one state to the next.
+// The state of the model around the agent, which `step` advances.
 
 import type { Action } from '../decision.ts';
 import type { Assumptions } from '../plan/assumptions.ts';
@@ -10,7 +10,7 @@ export interface PodDurations {
   readonly startMs: number;
 }
 
-/** Which of the assumed times holds in a world. */
+/** Which quantile of the assumed durations a world uses. */
 export type Quantile = 'p50' | 'p90';
 
 /** Positions in `snapshot.statefulSets` and `snapshot.pods`. */
@@ -19,7 +19,7 @@ export interface Place {
   readonly pods: number;
 }
 
-/** A pod, and what will become of it by time alone. Every field is always there, because large groups are walked very often. */
+/** A pod and its next change by time alone. Every field is always present, since large groups are walked very often. */
 export interface ModelPod {
   readonly view: PodView;
   /** When a terminating pod is gone. */
@@ -42,13 +42,13 @@ export interface World {
   /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
   readonly reported: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
-  /** Which of the assumed times holds. */
+  /** Which quantile of the assumed durations this world uses. */
   readonly quantile: Quantile;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;
 }
 
-/** What moves the world: an action of ours, a write of somebody else, or time. */
+/** An input of the world: an action of the agent, a write of another client, or time. */
 export type WorldInput =
   | { readonly kind: 'action'; readonly action: Action }
   /** Deletions at one instant. They ask for no budget, so that none depends on what another one left of it. */

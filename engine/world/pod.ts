@@ -1,4 +1,4 @@
-// One pod of the model: how it starts, becomes ready, breaks and drains. The part of the kubelet.
+// One pod of the model: it starts, becomes ready, breaks and drains, as the kubelet has it.
 import { controllerLabels } from '../observe/manifests.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
 import type { ModelPod, PodDurations } from './model.ts';

@@ -1,4 +1,4 @@
-// The model of what surrounds us: the StatefulSet controller, the kubelet and the pods' answers, moved by actions, writes and time. Pure.
+// The model around the agent: the StatefulSet controller, the kubelet and the answers of pods. Actions, writes and time advance it. Pure.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Assumptions, PodTimes } from '../plan/assumptions.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
