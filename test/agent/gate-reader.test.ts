@@ -194,7 +194,7 @@ describe('the reader of gates', () => {
     const { env, reader } = world(() => Promise.reject('x'));
     reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.settle();
-    expect(readingsOf(reader)).toEqual([{ atMs: env.clock.nowMs(), result: 'error', message: 'no answer' }]);
+    expect(readingsOf(reader)).toEqual([{ atMs: env.clock.nowMs(), result: 'error', message: 'x' }]);
     const other = world(() => {
       throw new Error('m'.repeat(1_000));
     });
