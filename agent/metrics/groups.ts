@@ -105,14 +105,10 @@ export class GroupMetrics {
       for (const result of ['ok', 'failed'] as const) turns.inc({ ...labels, result }, known.turns[result]);
       for (const { kind, result, count } of known.actions.values()) actions.inc({ ...labels, kind, result }, count);
       if (known.phase === undefined || known.last === undefined) continue;
-      for (const phase of phases) {
-        state.set({ ...labels, phase }, phase === known.phase.name ? 1 : 0);
-        const ms = timeIn(known, phase, now);
-        if (ms > 0) phaseSeconds.inc({ ...labels, phase }, ms / 1000);
-      }
+      showPhases(known, labels, now, instruments);
       phaseStarted.set(labels, known.phase.since.wallMs / 1000);
       snapshotAge.set(labels, Math.max(0, now.wallMs - known.last.snapshotMs) / 1000);
-      for (const { rule, outcome } of heldBy(known.last)) {
+      for (const { rule, outcome } of blockingRules(known.last)) {
         waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
         waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
       }
@@ -130,7 +126,20 @@ function timeIn(known: KnownGroup, phase: Phase, now: Instant): number {
   return (known.phaseMs.get(phase) ?? 0) + running;
 }
 
-function heldBy({ decision }: Last): readonly RuleResult[] {
+function showPhases(
+  known: KnownGroup,
+  labels: { readonly namespace: string; readonly group: string },
+  now: Instant,
+  { state, phaseSeconds }: Pick<InstrumentsOf<typeof ownMetrics>, 'state' | 'phaseSeconds'>,
+): void {
+  for (const phase of phases) {
+    state.set({ ...labels, phase }, phase === known.phase?.name ? 1 : 0);
+    const ms = timeIn(known, phase, now);
+    if (ms > 0) phaseSeconds.inc({ ...labels, phase }, ms / 1000);
+  }
+}
+
+function blockingRules({ decision }: Last): readonly RuleResult[] {
   const byRule = new Map(decision.waits.map((wait) => [wait.rule, wait]));
   return [...byRule.values()].slice(0, waitSeriesLimit);
 }

@@ -1,14 +1,12 @@
 // Logs turns: each action with its result, and each change of the rules that block a group.
-import type { Action } from '../../engine/decision.ts';
+import type { Action, GroupDecision } from '../../engine/decision.ts';
 import type { Log, LogFields } from '../env.ts';
-import type { PerformedAction, TurnListener } from '../report.ts';
+import type { Degradation, PerformedAction, TurnListener } from '../report.ts';
 
-/** Writes about turns; nothing about a turn that changes nothing but the level debug. */
+/** Logs turns. A turn without changes is logged at level debug only. */
 export function turnLog(log: Log): TurnListener {
-  /** The last logged waits of each group. */
   const waits = new Map<string, string>();
   const errors = new Map<string, string>();
-  const degradations = new Map<string, string>();
   return {
     turnEnded: ({ group, decision, performed, durationMs, error }) => {
       const key = `${group.namespace}/${group.name}`;
@@ -25,46 +23,68 @@ export function turnLog(log: Log): TurnListener {
         actions: performed.length,
         duration_ms: Math.round(durationMs),
       });
-      // While pods come and go, budgets hold the next one all the time.
-      const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
-      const [first] = isMoving ? [] : decision.waits;
-      const held =
-        first === undefined ? '' : `${decision.phase} ${decision.waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;
-      if (held === (waits.get(key) ?? '')) return;
-      waits.set(key, held);
-      if (first === undefined) log.info('group is no longer blocked', { ...name, phase: decision.phase });
-      else {
-        const until = first.earliestMs === undefined ? undefined : new Date(first.earliestMs).toISOString();
-        log.info('group is blocked', { ...name, phase: decision.phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
-      }
+      const wait = waitText(decision);
+      if (wait === (waits.get(key) ?? '')) return;
+      waits.set(key, wait);
+      logWait(log, name, decision);
     },
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const known of [waits, errors]) for (const key of known.keys()) if (!keys.has(key)) known.delete(key);
+      for (const logged of [waits, errors]) forgetOthers(logged, keys);
       log.info('groups loaded', { groups: groups.length, findings: findings.length });
       for (const { code, severity, message, object, file, line } of findings.slice(0, 100)) {
         if (severity !== 'notice') log.warn(message, { code, severity, object, file: file === '' ? undefined : `${file}:${line}` });
       }
     },
-    degraded: (all) => {
-      const now = new Map(all.map(({ id, message }) => [id, message]));
-      for (const [id, message] of now) if (degradations.get(id) !== message) log.warn('degraded', { part: id, message });
-      for (const id of degradations.keys()) if (!now.has(id)) log.info('no longer degraded', { part: id });
-      degradations.clear();
-      for (const [id, message] of now) degradations.set(id, message);
-    },
+    degraded: degradationLog(log),
     leadershipChanged: ({ isLeader, epoch, holder }) => log.info('leadership changed', { is_leader: isLeader, epoch, holder }),
+  };
+}
+
+function forgetOthers(logged: Map<string, string>, keys: ReadonlySet<string>): void {
+  for (const key of logged.keys()) if (!keys.has(key)) logged.delete(key);
+}
+
+/** Returns the waits that are logged. While pods are replaced, budgets block the next pod all the time, so there are none. */
+function loggedWaits({ phase, waits }: GroupDecision): GroupDecision['waits'] {
+  return phase === 'Rolling' || phase === 'Scaling' ? [] : waits;
+}
+
+function waitText(decision: GroupDecision): string {
+  const waits = loggedWaits(decision);
+  return waits.length === 0 ? '' : `${decision.phase} ${waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;
+}
+
+function logWait(log: Log, name: LogFields, decision: GroupDecision): void {
+  const { phase } = decision;
+  const [first] = loggedWaits(decision);
+  if (first === undefined) {
+    log.info('group is no longer blocked', { ...name, phase });
+    return;
+  }
+  const until = first.earliestMs === undefined ? undefined : new Date(first.earliestMs).toISOString();
+  log.info('group is blocked', { ...name, phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
+}
+
+/** Logs each degradation when it begins, changes or ends. */
+function degradationLog(log: Log): (all: readonly Degradation[]) => void {
+  let before: ReadonlyMap<string, string> = new Map();
+  return (all) => {
+    const now = new Map(all.map(({ id, message }) => [id, message]));
+    for (const [id, message] of now) if (before.get(id) !== message) log.warn('degraded', { part: id, message });
+    for (const id of before.keys()) if (!now.has(id)) log.info('no longer degraded', { part: id });
+    before = now;
   };
 }
 
 function logAction(log: Log, name: LogFields, { action, result, message }: PerformedAction): void {
   const fields = { ...name, ...fieldsOf(action), result, err: message };
-  if (result === 'failed' || result === 'unknown') log.warn(sentences[action.kind], fields);
-  else log.info(sentences[action.kind], fields);
+  if (result === 'failed' || result === 'unknown') log.warn(actionMessages[action.kind], fields);
+  else log.info(actionMessages[action.kind], fields);
 }
 
-/** Operators look for these. */
-const sentences: Readonly<Record<Action['kind'], string>> = {
+/** Log messages of the actions. */
+const actionMessages: Readonly<Record<Action['kind'], string>> = {
   deletePod: 'terminating pod',
   evictPod: 'evicting pod',
   scaleStatefulSet: 'scaling statefulset',

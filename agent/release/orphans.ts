@@ -86,7 +86,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
       const problem = await listIn(namespace, named);
       // Without a partition above 0 there is no group to miss.
       if (problem === undefined || (problem.isForbidden && !isHeld)) {
-        for (const set of unlooked) if (set.startsWith(`${namespace}/`)) looked.add(set);
+        noteSearched(namespace, unlooked);
         continue;
       }
       env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
@@ -98,7 +98,11 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
     return isDone;
   };
 
-  /** Answers why it could not be done. */
+  const noteSearched = (namespace: string, sets: readonly string[]): void => {
+    for (const set of sets) if (set.startsWith(`${namespace}/`)) looked.add(set);
+  };
+
+  /** Returns the problem, if the ledgers of the namespace cannot be listed. */
   const listIn = async (namespace: string, named: ReadonlySet<string>) => {
     const labelSelector = `${ledgerLabel.key}=${ledgerLabel.value},${releaseLabel.key}=${releaseLabel.value}`;
     try {

@@ -70,7 +70,7 @@ describe('policies', () => {
     cluster.rollTo('app:2');
     await cluster.env.advance(60_000);
     expect(cluster.deletedPods()).toEqual([]);
-    expect(process.reports.at(-1)?.error).toMatch(/newer than what the watches have told/);
+    expect(process.reports.at(-1)?.error).toMatch(/the watch cache is behind the API server/);
     cluster.env.replaceServer(serve);
     // The watch stays silent: they are listed once somebody has read what it does not tell.
     await cluster.env.advance(60_000);

@@ -146,7 +146,7 @@ describe('a cache that is behind', () => {
     cluster.workloads.create({ name: 'ingester-zone-b', image: 'broken:1', labels: { 'rollout-group': 'ingester' } });
     removePods();
     await cluster.env.advance(60_000);
-    expect(second.reports[0]?.error).toContain('newer than what the watches have told');
+    expect(second.reports[0]?.error).toContain('the watch cache is behind the API server');
     expect(second.reports[0]?.decision?.actions).toMatchObject([{ kind: 'deletePod', zone: expect.stringMatching(/a$/) }]);
     expect(second.reports.at(-1)?.snapshot.statefulSets).toHaveLength(3);
     expect(deletions(cluster)).toEqual([]);

@@ -144,7 +144,7 @@ describe('a snapshot of the guard', () => {
     silence(world);
     world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
     await world.env.advance(11_000);
-    await expect(world.env.finish(guard.snapshot('mimir', [group], 2000))).rejects.toThrow('newer than what the watches have told');
+    await expect(world.env.finish(guard.snapshot('mimir', [group], 2000))).rejects.toThrow('the watch cache is behind the API server');
     world.env.replaceServer(world.api.serve);
     world.api.thaw();
     await world.env.advance(40_000);
@@ -183,7 +183,7 @@ describe('a snapshot of the guard', () => {
       spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
     });
     await world.env.advance(130_000);
-    await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('newer than what the watches have told');
+    await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('the watch cache is behind the API server');
     world.api.forbid('list rolloutgroups');
     expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
   });
