@@ -1,5 +1,5 @@
 // The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent and the webhooks, and hands over when it is told to end.
-import { connectionProblem } from '../../cluster/connection/connection.ts';
+import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -63,79 +63,87 @@ function refuse(sentence: string): void {
   process.exitCode = 1;
 }
 
+/** Starts the process: HTTP server, connection, agent or admission, webhooks, ready times. They stop in the reverse order. */
 async function start(settings: AgentSettings): Promise<void> {
   keepMemorySmall();
-  const { agent: config, server } = settings;
   const log = processLog(settings.log);
   const metrics = createMetrics({ clock: processClock, version });
-  const parts: { readonly isReady: () => boolean }[] = [];
-  let areStarted = false;
+  let parts: StartedParts | undefined;
   let isEnding = false;
   const http = await startHttpServer({
-    ...server,
+    ...settings.server,
     metrics: metrics.text,
     observer: metrics.httpServer,
     clock: processClock,
     log,
-    isReady: () => areStarted && !isEnding && parts.every((part) => part.isReady()),
+    isReady: () => parts !== undefined && !isEnding && parts.isReady(),
     // A process that hangs does not answer at all.
     isAlive: () => true,
   });
-  log.info('listening', { port: http.port, version, identity: config.identity });
+  log.info('listening', { port: http.port, version, identity: settings.agent.identity });
   endOnDefects(log);
-
-  const { apiUrl, configFile } = settings.kubernetes;
-  const isGiven = apiUrl !== undefined && configFile !== undefined;
-  const connection = await loadConnection(
-    isGiven ? { source: 'kubeconfig', kubeconfig: configFile, server: apiUrl } : { source: 'in-cluster' },
-    connectionProcess(),
-  );
+  const connection = await connect(settings);
   const real = realEnv({ connection, settings, metrics, log, userAgent: `${executableName}/${version}` });
-  const turns = turnLog(log);
-  const degradations = degradationsOf([metrics.listener, turns]);
-  const leading = settings.runsAgent ? startLeading({ real, settings, metrics, turns, degradations }) : undefined;
-  const admission = leading === undefined ? startAdmission(real.admissionEnv, config, degradations.of('admission')) : undefined;
-  const watching = leading?.agent ?? admission;
-  let webhook: ServedWebhook | undefined;
-  if (settings.webhook !== undefined && watching !== undefined) {
-    // Loaded only where it is used: an agent without webhooks starts faster and needs less memory.
-    const { serveWebhook } = await import('./serve-webhook.ts');
-    webhook = await serveWebhook({
-      settings,
-      metrics,
-      webhook: settings.webhook,
-      env: real.admissionEnv,
-      guard: watching.guard,
-      followed: watching.followed,
-      onDegraded: degradations.of('webhook'),
-    });
-  }
-  const readyTimes =
-    watching === undefined
-      ? undefined
-      : startReadyTimes(real.admissionEnv, {
-          followed: watching.followed,
-          turn: () => writerTurn(leading?.isLeading()),
-          patchTimeoutMs: settings.readyPatchTimeoutMs,
-          onPatch: metrics.webhook.readyTimeWritten,
-        });
-  parts.push(...(leading === undefined ? [] : [leading.agent]), ...(webhook === undefined ? [] : [webhook]));
-  areStarted = true;
-  const what = leading === undefined ? 'webhooks started' : 'agent started';
+  parts = await startParts(real, settings, metrics, turnLog(log));
+  const { webhook, stop } = parts;
+  const what = settings.runsAgent ? 'agent started' : 'webhooks started';
   const port = webhook === undefined ? {} : { webhookPort: webhook.port };
-  log.info(what, { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*', ...port });
-
+  log.info(what, { server: connection.server, namespaces: settings.agent.namespaces?.join(',') ?? '*', ...port });
   const withinMs = Math.max(handOverMs, webhook === undefined ? 0 : (settings.webhook?.drainMs ?? 0) + afterDrainMs);
   endOnSignal(log, withinMs, async () => {
     isEnding = true;
-    // Reviews are answered until the end: another process may lead next, and the API server still calls this one until its endpoint is removed.
-    const served = webhook?.close();
-    readyTimes?.stop();
-    await Promise.all([leading?.handOver(served), served]);
-    admission?.stop();
+    await stop();
     await http.close();
     real.close();
   });
+}
+
+function connect({ kubernetes: { apiUrl, configFile } }: AgentSettings): Promise<Connection> {
+  const isGiven = apiUrl !== undefined && configFile !== undefined;
+  return loadConnection(
+    isGiven ? { source: 'kubeconfig', kubeconfig: configFile, server: apiUrl } : { source: 'in-cluster' },
+    connectionProcess(),
+  );
+}
+
+interface StartedParts {
+  readonly webhook: ServedWebhook | undefined;
+  readonly isReady: () => boolean;
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts the agent, or only caches and policies for admission, and the parts that follow its watches. */
+async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metrics, turns: TurnListener): Promise<StartedParts> {
+  const degradations = degradationsOf([metrics.listener, turns]);
+  const leading = settings.runsAgent ? startLeading({ real, settings, metrics, turns, degradations }) : undefined;
+  const admission = leading === undefined ? startAdmission(real.admissionEnv, settings.agent, degradations.of('admission')) : undefined;
+  const watching = leading?.agent ?? admission;
+  if (watching === undefined) throw new Error('neither the agent nor admission was started');
+  const { guard, followed } = watching;
+  let webhook: ServedWebhook | undefined;
+  if (settings.webhook !== undefined) {
+    // Loaded only if used: an agent without webhooks starts faster and needs less memory.
+    const { serveWebhook } = await import('./serve-webhook.ts');
+    const onDegraded = degradations.of('webhook');
+    webhook = await serveWebhook({ settings, metrics, webhook: settings.webhook, env: real.admissionEnv, guard, followed, onDegraded });
+  }
+  const readyTimes = startReadyTimes(real.admissionEnv, {
+    followed,
+    turn: () => writerTurn(leading?.isLeading()),
+    patchTimeoutMs: settings.readyPatchTimeoutMs,
+    onPatch: metrics.webhook.readyTimeWritten,
+  });
+  return {
+    webhook,
+    isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
+    stop: async () => {
+      // Reviews are answered until the end: another process may lead next, and the API server still calls this one for a while.
+      const served = webhook?.close();
+      readyTimes.stop();
+      await Promise.all([leading?.handOver(served), served]);
+      admission?.stop();
+    },
+  };
 }
 
 interface Leading {
