@@ -1,29 +1,29 @@
-// What an admitted request announces in the ledger, and whether the agent has announced the same already.
+// The claims of admitted requests, and the check whether the agent has announced the same disruption.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 
-/** The disruption that a request asks for, without the instant at which it is announced. */
+/** The disruption of a request, without the instant of its claim. */
 interface Disruption {
   readonly group: GroupDefinition;
   readonly claim: Omit<Claim, 'atMs'>;
 }
 
-/** The group that a StatefulSet belongs to; of several the first by name. */
+/** Returns the group of a StatefulSet; the first by name if several match. */
 export function groupOf(snapshot: Pick<Snapshot, 'groups'>, namespace: string, statefulSet: string): GroupDefinition | undefined {
   return snapshot.groups
     .filter((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet))
     .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
 }
 
-/** A StatefulSet by its name; undefined when it is not there or could not be read. */
+/** Returns a StatefulSet by name; undefined if it is missing or unreadable. */
 export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
   return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
 }
 
-/** A pod by its name, with the StatefulSet that owns it. */
+/** Returns a pod by name with the StatefulSet that owns it. */
 export function podNamed(
   snapshot: Pick<Snapshot, 'pods' | 'statefulSets'>,
   namespace: string,
@@ -39,7 +39,7 @@ export function podNamed(
 }
 
 /**
- * The claims that must be open before the request may pass. They name no resource version: somebody else sends the request, it may have none, and
+ * Returns the claims that must be open before the request may pass. They have no resource version: the request of another client may have none, and
  * a status written meanwhile does not keep it from being carried out. A dry run, and what disturbs nothing that a group has, needs none.
  */
 export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
@@ -48,10 +48,10 @@ export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readon
   return [{ ...asked.claim, atMs: snapshot.nowMs, ...claimant(request.user) }];
 }
 
-/** Of the name of who asked, in characters; the audit log of the API server has all of it. */
+/** The longest stored user name in characters; the audit log of the API server has the whole name. */
 const longestUser = 128;
 
-/** Who asked, as a claim says it. */
+/** Returns the requester as a claim stores it. */
 export function claimant(user: string | undefined): Pick<Claim, 'user'> {
   const kept = [...(user ?? '')].slice(0, longestUser).join('');
   return kept === '' ? {} : { user: kept };
@@ -94,7 +94,7 @@ export const repeatMs = 30_000;
 
 /**
  * The ledger with the claims of admitted requests open; undefined when it would hold more than `openClaimLimit`. Asked again, a claim is the same
- * and keeps its instant: whoever tries again and again what somebody else refuses holds others for two minutes, and not for ever. A claim of the
+ * and keeps its instant, so that retries of a request that another webhook denies block other requests for two minutes only. A claim of the
  * agent gives way, because it may end earlier than what is asked for now.
  */
 export function reserve(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
@@ -114,7 +114,7 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
 }
 
 /**
- * Holds what was allowed a while ago and has not been carried out: somebody after us refuses it, such as another webhook or a
+ * Blocks a request that was allowed earlier and not carried out, for example because another webhook denied it, or a
  * PodDisruptionBudget. Others have their turn once its announcement has ended.
  */
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
@@ -128,7 +128,7 @@ export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): re
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
 }
 
-/** How long after it was announced a request of the agent may come in: its own time-outs are shorter. */
+/** The time in which an announced request of the agent may arrive, in milliseconds. Its own timeouts are shorter. */
 const announcedForMs = 60_000;
 
 /**
@@ -153,7 +153,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
   return found === undefined ? undefined : result('announced', 'ok', 'the agent has announced it');
 }
 
-/** A partition below the present one, with as many replicas as before. */
+/** Returns the disruption of a lower partition with unchanged replicas. */
 function loweredPartition(snapshot: Snapshot, request: AdmissionRequest): Disruption | undefined {
   if (request.kind !== 'update' || request.partition === undefined || request.from !== request.to) return undefined;
   const set = setNamed(snapshot, request.namespace, request.statefulSet);
@@ -163,7 +163,7 @@ function loweredPartition(snapshot: Snapshot, request: AdmissionRequest): Disrup
   return { group: zone.group, claim: { verb: 'setPartition', zone: zone.name, uid: set.uid, from: set.partition, to } };
 }
 
-/** Whether a write changes something beside what is asked: the agent writes the number of replicas alone, or the partition alone. */
+/** Reports whether a write changes more than the claim: the agent changes only the replicas or only the partition. */
 function changesMore(snapshot: Snapshot, request: AdmissionRequest, { claim }: Disruption): boolean {
   if (request.kind !== 'update') return false;
   const { isTemplateChanged, strategy, relabels = [] } = request;

@@ -4,24 +4,24 @@ import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { Snapshot } from '../snapshot.ts';
 
-/** What a request is about, by its name alone: it is known when nothing can be read. */
+/** The object of a request by its name, which is known even if no object can be read. */
 interface JudgedObject {
   readonly kind: 'statefulSet' | 'pod';
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Who looks after what. */
+/** The responsibility of this agent. */
 export interface JudgedScope {
-  /** Of the agent itself: its namespace, and the names of its workloads. */
+  /** The namespace of the agent and the names of its workloads. */
   readonly own?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
-  /** Those that are looked after; every one when left out. */
+  /** The namespaces of this agent; absent: all namespaces. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
 /**
- * Whether requests about the object are not judged here at all: it is in a namespace that is nobody's, or is a workload of the agent, which must
- * be able to roll and to leave its node whatever becomes of it. Pods of a Deployment are named after it, its template and chance.
+ * Reports whether requests for the object are not judged: its namespace is outside the scope, or it is a workload of the agent, which must
+ * be able to roll and to leave its node at any time. Pods of a Deployment have its name, a template hash and a random suffix.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
   if (namespaces?.includes(namespace) === false) return true;
@@ -29,16 +29,16 @@ export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespa
   return own.names.some((owner) => (kind === 'pod' ? new RegExp(podNamesOf(owner)).test(name) : owner === name));
 }
 
-/** A request that could not be judged, by its own words. */
+/** A request that could not be judged, from its own fields. */
 interface UnjudgedRequest {
   readonly verb: 'update' | 'scale' | 'delete' | 'deletePod' | 'evictPod';
-  /** All that it changes is a number of replicas, which becomes greater. */
+  /** It only increases the replicas. */
   readonly onlyGrows: boolean;
   readonly isNamespaceEnding: boolean;
 }
 
 /**
- * Whether it passes all the same. The deletion of a pod does, because one whose final removal is refused hangs for ever; growth does, because
+ * Reports whether it passes. The deletion of a pod passes, because a pod whose final removal is denied hangs forever. Growth passes, because
  * nothing is at risk and an incident may need it; and so does everything in a namespace that is being deleted. What else cannot be judged is
  * refused (S31).
  */

@@ -68,7 +68,7 @@ function isProtecting(label: string, value: string | undefined): boolean {
   return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
-/** Whether the label makes others wait for less than before. What nobody can read holds them for good, and nothing is known of what it becomes. */
+/** Reports whether the label shortens the waiting time of others. An unreadable old value counts as infinite, an unreadable new value as 0. */
 function isLowered(before: string | undefined, now: string | undefined): boolean {
   return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
 }
@@ -77,7 +77,7 @@ function waitMs(text: string | undefined, unreadable: number): number {
   return text === undefined ? 0 : Math.max(0, withinGoDuration(text, goDurationMs) ?? unreadable);
 }
 
-/** A write that takes protection away is judged by what is under way. */
+/** Returns the blocks of a write that removes protection while disruptions are in progress. */
 function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);

@@ -1,4 +1,4 @@
-// A judged request as text, so that it can be asked again later: without who asked, who need not be told to others.
+// A judged request as text, so that it can be judged again later. The text does not name the requester.
 
 import type { AdmissionRequest } from '../decision.ts';
 import { canonicalJson } from '../hash.ts';
@@ -7,14 +7,14 @@ import { reader } from '../observe/raw.ts';
 /** The longest encoded request in characters. */
 const longestText = 8_192;
 
-/** The text; undefined for one that would be too long to be kept. */
+/** Returns the text; undefined if it would be too long. */
 export function encodeRequest(request: AdmissionRequest): string | undefined {
   const { user: _user, dryRun: _dryRun, ...asked } = { user: '', ...request };
   const text = canonicalJson(asked);
   return text.length > longestText ? undefined : text;
 }
 
-/** The request of a text, as one that is no dry run; undefined when it is none. Nothing of it is believed beyond what it asks. */
+/** Returns the request of a text, never as a dry run; undefined if the text is not a request. */
 export function decodeRequest(text: string): AdmissionRequest | undefined {
   if (text.length > longestText) return undefined;
   let value: unknown;

@@ -1,11 +1,11 @@
-// A judged request in words, and the id under which people find the decision about it again.
+// A judged request as text, and the id of its decision.
 
 import type { AdmissionRequest } from '../decision.ts';
 import { canonicalJson, hashText } from '../hash.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 
-/** What is asked for, as in `scale of statefulset/x from 3 to 2`; without the namespace. */
+/** Returns the request as text such as `scale of statefulset/x from 3 to 2`, without the namespace. */
 export function describe(request: AdmissionRequest): string {
   switch (request.kind) {
     case 'scale':
@@ -25,8 +25,8 @@ export function describe(request: AdmissionRequest): string {
 }
 
 /**
- * Twelve hexadecimal digits that follow from the group, the rule that refuses, the request, the UID of what it is about and the policies. Whoever
- * asks, and whether it is a dry run, makes no difference; an object that was made anew does.
+ * Returns twelve hexadecimal digits that follow from the group, the leading rule, the request, the UID of its object and the policies. The
+ * requester and a dry run make no difference; a recreated object does.
  */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };

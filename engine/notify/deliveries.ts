@@ -15,7 +15,7 @@ export type Delivery =
       readonly text: string;
       /** Absent: not in a thread. */
       readonly thread?: string;
-      /** Whether it is shown outside of its thread too: an edit wakes nobody. */
+      /** The message is shown outside its thread too, because an edit notifies no reader. */
       readonly isBroadcast: boolean;
       readonly isPage: boolean;
     }
@@ -38,7 +38,7 @@ export interface Telling {
   readonly run: RunNotes;
   readonly channel: string;
   readonly manner: Manner;
-  /** Absent for a run that another one has followed, and until somebody has looked at it. */
+  /** Absent for a superseded run and before the first observation. */
   readonly live: LiveRun | undefined;
   /** Whether another run has followed. */
   readonly isPast: boolean;
@@ -54,7 +54,7 @@ export function untold(run: RunNotes, channel: string): readonly NotedEvent[] {
   );
 }
 
-/** Whether nothing is left to be sent of the run, whatever is seen of it. */
+/** Reports whether the run has no message left to send. */
 export function isSettled(run: RunNotes, channel: string): boolean {
   if (untold(run, channel).length > 0) return false;
   const { done, closedBy } = channelNotes(run, channel);
@@ -88,7 +88,7 @@ function nextMessage(telling: Telling, events: readonly NotedEvent[]): Delivery 
     return { kind: 'post', key: event.id, text: eventMessage(name, run, event), ...inThread, isBroadcast, isPage: false };
   }
   const last = events.at(-1)?.id ?? '';
-  // Before somebody has looked, what is shown may be newer than what is remembered.
+  // Before the first observation the shown message may be newer than the stored notes.
   if ((run.outcome !== 'running' && closedBy === last) || (live === undefined && !isPast)) return undefined;
   const edit = thread === undefined ? undefined : edited(telling, mainKey, mainMessage(name, run, facts), false);
   const page = thread === undefined || live === undefined ? undefined : nextPage(telling, live.pods, thread);

@@ -1,11 +1,11 @@
-// What a turn says about the run of a group, as far as people are told of it: how far it has come, what holds it, and its pods in order.
+// The facts of a run that notifications tell: its progress, its block and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { changeAnnotations } from '../publish/run-record.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 
-/** What holds a run that does not move. */
+/** The block of a run. */
 export interface Hold {
   /** A rule of the engine, or `policy/rule`. */
   readonly rule: string;
@@ -22,9 +22,9 @@ interface ZoneProgress {
   readonly available: number;
 }
 
-/** Where a run stands. */
+/** The state of a run. */
 export interface Progress {
-  /** Of all pods those at the target, rounded down: 100 only when all are. */
+  /** Updated pods in percent, rounded down: 100 only if all pods are updated. */
   readonly percent: number;
   readonly pods: number;
   readonly updated: number;
@@ -40,12 +40,12 @@ export interface RunFacts extends Progress {
   readonly run: RunState;
   readonly goal: string;
   readonly hold?: Hold;
-  /** What the next pod waits for while others are on their way. */
+  /** The block of the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
   /** Whether what holds it may end without anybody: by pods that come up, by measurements. It is news only when that takes long. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
-  /** Where the change comes from, as a StatefulSet says in its annotations. */
+  /** The origin of the change from the annotations of a StatefulSet. */
   readonly commit?: string;
   readonly cause?: string;
 }
@@ -60,13 +60,13 @@ export interface PodLine {
 /** The turn that is told. */
 interface ToldTurn {
   readonly group: GroupDefinition;
-  /** What the decision was made from. */
+  /** The input of the decision. */
   readonly snapshot: Snapshot;
   readonly decision: GroupDecision;
 }
 
 const longestText = 400;
-/** Rules that wait for somebody. */
+/** Rules that wait for a person. */
 const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
 /** undefined while the group has never rolled. */

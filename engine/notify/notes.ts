@@ -1,4 +1,4 @@
-// What is remembered of a group's notifications: its last runs, what happened in each, and what has arrived where. Bounded.
+// The stored notifications of a group: its last runs, their events and the deliveries per channel. Bounded.
 
 import type { NotifyDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -16,24 +16,24 @@ export interface NotedEvent {
   readonly kind: NotedKind;
   /** When it was seen, in milliseconds since 1970. */
   readonly atMs: number;
-  /** How far the run was. */
+  /** The progress of the run. */
   readonly progress: Progress;
-  /** What held it, or why it failed. */
+  /** The block or the failure of the run. */
   readonly hold?: Hold;
   readonly failure?: string;
   /** The channels that are to be told. */
   readonly to: readonly string[];
 }
 
-/** Who began to send something, and when (wall clock, in milliseconds). */
+/** The sender of a delivery in progress and its start (wall clock, in milliseconds). */
 export interface SendingMark {
   readonly by: string;
   readonly atMs: number;
 }
 
-/** What is known of one channel about one run. */
+/** The deliveries of one run to one channel. */
 export interface ChannelNotes {
-  /** What arrived, or was given up: ids of events, and keys of messages. */
+  /** Delivered or abandoned ids of events and keys of messages. */
   readonly done: readonly string[];
   /** Those of `done` that were given up, with the reason. */
   readonly refused?: Readonly<Record<string, string>>;
@@ -68,7 +68,7 @@ export interface Notes {
   readonly group: string;
   /** The oldest first; the last is that of the ledger. */
   readonly runs: readonly RunNotes[];
-  /** What is wrong with a channel, for those who look. */
+  /** The problem of a channel. */
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
@@ -106,7 +106,7 @@ export function noted(before: Notes, seen: Observation): Notes {
   return withRun(replaced(notes, last, ended), wentOn(started(seen), seen));
 }
 
-/** Of channels that the group names no more nobody wants to know. */
+/** Drops the problems of channels that the group no longer names. */
 function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): Notes {
   const named = new Set(notify.map(({ channel }) => channel));
   const old = Object.keys(notes.problems ?? {}).filter((channel) => !named.has(channel));
@@ -145,13 +145,13 @@ function wentOn(run: RunNotes, seen: Observation): RunNotes {
       : run;
   }
   const { endedMs: _endedMs, ...rest } = run;
-  // Somebody let it go on: what follows is told, that it does is not.
+  // A retry itself is not notified; its result is.
   if (now.outcome === 'running') return { ...rest, outcome: now.outcome };
   const endedMs = now.outcome === 'completed' ? now.completedMs : now.failedMs;
   return withEvent({ ...rest, outcome: now.outcome, endedMs }, seen, now.outcome, `${endedMs}`);
 }
 
-/** How far it came is not known any more: what is seen is how far the next one is. */
+/** Ends a superseded run with its last known progress, because the observed progress is that of the next run. */
 function superseded(run: RunNotes, seen: Observation): RunNotes {
   const progress = run.events.at(-1)?.progress ?? progressOf(seen.facts);
   return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, 'superseded', '', progress);
@@ -211,7 +211,7 @@ export function withChannel(notes: Notes, runKey: string, channel: string, chang
   return before === after ? notes : replaced(notes, run, { ...run, channels: { ...run.channels, [channel]: after } });
 }
 
-/** It is about to be sent by whoever names itself so. Nothing changes when it is done. */
+/** Records that this sender is about to send a message. Returns the same notes if it was delivered. */
 export function sending(known: ChannelNotes, key: string, by: string, atMs: number): ChannelNotes {
   return known.done.includes(key) ? known : { ...known, sending: { ...known.sending, [key]: { by, atMs } } };
 }

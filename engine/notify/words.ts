@@ -4,7 +4,7 @@ import { instantText } from '../../policies/instant.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
 
-/** Who a run belongs to. */
+/** The group of a run. */
 export interface GroupName {
   readonly namespace: string;
   readonly group: string;
@@ -15,7 +15,7 @@ export function subjectOf({ kind }: Pick<RunNotes, 'kind'>): string {
   return `the ${kind}`;
 }
 
-/** What has happened, as a sentence without the name of the group. */
+/** Returns the event as a sentence without the name of the group. */
 export function eventSentence(run: RunNotes, event: NotedEvent): string {
   const subject = subjectOf(run);
   switch (event.kind) {
@@ -34,7 +34,7 @@ export function eventSentence(run: RunNotes, event: NotedEvent): string {
   }
 }
 
-/** What the reader may do about it; undefined when nothing is asked of anybody. */
+/** Returns the next action of the reader; undefined if no action is needed. */
 export function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
   if (event.kind === 'failed') return 'No further pod is replaced until somebody decides. Pods that were replaced stay as they are.';
   if (event.kind !== 'waiting') return undefined;
@@ -70,7 +70,7 @@ export function explainCommand({ namespace, group }: GroupName): string {
   return `kubectl rollout-group explain ${group} -n ${namespace}`;
 }
 
-/** How the run stands now, as what follows its subject. */
+/** Returns the state of the run as a predicate. */
 export function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
   switch (outcome) {
     case 'running':

@@ -1,9 +1,9 @@
-// What is left out of a published decision that is too long, and in which order.
+// The order in which a published decision that is too long loses its parts.
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';
 
-/** The most characters of one text; messages of servers and policies may be any length. */
+/** The most characters of one text, because messages of servers and policies have no limit. */
 const textLimit = 400;
 
 /** Parts in the order in which they go: each makes the value shorter and says what it left out. */

@@ -1,4 +1,4 @@
-// Whether grafana/rollout-operator would have counted this turn of an adopted group as a failed reconcile.
+// Reports the turns of adopted groups that grafana/rollout-operator would have counted as failed reconciles.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { unavailableLimit } from '../amount.ts';
@@ -9,9 +9,9 @@ import type { TakenAction } from './published.ts';
 
 interface Pass {
   readonly group: GroupDefinition;
-  /** What was seen. */
+  /** The input of the turn. */
   readonly snapshot: Snapshot;
-  /** What was done of it. */
+  /** The actions of the turn. */
   readonly performed: readonly TakenAction[];
   /** Why the turn could not be finished. */
   readonly error?: string;
@@ -55,7 +55,7 @@ interface Member {
   readonly isReady: boolean;
   /** Labels of the first pod that is to be replaced. */
   readonly outdated?: PodView['labels'];
-  /** Whether the counters of the status leave something of the budget. */
+  /** The counters of the status leave room in the budget. */
   readonly hasRoom: boolean;
 }
 

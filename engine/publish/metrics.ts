@@ -1,4 +1,4 @@
-// Readings of metric inputs as they are published, and back: whoever judges without asking metric sources takes them from there.
+// Published readings of metric inputs, which admission and the plugin read instead of the metric sources.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-input.ts';
 import { policiesFor } from '../../policies/join.ts';
@@ -7,7 +7,7 @@ import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
 
-/** Of one input that a rule reads which binds a group. */
+/** One metric input of a rule that binds a group. */
 interface BoundInput {
   readonly policy: PolicyDefinition;
   readonly input: string;
@@ -28,7 +28,7 @@ export function boundInputs(
   );
 }
 
-/** What is published of the inputs that bind the group; absent without any. At most `publishedMetricLimit`. */
+/** Returns the published inputs of the group, at most `publishedMetricLimit`; absent without any. */
 export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { readonly metrics?: readonly PublishedMetric[] } {
   const metrics = boundInputs(snapshot.policies, group, snapshot.agentNamespace).map((bound): PublishedMetric => {
     const { policy, input, metric } = bound;

@@ -1,4 +1,4 @@
-// What the agent publishes of a decision: who reads it needs neither the agent nor the right to read pods.
+// The published form of a decision. Its readers need neither the agent nor the right to read pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
@@ -9,7 +9,7 @@ export const publishedByteLimit = 32 * 1024;
 /** The most pods that are named. */
 export const publishedPodLimit = 50;
 
-/** How an action ended. `conflict`: its object had changed. `unknown`: no answer came; it may have happened. */
+/** The outcome of an action. `conflict`: its object had changed. `unknown`: no answer arrived; it may have happened. */
 type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 /** An action of the turn that made the decision, and how it ended. */
@@ -23,7 +23,7 @@ export interface TakenAction {
 export interface PublishedAction {
   readonly kind: Action['kind'];
   readonly zone?: string;
-  /** What was done to what: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
+  /** The action as text: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
   readonly what: string;
   readonly result: ActionResult;
   readonly message?: string;
@@ -67,7 +67,7 @@ export interface PublishedWait extends RuleResult {
 }
 
 export interface PublishedStep extends Pick<Step, 'id' | 'kind' | 'zone' | 'from' | 'to' | 'outcome'> {
-  /** How many pods it is about. */
+  /** Number of pods of the step. */
   readonly podCount: number;
   /** Every rule that was asked; absent when it did not fit. */
   readonly results?: readonly RuleResult[];
@@ -80,13 +80,13 @@ export interface PublishedGate {
   readonly mode: 'enforce' | 'observe';
   /** The latest reading; absent while there is none. */
   readonly latest?: PublishedReading;
-  /** How many readings are known. */
+  /** Number of known readings. */
   readonly readings: number;
 }
 
 /** A metric input that a rule reads which binds the group. */
 export interface PublishedMetric {
-  /** Of the policy. */
+  /** Namespace of the policy. */
   readonly namespace: string;
   readonly policy: string;
   readonly input: string;
@@ -123,7 +123,7 @@ export type PublishedRun = Pick<
 /** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
 export const publishedFormat = '1.0';
 
-/** What somebody was allowed and what is not yet seen to be over. */
+/** An admitted disruption that is not settled yet. */
 export interface PublishedReservation {
   /** Such as `evict pod 1 of zone a`. */
   readonly what: string;
@@ -163,16 +163,16 @@ export interface PublishedDecision {
   readonly unenforced?: string;
   /** Those of them that admission let pass for somebody, the latest first, at most `publishedReservationLimit`. */
   readonly reservations?: readonly PublishedReservation[];
-  /** What the last turn did that did anything. */
+  /** The actions of the last turn that had any. */
   readonly actions: readonly PublishedAction[];
   readonly policyDigest: string;
   /** Identity of the agent that decided. */
   readonly leader?: string;
-  /** Where the group is defined: `directory`, `objects` or `adopted`. */
+  /** Origin of the group's definition: `directory`, `objects` or `adopted`. */
   readonly origin?: string;
   readonly decidedMs: number;
   /** The earliest instant at which time alone could change the decision. */
   readonly wakeAtMs?: number;
-  /** What was left out because it did not fit, as `part: how many`. */
+  /** Omitted parts as `part: count`. */
   readonly omitted: readonly string[];
 }

@@ -1,4 +1,4 @@
-// How a recorded run stands when somebody looks: one that nobody carries on any more does not run, although nobody closed its record.
+// The outcome of a recorded run as shown: an open record without a current run is not shown as running.
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 
 type Spec = RolloutRun['spec'];
@@ -9,7 +9,7 @@ type ShownOutcome = Spec['outcome'] | 'abandoned';
 /** A record as it is shown. */
 export type ShownRun = Omit<Spec, 'outcome'> & { readonly outcome: ShownOutcome };
 
-/** The records of one group, the newest first, as they stand. A change of replicas and a rollout go on beside each other. */
+/** Returns the records of one group, the newest first. A change of replicas and a rollout may run at the same time. */
 export function shownRuns(runs: readonly Spec[], isDefined: boolean): readonly ShownRun[] {
   return runs.map((run, index) => {
     if (run.outcome !== 'running') return run;

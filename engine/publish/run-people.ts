@@ -1,4 +1,4 @@
-// What people asked of a run, for its record: who, when, why, and of what.
+// The requests about a run for its record: requester, time, reason and subject.
 import { instantText } from '../../policies/instant.ts';
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';

@@ -12,10 +12,10 @@ import type { TakenAction } from './published.ts';
 import { withPeople } from './run-people.ts';
 import { addSteps } from './run-steps.ts';
 
-/** What a turn tells a record. */
+/** The input of a record from one turn. */
 export interface RunTurn {
   readonly group: GroupDefinition;
-  /** What the decision was made from. */
+  /** The input of the decision. */
   readonly snapshot: Snapshot;
   /** Absent when the turn failed before a decision: nothing is recorded then. */
   readonly decision?: GroupDecision;
@@ -82,7 +82,7 @@ function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
 function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, run: RunState): RolloutRun {
   const isOver = record.spec.outcome !== 'running';
   if (isOver && run.outcome !== 'running') return record;
-  // A failed run that somebody let go on is the same run.
+  // A retried run is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
   const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : record;
   const moved = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
@@ -113,7 +113,7 @@ function asksPods(action: Action): boolean {
   return action.kind === 'callPods' && action.method === 'POST';
 }
 
-/** Where each zone began, and where it is to end as far as is known. */
+/** Returns the start and, if known, the target of each zone. */
 function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: GroupDecision['steps']): RolloutRun {
   let { zones } = record.spec;
   const written = performed.flatMap(({ action }) => (action.kind === 'scaleStatefulSet' ? [action] : []));

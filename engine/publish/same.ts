@@ -1,4 +1,4 @@
-// Whether two published decisions say the same, so that a quiet group is not written again.
+// Compares two published decisions, so that an unchanged group is not written again.
 import type { PublishedDecision } from './published.ts';
 
 /** The earliest instant of a wait that is retried moves on with each retry; within this it is the same. */
@@ -47,7 +47,7 @@ function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string,
   return Object.keys(b).every((name) => b[name] === undefined || a[name] !== undefined || aging.has(name));
 }
 
-/** Of the waits, in their order: the same decisions have the same waits in the same order. */
+/** Returns the earliest instants of the waits in their order, which is the same for equal decisions. */
 function earliestOf({ waits }: PublishedDecision): readonly (number | undefined)[] {
   return waits.map(({ earliestMs }) => earliestMs);
 }

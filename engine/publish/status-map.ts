@@ -1,6 +1,6 @@
-// Where the decision of a group is published that has no RolloutGroup object: the name of its ConfigMap.
+// The name of the ConfigMap with the published decision of a group without a RolloutGroup object.
 
-/** No ledger is named like this, whatever its group is called: ledgers begin with `rollout-group-`. */
+/** Differs from the prefix of ledgers, `rollout-group-`. */
 const prefix = 'rollout-status-';
 
 /** Name of the ConfigMap that holds the published decision of the group. */
@@ -8,7 +8,7 @@ export function statusMapName(group: string): string {
   return `${prefix}${group}`;
 }
 
-/** Whether a ConfigMap of that name may hold a published decision. */
+/** Reports whether a ConfigMap of that name may have a published decision. */
 export function isStatusMapName(name: string): boolean {
   return name.startsWith(prefix);
 }

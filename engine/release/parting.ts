@@ -1,4 +1,4 @@
-// What there is to tell when the definition of a group goes away: what its StatefulSets stay at, and what a release moves.
+// The report after the definition of a group is deleted: the state of its StatefulSets and the effect of a release.
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -24,11 +24,11 @@ export interface PartingQuestion extends FormerGroup {
   readonly goneForMs: number;
 }
 
-/** What to tell about one StatefulSet. */
+/** The report on one StatefulSet. */
 export interface PartingWord {
   readonly zone: string;
   readonly statefulSet: string;
-  /** Whether pods stay behind by it. */
+  /** Outdated pods remain. */
   readonly isWarning: boolean;
   readonly note: string;
 }

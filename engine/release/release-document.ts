@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zone } from '../strategies/pinned/pins-document.ts';
 
-/** What is to follow once nothing defines the group any more. */
+/** The release terms as the ledger stores them. */
 export const releaseRow = z.object({
   source: z.enum(['directory', 'objects']),
   zones: z.array(z.object({ zone, statefulSet: z.string().min(1) })).min(1),

@@ -1,4 +1,4 @@
-// What becomes of the StatefulSets of a group that nothing defines any more, when it asked for that: back to their own controllers, zone by zone.
+// The release of a group whose definition is deleted: its StatefulSets return to their controllers, zone by zone.
 import { pods as countOfPods } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
@@ -96,7 +96,7 @@ function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }
 
-/** What a zone lacks to be whole, as a sentence part. */
+/** Returns the unavailable pods of a zone as a clause. */
 function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boolean, nowMs: number): string | undefined {
   if (set === undefined) return undefined;
   if (set.status.observedGeneration < set.generation) return `the controller of ${statefulSet} has not seen its last change`;

@@ -1,16 +1,16 @@
-// What a ledger keeps for the time when nothing defines its group any more, and whether that time has come.
+// The release terms of a group in its ledger, and whether its definition is gone.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { canonicalJson } from '../hash.ts';
 import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
 
-/** Where groups are defined. */
+/** The sources of group definitions. */
 type DefinitionSource = 'directory' | 'objects' | 'adopted';
 
-/** Whether everything that a source defines is known now; `none`: there is no such source. */
+/** `whole`: every definition of the source was read; `none`: the source does not exist. */
 export type SourceState = 'whole' | 'none' | Unknown;
 
-/** What defines groups now. */
+/** The current definitions. */
 export interface Definitions {
   readonly groups: readonly GroupDefinition[];
   readonly sources: Readonly<Record<DefinitionSource, SourceState>>;
@@ -25,7 +25,7 @@ export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
   };
 }
 
-/** Where a group that is not adopted is defined. */
+/** Returns the origin of a group that is not adopted. */
 export function sourceOf({ sources }: GroupDefinition): ReleaseTerms['source'] {
   return sources['']?.file === undefined ? 'objects' : 'directory';
 }
