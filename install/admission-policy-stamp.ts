@@ -1,4 +1,4 @@
-// What makes true who asked for an intent or an exception, also when the webhook that writes it down is not registered: an admission policy about the stamp.
+// The admission policy that verifies the requester of intents and exceptions while the webhook is not registered.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import { boundPolicy } from './admission-policy-objects.ts';
 import { saysSomethingNew } from './conditions.ts';

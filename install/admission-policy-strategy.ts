@@ -1,4 +1,4 @@
-// What guards update strategies while nobody of ours answers: an admission policy about StatefulSets that a partition holds.
+// The admission policy that protects update strategies of StatefulSets with a blocking partition while no webhook answers.
 import { holdingPartition } from '../policies/strategies.ts';
 import { boundPolicy } from './admission-policy-objects.ts';
 import { isNotTheAgent, type MatchCondition, nameIn } from './conditions.ts';

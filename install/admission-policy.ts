@@ -1,4 +1,4 @@
-// What the API server refuses by itself, as an installation has it.
+// The admission policies of an installation.
 import { stampPolicyOf } from './admission-policy-stamp.ts';
 import { strategyPolicyOf } from './admission-policy-strategy.ts';
 import type { InstallObject, InstallOptions } from './object.ts';

@@ -1,4 +1,4 @@
-// What grafana/rollout-operator brings along, under its own names: two kinds, and a webhook configuration for each of its endpoints.
+// The kinds and webhook configurations of grafana/rollout-operator, under its own names.
 import { isNoPodOfTheAgent } from './conditions.ts';
 import { type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { admissionVersion, injectionLabels, serviceAt, type WebhookRule } from './webhooks.ts';
@@ -10,7 +10,7 @@ interface Hook {
   readonly kind: 'ValidatingWebhookConfiguration' | 'MutatingWebhookConfiguration';
   readonly rule: WebhookRule;
   readonly sideEffects: 'None' | 'NoneOnDryRun';
-  /** The agent may live among what it guards, and must be able to leave its node whatever becomes of it. */
+  /** True if pods of the agent are exempt: the agent may run in a guarded namespace, and its nodes must drain. */
   readonly sparesAgent?: true;
 }
 

@@ -43,7 +43,7 @@ const boundDifferently = [
     .join(', ')}].exists(key, ${annotationAt('object')} != ${annotationAt('oldObject')})`,
 ];
 
-/** Where ordinals start decides which pods go. */
+/** The start ordinal decides which pods a downscale deletes. */
 const specDiffers = [differs('spec.template'), differs('spec.updateStrategy'), differs('spec.ordinals')];
 
 function anyOf(parts: readonly string[]): string {
@@ -79,7 +79,7 @@ export const isNotTerminating: MatchCondition = {
   expression: '!has(oldObject.metadata.deletionTimestamp)',
 };
 
-/** Whoever empties a namespace that is being deleted; without service accounts for controllers that is the controller manager itself. */
+/** The namespace controller, which empties a deleted namespace; without service accounts for controllers, the controller manager. */
 export const isNoNamespaceDeletion: MatchCondition = {
   name: 'is-no-namespace-deletion',
   expression:
@@ -149,7 +149,7 @@ export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
   };
 }
 
-/** Its Deployment must roll and its nodes must drain whatever becomes of it. */
+/** Exempts the agent: its Deployment must roll and its nodes must drain in every state. */
 export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-no-pod-of-the-agent',
@@ -172,7 +172,7 @@ export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, '
 /** Where the name is read: a DELETE may be one of a collection, whose request carries none. */
 type NameOf = 'request.name' | 'oldObject.metadata.name';
 
-/** Whether what the request names is one of these StatefulSets. */
+/** Reports whether the request names one of these StatefulSets. */
 export function nameIn(name: NameOf, members: readonly Member[]): string {
   const names = members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
   return `request.namespace + '/' + ${name} in [${names.join(', ')}]`;

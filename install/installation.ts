@@ -1,4 +1,4 @@
-// A whole installation: every object in the order in which it is applied, and in that in which it is taken away.
+// All objects of an installation, in the order of installation and of removal.
 import { customResourceDefinition } from '../policies/schema/crd.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf } from './admission-policy.ts';

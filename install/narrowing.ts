@@ -1,4 +1,4 @@
-// Which StatefulSets are protected now, as conditions that the agent keeps in its own webhook configuration: what is nobody's passes while nobody answers.
+// Conditions in the agent's webhook configuration that limit fail-closed rows to the protected StatefulSets.
 import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
 import { endpointPaths } from './paths.ts';
 import type { Member } from './scope.ts';

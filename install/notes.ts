@@ -1,4 +1,4 @@
-// What whoever installs should know beside the objects: what is not enforced yet, and what was guessed.
+// Notes of `install`: protection that is not enabled yet, and guessed plurals.
 import { enforceLabel, type InstallOptions } from './object.ts';
 import { pluralOf } from './rights.ts';
 

@@ -1,4 +1,4 @@
-// A mark by which an admission policy of another version is told from one that somebody changed: a digest of the spec as it was installed.
+// The digest of an installed admission policy, which distinguishes another version from a manual change.
 
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { sha256 } from '../policies/values/hash.ts';
@@ -6,7 +6,7 @@ import type { InstallObject } from './object.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The annotation. It is no signature: whoever may change a policy may change this, too. */
+/** The annotation. It is not a signature: a user who may change the policy may change the annotation too. */
 export const markAnnotation = 'rollout-group.dev/installed-spec';
 
 /** What the API server fills in where nothing is said. */

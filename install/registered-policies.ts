@@ -1,4 +1,4 @@
-// Whether the admission policies that are stored are what an installation has: everything that was changed, and what binds nothing or refuses nobody.
+// Compares stored admission policies with the installed ones: changed, unbound or without effect.
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { stampPolicyOf } from './admission-policy-stamp.ts';
 import { isHeld, strategyPolicyOf } from './admission-policy-strategy.ts';

@@ -18,9 +18,9 @@ export interface Registered {
 interface RegistrationQuestion {
   /** Of the agent. */
   readonly namespace: string;
-  /** Every StatefulSet that is protected now; absent when nobody knows. */
+  /** Every protected StatefulSet; absent if unknown. */
   readonly members?: readonly Member[] | undefined;
-  /** Every StatefulSet of a group of the strategy `pinned`, enforced or not; absent when nobody knows. */
+  /** Every StatefulSet of groups of the strategy `pinned`, enforced or not; absent if unknown. */
   readonly pinned?: readonly Member[] | undefined;
 }
 

@@ -93,7 +93,7 @@ function revisionRules(isNeeded: boolean): readonly PolicyRule[] {
   return isNeeded ? [rule('apps', ['controllerrevisions'], ['get'])] : [];
 }
 
-/** Exactly what groups mirror; ReplicaTemplates where nobody has said. */
+/** Returns the rights for the kinds that groups mirror; ReplicaTemplates if they are unknown. */
 function mirrorRules(mirrors: readonly MirrorSource[] | undefined): readonly PolicyRule[] {
   if (mirrors === undefined) {
     return [

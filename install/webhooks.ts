@@ -1,4 +1,4 @@
-// The webhook configurations of our own endpoints: which requests are sent where, and what happens when nobody answers.
+// The webhook configurations of our endpoints: the requests that they receive and their failure policies.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import {
   changesWhatIsGuarded,
@@ -52,7 +52,7 @@ const timeoutSeconds = 5;
 
 export const admissionVersion = 'admissionregistration.k8s.io/v1';
 
-/** What the agent looks for when it writes its certificate authority, beside its namespace. */
+/** The label, besides the namespace, by which the agent finds the configurations for its certificate authority. */
 export function injectionLabels(namespace: string): Readonly<Record<string, string>> {
   return { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
 }
@@ -67,7 +67,7 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
       validating(options).map((entry) => webhookOf(entry, options)),
     ),
     configuration(['MutatingWebhookConfiguration', name], options, [
-      // Whoever changes the object afterwards has it stamped again.
+      // A later change of the object is stamped again.
       { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
     ]),
     ...(usesStrategy(options.scope.pinned)
@@ -142,7 +142,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       hasOrdinal,
       ...isPodOfMember(options, 'request.name'),
     ]),
-    // One denial of the kubelet's final removal would leave a pod terminating for ever, so nobody is refused for want of an answer.
+    // A denied final removal by the kubelet would leave a pod terminating, so this row fails open.
     enforced('pod-delete', 'Ignore', ruleOf('', 'v1', 'DELETE', 'pods'), [
       own,
       isNoNode,
@@ -151,7 +151,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       isOfStatefulSet,
       ...isPodOfMember(options, 'oldObject.metadata.name'),
     ]),
-    // In place of a deletion that would be refused; and like it, nobody is refused for want of an answer. The status carries labels, too.
+    // Replaces a deletion that would be denied, and fails open like it. The status carries labels too.
     enforced('pod-update', 'Ignore', ruleOf('', 'v1', 'UPDATE', 'pods', 'pods/status'), [
       own,
       isNoNode,
@@ -178,14 +178,14 @@ function pinWebhook(options: InstallOptions): object {
     path: endpointPaths.pinPod,
     rule: ruleOf('', 'v1', 'CREATE', 'pods'),
     conditions: [isMadeForStatefulSet, ...isMadeForMember(options)],
-    // Nobody waits for us to make a pod: without an answer it has the version that it had.
+    // Pod creation does not wait: without an answer the pod keeps its former revision.
     failurePolicy: 'Ignore',
     isReserving: false,
     isOptedIn: false,
   };
   return {
     ...webhookOf(entry, options),
-    // Whoever changes the pod afterwards changes one that is pinned; it is looked at once more and stays.
+    // A later change of the pod changes a pinned pod; the webhook checks it again.
     reinvocationPolicy: 'IfNeeded',
     // Both are on every pod that the StatefulSet controller makes, and together on no other.
     objectSelector: {

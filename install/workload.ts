@@ -91,7 +91,7 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
       `-namespaces=${scope.namespaces.length === 0 ? '*' : scope.namespaces.join(',')}`,
       // Several replicas must not act at once: without the Lease nothing is done.
       '-leader-election=required',
-      // The same installation registers the hook that stamps them, and nobody writes them past it.
+      // The same installation registers the webhook that stamps them, so no writer can bypass it.
       '-intents.stamped=true',
       '-log.format=json',
       '-log.level=info',

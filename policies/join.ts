@@ -1,14 +1,14 @@
-// How policies join: restrictively. The strictest effect and the strictest number win, so the order of policies and files cannot matter.
+// Policies combine restrictively: the strictest effect and the strictest limit win, in any order of policies.
 import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
 import type { CountOrPercent } from './schema/scalars.ts';
 
-/** What a policy can answer, the strictest first. */
+/** Effects of rules, the strictest first. */
 export const effects = ['deny', 'hold', 'requireApproval', 'warn', 'allow'] as const;
 
 export type Effect = (typeof effects)[number];
 
-/** The strictest of the effects; `allow` when there is none. */
+/** Returns the strictest of the effects; `allow` for an empty list. */
 export function strictest(given: readonly Effect[]): Effect {
   return effects.find((effect) => given.includes(effect)) ?? 'allow';
 }
@@ -61,7 +61,7 @@ function lowest(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : Math.min(...values);
 }
 
-/** What policies know of a group when they look for their targets. */
+/** The data of a group that targets of policies match. */
 interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
@@ -98,7 +98,7 @@ function targets({ targets: { groups, selector, all } }: PolicyDefinition, group
 type ExceptionAnswer =
   | { readonly kind: 'none' }
   | { readonly kind: 'one'; readonly exception: ExceptionDefinition }
-  /** More than one is in force, so none applies: the laxer one would otherwise win without anybody having decided so. */
+  /** More than one is in force, so no exception applies: the laxer one would win by accident. */
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
 /**

@@ -43,7 +43,7 @@ export function isEmptySelector(selector: LabelSelector): boolean {
   return requirementsOf(selector).length === 0;
 }
 
-/** Why no object can match, or undefined when one can. */
+/** Returns why no object can match, or undefined if one can. */
 export function contradictionOf(selector: LabelSelector): string | undefined {
   const requirements = requirementsOf(selector);
   for (const { key, operator, values } of requirements) {
@@ -57,7 +57,7 @@ export function contradictionOf(selector: LabelSelector): string | undefined {
   return undefined;
 }
 
-/** Whether everything that the first selector matches is surely matched by the second one too. */
+/** Reports whether the second selector surely matches every object that the first one matches. */
 export function isWithin(inner: LabelSelector, outer: LabelSelector): boolean {
   const given = requirementsOf(inner);
   return requirementsOf(outer).every((needed) => given.some((one) => one.key === needed.key && implies(one, needed)));
@@ -72,7 +72,7 @@ function implies(given: Requirement, needed: Requirement): boolean {
   return operator === 'DoesNotExist' || (operator === 'NotIn' && needed.values.every((value) => values.includes(value)));
 }
 
-/** Whether a label of one key can satisfy all requirements on it. */
+/** Reports whether one label value can satisfy all requirements of its key. */
 function canHold(requirements: readonly Requirement[]): boolean {
   const [first, ...others] = requirements.filter((one) => one.operator === 'In').map((one) => one.values);
   const mustExist = first !== undefined || requirements.some((one) => one.operator === 'Exists');

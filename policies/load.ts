@@ -1,4 +1,4 @@
-// From the texts of policy files to typed documents, with everything that is wrong with each in one run.
+// Reads policy files into typed documents and collects all their findings.
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
@@ -34,7 +34,7 @@ export interface Loaded<K extends Kind> extends ObjectName, Places {
 
 export type LoadedDocument = { readonly [K in Kind]: Loaded<K> }[Kind];
 
-/** A Kubernetes object of another API group, as it stands in the file. */
+/** A Kubernetes object of another API group, unchanged. */
 export interface Manifest extends ObjectName, Places {
   readonly apiVersion: string;
   readonly file: string;
@@ -55,7 +55,7 @@ export interface LoadOptions {
 }
 
 /**
- * Reads policy files and the Kubernetes objects beside them. Never throws. The order of the files does not matter for findings; documents
+ * Reads policy files and the Kubernetes objects among them. Never throws. The order of the files does not matter for findings; documents
  * and manifests come in the order of file names, then as they stand in the file.
  */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
@@ -157,7 +157,7 @@ function manifestOf(
   };
 }
 
-/** Whether a value claims to be one of our kinds, by its group or by its kind alone: a wrong apiVersion must not hide a policy. */
+/** Reports whether a value is one of our kinds by its API group or by its kind alone: a wrong apiVersion must not hide a policy. */
 function isOurs(value: unknown): boolean {
   const version = valueAt(value, ['apiVersion']);
   const kind = valueAt(value, ['kind']);

@@ -1,4 +1,4 @@
-// The closed table of finding codes. A code never changes its meaning and is never used again for another one.
+// The closed table of finding codes. A code never changes its meaning and is never reused.
 import { adoptionCodes } from './codes/adoption.ts';
 import { channelCodes } from './codes/channels.ts';
 import { conditionCodes } from './codes/conditions.ts';
@@ -11,11 +11,11 @@ import { schemaCodes } from './codes/schema.ts';
 import { sourceCodes } from './codes/sources.ts';
 import { syntaxCodes } from './codes/syntax.ts';
 
-/** What the table says about a code. */
+/** The text of a finding code. */
 export interface CodeEntry {
   readonly title: string;
   readonly severity: 'error' | 'warning' | 'notice';
-  /** Why it is wrong and what to do about it. */
+  /** Cause and consequence, in whole sentences. */
   readonly explanation: string;
   readonly hint?: string;
 }
@@ -47,12 +47,12 @@ const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG7', 'Objects of other rollout operators'],
 ];
 
-/** What the table says about a code, or undefined for a code that does not exist. */
+/** Returns the text of a code, or undefined if the code does not exist. */
 export function explainCode(code: string): CodeEntry | undefined {
   return Object.hasOwn(findingCodes, code) ? findingCodes[code as FindingCode] : undefined;
 }
 
-/** The page `docs/findings.md`: every code with its severity, its explanation and the way out. */
+/** Returns the page `docs/findings.md`: every code with its severity, explanation and fix. */
 export function findingsMarkdown(): string {
   const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes).sort(([a], [b]) => (a < b ? -1 : 1));
   const sections = families.map(([prefix, title]) => {

@@ -1,4 +1,4 @@
-// A finding: what is wrong or worth knowing, where it is written, and how it is shown to people.
+// A finding: a message about a policy or manifest, with its place and fix.
 import type { Source } from '../definition.ts';
 import { defined } from '../values/defined.ts';
 import { type FindingCode, findingCodes } from './codes.ts';
@@ -12,7 +12,7 @@ export interface ExcerptLine {
   readonly text: string;
 }
 
-/** Where a finding points. An object that is known from the cluster only has an empty `file`, line and column 0, and names itself in `object`. */
+/** The place of a finding. An object from a cluster has an empty `file`, line and column 0, and its name in `object`. */
 export interface Place {
   readonly file: string;
   /** 1-based; 0 without a file. */
@@ -34,7 +34,7 @@ export interface Finding extends Place {
   readonly severity: Severity;
   /** One sentence without a full stop, subject first. */
   readonly message: string;
-  /** What to do, in a few words. */
+  /** The fix, in a few words. */
   readonly hint?: string;
   readonly related?: readonly Source[];
 }
@@ -98,7 +98,7 @@ export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   });
 }
 
-/** How many findings there are of each severity. */
+/** Returns the number of findings of each severity. */
 export function countFindings(findings: readonly Finding[]): Readonly<Record<Severity, number>> {
   const counts = { error: 0, warning: 0, notice: 0 };
   for (const { severity } of findings) counts[severity] += 1;

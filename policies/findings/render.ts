@@ -1,4 +1,4 @@
-// How a finding reads on a terminal: place and message, the line with a caret under the value, the way out.
+// Findings on a terminal: place and message, the line with a caret under the value, and the fix.
 import { type Finding, type Place, placeText, type Severity } from './finding.ts';
 
 /** Adds colour to one part of the text; the plain form leaves it alone. */
@@ -11,7 +11,7 @@ const excerptWidth = 110;
 
 /**
  * The text of a finding, several lines without a final line break. Control and bidirectional characters of the file are shown as
- * escapes, so that a policy file cannot write to the terminal of whoever lints it.
+ * escapes, so that a policy file cannot control the terminal.
  */
 export function renderFinding(finding: Finding, paint: Paint = plain): string {
   const head = [

@@ -1,4 +1,4 @@
-// A NotificationChannel as the agent uses it: where messages go, and whose groups may send them there.
+// A NotificationChannel as the agent uses it: its address, and the namespaces that may use it.
 import type { NotificationChannel } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
 
@@ -9,7 +9,7 @@ export type SecretKey = NonNullable<ChannelSpec['slack']>['token'];
 
 interface Common {
   readonly name: string;
-  /** Whose groups may use it. */
+  /** Namespaces whose groups may use it. */
   readonly namespaces: readonly string[];
   /** Base of its API, or the address of the callback. */
   readonly url: string;
@@ -24,14 +24,14 @@ export type ChannelDefinition = Common &
     | { readonly service: 'gitlab'; readonly token: SecretKey; readonly project: string }
   );
 
-/** Bases of the services that have a usual one, without the last slash. */
+/** Default base URLs of services, without a trailing slash. */
 const usualBases = {
   slack: 'https://slack.com/api',
   github: 'https://api.github.com',
   gitlab: 'https://gitlab.com/api/v4',
 } as const;
 
-/** The definition of a document that fits its schema; undefined for one that names no service. */
+/** Returns the definition of a valid document; undefined if it names no service. */
 export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefinition | undefined {
   const common = { name: metadata.name, namespaces: spec.usableFrom.namespaces };
   const { slack, callback, github, gitlab } = spec;
@@ -52,13 +52,13 @@ export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefin
   return { ...common, ...defined({ ca: gitlab.ca }), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
 }
 
-/** Keys of Secrets that a channel reads. */
+/** Returns the Secret keys that a channel reads. */
 export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSpec): readonly SecretKey[] {
   const keys = [slack?.token, slack?.ca, callback?.signingKey, callback?.ca, github?.token, github?.ca, gitlab?.token, gitlab?.ca];
   return keys.flatMap((key) => key ?? []);
 }
 
-/** Whether the address may be asked without encryption: it is this machine's own. */
+/** Reports whether the address is a loopback address, which needs no encryption. */
 export function isLoopback(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);

@@ -1,4 +1,4 @@
-// A MetricSource as the agent uses it: where metrics come from, who may use it, and its limits with durations in milliseconds.
+// A MetricSource as the agent uses it: its address, the namespaces that may use it, and its limits in milliseconds.
 import { durationMs } from '../duration.ts';
 import type { MetricSource } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
@@ -10,16 +10,16 @@ export interface MetricSourceDefinition {
   readonly name: string;
   readonly prometheus?: NonNullable<MetricSourceSpec['prometheus']>;
   readonly consul?: NonNullable<MetricSourceSpec['consul']>;
-  /** Whose groups may use it. */
+  /** Namespaces whose groups may use it. */
   readonly namespaces: readonly string[];
-  /** Of one question, until its whole answer is there. */
+  /** Deadline of one query, until the whole answer is received. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** A gate, and an input of a policy, that asks more often is not read. */
+  /** Gates and inputs with a shorter interval are not read. */
   readonly minIntervalMs: number;
 }
 
-/** The definition of a document that fits its schema. */
+/** Returns the definition of a valid document. */
 export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDefinition {
   const { prometheus, consul, usableFrom, limits } = spec;
   return {
@@ -32,7 +32,7 @@ export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDe
   };
 }
 
-/** Keys of Secrets that a source reads. */
+/** Returns the Secret keys that a source reads. */
 export function sourceSecretKeys({ prometheus, consul }: Pick<MetricSourceSpec, 'prometheus' | 'consul'>): readonly SecretKey[] {
   const keys = [
     prometheus?.bearerToken,

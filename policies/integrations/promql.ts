@@ -1,9 +1,9 @@
-// Whether a text can be a PromQL query: brackets, texts, operators and operands where they belong. Names of functions and types are the server's business.
+// Syntax check of PromQL queries: brackets, strings, operators and operands. Function names and types are not checked.
 
 interface QueryProblem {
-  /** What is wrong, as the rest of a sentence about the query. */
+  /** The problem, as the rest of a sentence about the query. */
   readonly message: string;
-  /** Where it is, counted from 0 in UTF-16 units. */
+  /** Offset from 0 in UTF-16 units. */
   readonly at: number;
 }
 
@@ -28,7 +28,7 @@ const wordOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan
 const signOperators: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '==', '!=', '<=', '>=', '<', '>']);
 const matchOperators: ReadonlySet<string> = new Set(['=', '!=', '=~', '!~']);
 
-/** What keeps a text from being a query; undefined when nothing does. Servers that take more than Prometheus, such as VictoriaMetrics, are allowed for. */
+/** Returns the first syntax problem of a query, or undefined. Extensions of VictoriaMetrics are accepted. */
 export function queryProblem(text: string): QueryProblem | undefined {
   try {
     new Reader(tokensOf(text)).query();
@@ -96,7 +96,7 @@ class Reader {
     return this.#tokens[this.#next] ?? { kind: 'end', text: '', at: 0 };
   }
 
-  /** Takes the next token when it is this sign or, in whatever case, this word. */
+  /** Takes the next token if it is one of these signs or words; the case of words does not matter. */
   #takes(...texts: readonly string[]): boolean {
     const { kind, text } = this.#peek();
     const isMeant = (kind === 'sign' && texts.includes(text)) || (kind === 'name' && texts.includes(text.toLowerCase()));
@@ -159,7 +159,7 @@ class Reader {
     else this.#refuse('a metric, a number or a bracket');
   }
 
-  /** What may stand behind the name of a function or of a metric. */
+  /** Reads the part after the name of a function or metric. */
   #named(): void {
     if (this.#takes('by', 'without')) {
       this.#labels();

@@ -1,10 +1,10 @@
-// Which keys of Secrets objects name: those of metric sources and of notification channels, in the agent's own namespace.
+// Secret keys that metric sources and notification channels in the agent's namespace refer to.
 
 import type { LoadedDocument } from '../load.ts';
 import { channelSecretKeys, type SecretKey } from './channel.ts';
 import { sourceSecretKeys } from './metric-source.ts';
 
-/** Each key once, in the order of the fields. Objects of other namespaces are never used, so what they name is nobody's to be read. */
+/** Returns each key once, in the order of the fields. Objects in other namespaces are never used, so their keys are left out. */
 export function secretKeysOf(document: LoadedDocument, agentNamespace: string): readonly SecretKey[] {
   if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
   const keys = named(document);

@@ -1,4 +1,4 @@
-// What a reader should know though nothing is wrong: fields without effect, and names that only the agent can look up.
+// Lint notices: fields without effect, and names that only the agent can check.
 
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';

@@ -1,11 +1,11 @@
-// What stands for policies that nobody can read: no pod goes and no zone shrinks, and everybody who asks is told why.
+// Policies that block rollouts and downscales in place of policies that cannot be read.
 import type { GroupDefinition, PolicyDefinition } from '../definition.ts';
 import type { UnusableDocument } from '../load.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
 
-/** Holds every group of a namespace; the name says what could not be read. */
+/** Returns a policy that blocks every group of a namespace; its name says which policy could not be read. */
 function blockingPolicy(
   namespace: string,
   name: string,
@@ -34,14 +34,14 @@ function blockingPolicy(
   };
 }
 
-/** One for each namespace that has a group. */
+/** Returns one blocking policy for each namespace with a group. */
 export function blockAllGroups(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
   return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
 /**
- * In the place of a RolloutPolicy that cannot be used: what it may have held is held. Those are its targets, where they can be read, else every
- * group of its namespace, and of any other when it stands where the agent lives.
+ * Returns policies that block all groups that an unusable RolloutPolicy may target: its targets if they can be read, otherwise every group of its
+ * namespace, and of all namespaces if it is in the agent's namespace.
  */
 export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,

@@ -1,10 +1,10 @@
-// What people asked for, from objects and files; who asked is believed only where a webhook stamps it.
+// Requests (RolloutIntents) from objects and files. The requester is trusted only if a webhook stamps it.
 import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
 import type { RolloutIntent } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
 
-/** What a person asked for, as the engine reads it. */
+/** A request as the engine reads it. */
 export interface LiveIntent {
   readonly namespace: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface LiveIntent {
   readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
 }
 
-/** The intent of a document. `isStamped`: a webhook writes `requestedBy` from the API server's own identity, and nobody else can. */
+/** Returns the request of a document. With `isStamped`, only a webhook can write `requestedBy`, from the identity at the API server. */
 export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
   const { group, action, zone, wave, rule, gate, digest, replicas, ordinals, undone, runId, reason, expires, requestedBy } =
     document.value.spec;

@@ -1,4 +1,4 @@
-// Which policies can do what they say: one whose condition or window cannot be read is no policy, whatever its schema thinks.
+// Policies with invalid conditions or windows, which are unusable although they fit the schema.
 import type { Finding } from '../findings/finding.ts';
 import { checkRuleConditions } from '../lint/conditions.ts';
 import type { LintContext } from '../lint/context.ts';
@@ -8,8 +8,8 @@ import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind } from '../resolve/resolve.ts';
 
 /**
- * The same with RolloutPolicies whose conditions, schedules or ranges are wrong among the unusable documents, and with what is wrong with them
- * among the findings. A message that names an unknown variable harms nobody.
+ * Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents and adds their findings. An unknown variable in a
+ * message is harmless.
  */
 export function excludeInvalidPolicies(load: LoadResult): LoadResult {
   const unsound = new Map(

@@ -34,7 +34,7 @@ export interface LiveInput {
   readonly agentNamespace: string;
   /** Namespaces whose groups are looked after; every one when left out. */
   readonly namespaces?: readonly string[];
-  /** Whether a webhook stamps `requestedBy` of intents; without one nobody is believed to have asked. */
+  /** True if a webhook stamps `requestedBy` of intents; otherwise requesters are not trusted. */
   readonly areIntentsStamped?: boolean;
   /** Rules of the engine that exceptions may name; without them only rules of policies are checked. */
   readonly engineRules?: readonly string[];
@@ -46,24 +46,23 @@ export interface LivePolicies {
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly intents: readonly LiveIntent[];
-  /** Of the directory: the agent's own. Those of its namespace are objects, which are read when they are used. */
+  /** Metric sources of the policy directory. Sources that are objects are read when they are used. */
   readonly metricSources: readonly MetricSourceDefinition[];
   /** Errors and warnings; what only the agent can know is no notice here. */
   readonly findings: readonly Finding[];
-  /** Whether every file of the directory can be read. What others define and run does not matter. */
+  /** True if every file of the policy directory can be read. */
   readonly isDirectorySound: boolean;
-  /** Of groups, policies and exceptions; the same whatever the order of the inputs, and whatever file and line they stand in. */
+  /** Digest of groups, policies and exceptions; independent of the order of the inputs and of files and lines. */
   readonly digest: string;
-  /** Where a group is defined; undefined for a group that is not. */
+  /** Returns the source that defines a group; undefined if no source does. */
   readonly origin: (group: { readonly namespace: string; readonly name: string }) => LiveSource | undefined;
 }
 
 /**
- * What the sources define together. Never throws: what cannot be used is a finding and leaves out only itself. A group that is written down
- * takes the place of an adopted one of its name and of every adopted group of which it names a member; one that cannot be used takes that
- * place too, so that a mistake in a file never hands a group over to other settings: nobody acts on the group until it is mended. A policy that cannot be
- * used is replaced by one that holds whatever it may have bound, and so is a directory with errors. A
- * StatefulSet in two groups that are written down is a finding, and the engine holds both.
+ * Combines all sources. Never throws: an unusable document is a finding and affects nothing else. A written group replaces adopted groups with its
+ * name or one of its members. An unusable written group replaces them too, so that a mistake in a file never switches a group to other settings;
+ * the agent does not act on the group until it is fixed. An unusable policy, or a directory with errors, is replaced by policies that block
+ * everything it may target. A StatefulSet in two written groups is a finding, and the engine blocks both groups.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
@@ -132,11 +131,11 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
   };
 }
 
-/** What cannot be read may forbid anything: it is never laxer to have a policy with errors than to have none. */
+/** Returns policies that block in place of unreadable ones, because an unreadable policy may forbid anything. */
 function holdsOf({ directory, objects }: Loads, groups: readonly GroupDefinition[], agentNamespace: string): readonly PolicyDefinition[] {
   const broken = objects.unusable.filter(({ kind }) => kind === 'RolloutPolicy');
   return [
-    // Which documents a file would have had cannot always be told.
+    // The documents of an unreadable file are unknown.
     ...(hasErrors(directory) ? blockAllGroups(groups, 'files', 'the policy directory has errors') : []),
     ...broken.flatMap((document) => blockInsteadOf(document, groups, agentNamespace)),
   ];
@@ -173,7 +172,7 @@ function withoutAdopted(documents: readonly LoadedDocument[], adoption: Adoption
   return { kept, findings };
 }
 
-/** Whether a group that is written down, usable or not, has the name or a member of an adopted group. */
+/** Reports whether a written group, usable or not, has the name or a member of an adopted group. */
 function takesPlaceOf({ kind, namespace, name, value }: UnusableDocument, { metadata, spec }: RolloutGroup): boolean {
   if (kind !== 'RolloutGroup' || namespace !== metadata.namespace) return false;
   const zones = valueAt(value, ['spec', 'members', 'zones']);

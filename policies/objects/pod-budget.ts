@@ -1,4 +1,4 @@
-// What a PodDisruptionBudget asks for: how many pods must stay healthy, and why one lets no pod go at all.
+// Arithmetic of PodDisruptionBudgets: required healthy pods, and budgets that allow no disruption.
 
 /** `spec.maxUnavailable` or `spec.minAvailable`, as the object has them. */
 export interface BudgetAmounts {
@@ -13,7 +13,7 @@ export function budgetAmount(value: number | string, expected: number): number {
   return percent === undefined ? 0 : Math.ceil((Number(percent) * expected) / 100);
 }
 
-/** Healthy pods that a budget asks for, of so many expected. A budget with neither limit lets nothing go. */
+/** Returns the number of pods that must stay healthy of `expected` pods. A budget without a limit allows no disruption. */
 export function desiredHealthy({ maxUnavailable, minAvailable }: BudgetAmounts, expected: number): number {
   if (maxUnavailable !== undefined) return Math.max(0, expected - budgetAmount(maxUnavailable, expected));
   return minAvailable === undefined ? expected : budgetAmount(minAvailable, expected);
@@ -27,9 +27,9 @@ export interface ZeroBudget {
 }
 
 /**
- * Why the budget lets no pod go although every pod that it covers is healthy, so that neither time nor progress helps; undefined when it lets one
- * go, and when there are no pods. Without `expected`, the number of those pods, only what holds for any number: the disruption controller counts
- * the pods of every workload that the selector matches, also of Deployments, of which neither the files nor the agent may know.
+ * Returns why the budget allows no disruption even if every covered pod is healthy; undefined if it allows one or there are no pods. Without
+ * `expected` (the number of covered pods) only budgets that are zero for any number count: the disruption controller counts the pods of every
+ * workload that the selector matches, and files and agent may not know all of them.
  */
 export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudget | undefined {
   if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;
@@ -40,7 +40,7 @@ export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudg
   return { field: 'minAvailable', text: `minAvailable is ${minAvailable}${of}` };
 }
 
-/** Whether a budget asks for every pod, however many there are. */
+/** Reports whether a budget requires every pod to be healthy, for any number of pods. */
 function isWhole({ maxUnavailable, minAvailable }: BudgetAmounts): boolean {
   if (maxUnavailable !== undefined) return budgetAmount(maxUnavailable, 100) <= 0;
   return minAvailable === undefined || (typeof minAvailable === 'string' && budgetAmount(minAvailable, 100) >= 100);

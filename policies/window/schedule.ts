@@ -1,4 +1,4 @@
-// When a schedule is open: starts by cron in the time of a place, each followed by a length of elapsed time.
+// Schedules of windows: cron starts in a time zone, each with a duration.
 import { Cron } from 'croner';
 import type { WindowDefinition } from '../definition.ts';
 import { messageOf } from '../error-message.ts';
@@ -17,7 +17,7 @@ interface Starts {
 const searchMs = 5 * 366 * 86_400_000;
 const minuteMs = 60_000;
 
-/** The pattern, or why it is none. Five fields of numbers, names, lists, ranges and steps, as in a Kubernetes CronJob. */
+/** Returns the parsed pattern, or why it is invalid. A pattern has five fields, as in a Kubernetes CronJob. */
 export function parseCron(cron: string): Cron | string {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5) return `The schedule has ${fields.length} fields; five are expected`;

@@ -3,12 +3,12 @@ import { IANAZone } from 'luxon';
 
 const hourMs = 3_600_000;
 
-/** Whether an IANA time zone of this name exists. Fixed offsets such as `+01:00` are none: they do not follow the clocks of a place. */
+/** Reports whether an IANA time zone of this name exists. Fixed offsets such as `+01:00` are not time zones. */
 export function isTimeZone(name: string): boolean {
   return /^[A-Za-z]/.test(name) && IANAZone.isValidZone(name);
 }
 
-/** What a clock in the zone shows at an instant, written as if it were UTC. */
+/** Returns the wall-clock time of the zone at an instant, as if it were UTC. */
 export function wallFromInstant(timeZone: string, instantMs: number): number {
   return instantMs + offsetMs(timeZone, instantMs);
 }

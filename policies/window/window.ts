@@ -1,4 +1,4 @@
-// Windows: when changes may begin, and which of several windows stand in the way.
+// Windows: the times when changes may start, and the windows that block them.
 import type { WindowDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import type { FindingCode } from '../findings/codes.ts';
@@ -15,7 +15,7 @@ interface WindowState {
   readonly closesMs?: number;
   /** When it opens next; absent while it is open, and when it does not open within five years. */
   readonly nextOpensMs?: number;
-  /** The schedule cannot be read. Whoever asks must take the stricter of open and closed. */
+  /** The schedule is invalid. Callers must assume the stricter of open and closed. */
   readonly isUnreadable?: true;
 }
 
@@ -56,7 +56,7 @@ function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: num
   return open ? opened(open.fromMs, open.toMs) : closed(merged.find(({ fromMs }) => fromMs > nowMs)?.fromMs);
 }
 
-/** How far work that is under way may go after the windows have closed, the strictest first. */
+/** Work in progress that may continue after the windows close, the strictest first. */
 const inFlightOrder = ['finishPod', 'finishZone', 'finishAll'] as const;
 
 interface WindowsAnswer {

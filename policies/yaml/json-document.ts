@@ -1,4 +1,4 @@
-// JSON as kubectl prints it, read without the YAML parser, which takes many times as long; places are found only when somebody asks.
+// JSON as kubectl prints it, read without the much slower YAML parser; places are computed on demand.
 import { jsonPointer } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
 import type { YamlDocument } from './document.ts';
