@@ -29,7 +29,7 @@ const soaking: Moment = {
 };
 
 describe('the live display', () => {
-  it('shows done, in flight and to do by three fills, and says them in words', () => {
+  it('shows done, in flight and outdated pods by three fills and in words', () => {
     expect(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n')).toMatchInlineSnapshot(`
       "mimir/ingester   ROLLING   wave 2/3 rest   +34m of about 1h50m
         zone-a   20/20 [##############################]  done
@@ -39,13 +39,13 @@ describe('the live display', () => {
     `);
   });
 
-  it('says what is waited for and when it can end', () => {
+  it('shows the wait and its earliest end', () => {
     expect(renderFrame(soaking, look({ columns: 100 })).at(-1)).toBe(
       '  blocked by soak: wave rest has soaked 1m (limit: 5m), at the earliest in 4m',
     );
   });
 
-  it('always shows one pod, however many there are', () => {
+  it('shows a single pod among many', () => {
     const zones = [{ zone: 'zone-a', done: 498, inFlight: 1, toDo: 1 }];
     expect(renderFrame({ ...moment, zones }, look({ columns: 80, ascii: true }))[1]).toMatch(/\[#+=\.\]/);
   });

@@ -29,7 +29,7 @@ async function ask(objects: readonly FakeObject[], line: string, options: FakeOp
   return runInProcess([...line.split(' '), '--server', url]);
 }
 
-it('says what was refused, by which rule and when', async () => {
+it('shows the denied request, the rule and the time', async () => {
   const { status, stdout, stderr } = await ask([denial('b', 120_000), denial('a', 900_000)], `explain decision/${id} -n mimir`);
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout.replace(/when .*Z, 2m(?:\d+s)? ago/, 'when     INSTANT, AGE ago')).toBe(
@@ -42,7 +42,7 @@ it('says what was refused, by which rule and when', async () => {
   );
 });
 
-it('looks in other namespaces when there is nothing in this one', async () => {
+it('searches other namespaces if this one has no Event', async () => {
   const { status, stdout } = await ask([denial('a', 60_000, 'loki')], `explain decision/${id} -n mimir -o json`);
   expect(status).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
@@ -52,38 +52,38 @@ it('looks in other namespaces when there is nothing in this one', async () => {
   });
 });
 
-it('says so when no Event tells of it', async () => {
+it('fails if no Event is found', async () => {
   const { status, stdout, stderr } = await ask([denial('a', 60_000)], 'explain decision/000000000000 -n mimir');
   expect([status, stdout]).toEqual([10, '']);
   expect(stderr).toContain('no Event was found for decision/000000000000');
   expect(stderr).toContain('kubectl rollout-group explain GROUP -n mimir');
 });
 
-it('says so when Events may not be read', async () => {
+it('fails if Events are not readable', async () => {
   const { status } = await ask([denial('a', 60_000)], `explain decision/${id} -n mimir`, { forbidden: ['events'] });
   expect(status).toBe(11);
 });
 
-it('takes what is no id to be a group of the namespace decision', async () => {
+it('treats other text as a group of the namespace decision', async () => {
   const { status, stderr } = await ask([], 'explain decision/ingester');
   expect(status).toBe(10);
   expect(stderr).toContain('decision/ingester');
   expect(stderr).not.toContain('Event');
 });
 
-describe('what the answer is now', () => {
+describe('the judgement now', () => {
   const shrink = { kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-b', from: 2, to: 1, via: 'scale' };
   const told = denial('b', 60_000, 'mimir', shrink);
   const guarded = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
 
-  it('is worked out from the request that the Event tells of', async () => {
+  it('is made from the request in the Event', async () => {
     const { stdout } = await ask([told, ...guarded], `explain decision/${id} -n mimir`);
     expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap');
     expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is denied by no-downscale: ');
     expect(stdout).toContain('  source   no-downscale: StatefulSet mimir/ingester-zone-b');
   });
 
-  it('is said when it would pass, and when it cannot be told', async () => {
+  it('says if the request would be allowed, or if that is unknown', async () => {
     expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain(
       '  now      it would be allowed\n',
     );
@@ -92,14 +92,14 @@ describe('what the answer is now', () => {
     expect(blind.stdout).toMatch(/ {2}now {6}unknown: |denied by view-complete/);
   });
 
-  it('is left out where the Event does not say what was asked', async () => {
+  it('is omitted if the Event does not contain the request', async () => {
     const odd = denial('b', 60_000, 'mimir', { kind: 'other' });
     for (const event of [odd, denial('b', 60_000)]) {
       expect((await ask([event, ...guarded], `explain decision/${id} -n mimir`)).stdout).not.toContain('  now ');
     }
   });
 
-  it('is found by the id alone when no Event tells of it any more, as long as nothing has changed', async () => {
+  it('is found by the id if the Event has expired and nothing has changed', async () => {
     const first = await ask([told, ...guarded], `explain decision/${id} -n mimir -o json`);
     const { now } = JSON.parse(first.stdout) as { readonly now: { readonly decision: string; readonly outcome: string } };
     expect(now.outcome).toBe('deny');

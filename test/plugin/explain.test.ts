@@ -36,7 +36,7 @@ function explained(results: readonly RuleResult[], rest: Partial<Explanation> = 
 }
 
 describe('the explanation of a group', () => {
-  it('lists every rule, the held one with its place, and says what a person can do', () => {
+  it('lists every rule, the blocking rule with its source, and the possible actions', () => {
     expect(renderExplanation(explained([...passed, approval]), look({ columns: 100 }))).toMatchInlineSnapshot(`
       "mimir/ingester is WAITING. Nothing is wrong; a person must act.
 
@@ -56,7 +56,7 @@ describe('the explanation of a group', () => {
     `);
   });
 
-  it('says when time alone lets a step pass, and that nobody needs to do anything', () => {
+  it('says when time alone lets a step pass', () => {
     const text = renderExplanation(explained([soak]), look());
     expect(text).toContain('Nothing is wrong; the group continues by itself.');
     expect(text).toContain('passes at 2026-08-22 12:10 UTC (in 3m) if nothing else changes');
@@ -74,7 +74,7 @@ describe('the explanation of a group', () => {
     expect(renderExplanation(explained(results), look()).split('\n')[0]).toContain(verdict);
   });
 
-  it('says what is done for a step that is still held', () => {
+  it('says which action prepares a blocked step', () => {
     const waiting: RuleResult = { rule: 'delayed-downscale', outcome: 'wait', fact: '2 pods must prepare' };
     const { decision, ...rest } = explained([waiting]);
     const action = {
@@ -89,13 +89,13 @@ describe('the explanation of a group', () => {
     expect(renderExplanation(acting, look()).split('\n')[0]).toContain('The agent prepares the next step: prepare ingester-zone-c 19.');
   });
 
-  it('leaves out the rules that passed when only what holds is asked for', () => {
+  it('omits passed rules with --what-if', () => {
     const text = renderExplanation(explained([...passed, approval], { isWhatIf: true }), look());
     expect(text).toContain('[WAIT] approval');
     expect(text).not.toContain('[ok]');
   });
 
-  it('shows what was refused with the rule that refused it', () => {
+  it('shows a denied request with the rule', () => {
     const text = renderExplanation(explained(passed, { refused: refusedDownscale().refused }), look());
     expect(text).toContain('1 request denied; change the request or the rule.');
     expect(text).toContain('  DENIED   scale down zone-b from 3 to 2');
@@ -103,7 +103,7 @@ describe('the explanation of a group', () => {
     expect(text).toContain('  do       change the request, or no-downscale at policy/store-gateway.yaml:41:7');
   });
 
-  it('keeps every word when colour is taken away', () => {
+  it('has the same text without colour', () => {
     const coloured = renderExplanation(explained([...passed, approval, soak]), look({ columns: 80, colour: true }));
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
     expect(coloured.replace(/\u001b\[\d+m/g, '')).toBe(renderExplanation(explained([...passed, approval, soak]), look({ columns: 80 })));

@@ -41,7 +41,7 @@ describe('pause', () => {
     expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod is replaced\n$/);
   });
 
-  it('holds the group from then on, as explain says', async () => {
+  it('pauses the group, as explain shows', async () => {
     const server = await fakeApiServer(adoptedObjects({ updateRevision: 'rev-2' }));
     const on = (...words: readonly string[]): Promise<Ended> => runInProcess([...words, '--server', server.url, '-n', 'mimir'], {});
     await on('pause', 'ingester', '--reason', 'INC-441');
@@ -60,7 +60,7 @@ describe('pause', () => {
     expect(parse(server.stdout)).toEqual(pauseOf());
   });
 
-  it('refuses with the command that installs the kind', async () => {
+  it('fails with the command that installs the CRD', async () => {
     const { status, stderr } = await act('pause ingester', { options: { missing: ['rolloutintents'] } });
     expect(status).toBe(10);
     expect(stderr).toBe(
@@ -79,7 +79,7 @@ describe('pause', () => {
 });
 
 describe('resume', () => {
-  it('deletes what pauses the group, and nothing twice', async () => {
+  it('deletes the pauses of the group once', async () => {
     const { stdout, writes, objects } = await act('resume ingester', { extra: [pauseOf(), pauseOf('c')] });
     expect(stdout).toBe('mimir/ingester resumed\n');
     expect(writes.map(({ body }) => body)).toEqual([
@@ -90,7 +90,7 @@ describe('resume', () => {
     expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
   });
 
-  it('does not lift the pause of the whole group for one zone, and says so', async () => {
+  it('does not end the pause of the whole group for one zone', async () => {
     const { stdout, writes } = await act('resume ingester --zone c', { extra: [pauseOf()] });
     expect(writes).toEqual([]);
     expect(stdout).toContain('the whole group is still paused. Run: kubectl rollout-group resume mimir/ingester');
@@ -98,7 +98,7 @@ describe('resume', () => {
 });
 
 describe('restart', () => {
-  it('changes one annotation of every template, if the object is still what it was, and records why', async () => {
+  it('changes one annotation of every template under a precondition and records the reason', async () => {
     const { status, stdout, writes } = await act('restart ingester --reason certificates');
     expect([status, stdout]).toEqual([0, '6 pods of mimir/ingester will be replaced in the order of the group\n']);
     const patches = writes.filter(({ method }) => method === 'PATCH');
@@ -118,19 +118,19 @@ describe('restart', () => {
     });
   });
 
-  it('takes one zone, and nothing in a dry run', async () => {
+  it('restarts one zone, and changes nothing in a dry run', async () => {
     expect((await act('restart ingester --zone ingester-zone-b')).writes).toHaveLength(1);
     const dry = await act('restart ingester --dry-run client');
     expect([dry.writes, dry.stdout.split('---\n')]).toEqual([[], expect.arrayContaining([expect.stringContaining('restartedAt')])]);
   });
 
-  it('is refused where Kubernetes itself would replace all zones together', async () => {
+  it('fails if Kubernetes would replace all zones at once', async () => {
     const { status, stderr, writes } = await act('restart ingester', { set: { strategy: { type: 'RollingUpdate' } } });
     expect([status, writes]).toEqual([5, []]);
     expect(stderr).toContain('has the strategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
   });
 
-  it('is refused by a policy, also by one of the namespace of the agent', async () => {
+  it('is denied by a policy, also from the namespace of the agent', async () => {
     const policy = (namespace: string): FakeObject => ({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutPolicy',
@@ -147,13 +147,13 @@ describe('restart', () => {
     }
   });
 
-  it('asks a person, and takes everything but yes for no', async () => {
+  it('asks for confirmation and accepts only yes', async () => {
     expect(await act('restart ingester', { answer: 'n' })).toMatchObject({ status: 5, writes: [] });
     expect((await act('restart ingester', { answer: 'y' })).writes).toHaveLength(3);
     expect((await act('restart ingester --yes', { answer: 'n' })).writes).toHaveLength(3);
   });
 
-  it('that fails in the middle says which members have their new template, and that it may be repeated', async () => {
+  it('names the restarted members after a failure, and that repeating is safe', async () => {
     const { status, stdout, stderr, writes } = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-b'] } });
     expect([status, stdout]).toEqual([11, '']);
     expect(writes.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b']);
@@ -166,7 +166,7 @@ describe('restart', () => {
 });
 
 describe('scale', () => {
-  it('writes the leader and shows who follows', async () => {
+  it('scales the leader and shows the followers', async () => {
     const { status, stdout, writes } = await act('scale ingester --to 4');
     expect(status).toBe(0);
     expect(writes).toEqual([
@@ -179,7 +179,7 @@ describe('scale', () => {
     expect(stdout).toBe('scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 4\n  zone b follows a\n  zone c follows b\n');
   });
 
-  it('does nothing for the number that is there', async () => {
+  it('does nothing if the replicas are unchanged', async () => {
     expect(await act('scale ingester --to 2')).toMatchObject({
       status: 0,
       writes: [],
@@ -187,19 +187,19 @@ describe('scale', () => {
     });
   });
 
-  it('is refused by policy, with the rule', async () => {
+  it('is denied by policy with the rule', async () => {
     const { status, stderr, writes } = await act('scale ingester --to 1', { set: { labels: { 'grafana.com/no-downscale': 'true' } } });
     expect([status, writes]).toEqual([5, []]);
     expect(stderr).toContain('no-downscale');
   });
 
-  it('is refused for a zone that follows another', async () => {
+  it('fails for a zone that follows another', async () => {
     const { status, stderr } = await act('scale ingester --to 4 --zone ingester-zone-b');
     expect(status).toBe(3);
     expect(stderr).toContain('zone b follows a and takes its replicas from there');
   });
 
-  it('goes to zero only when the name of the group is given', async () => {
+  it('scales to zero only if the name of the group is given', async () => {
     expect(await act('scale ingester --to 0')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --to 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --to 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });
@@ -207,7 +207,7 @@ describe('scale', () => {
     expect((await act('scale ingester --to 0 --confirm ingester')).writes).toHaveLength(1);
   });
 
-  it('leaves alone in a dry run', async () => {
+  it('changes nothing in a dry run', async () => {
     const { stdout, writes } = await act('scale ingester --to 4 --dry-run client');
     expect(writes).toEqual([]);
     expect(parse(stdout)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } });
@@ -215,7 +215,7 @@ describe('scale', () => {
 });
 
 describe('a missing permission', () => {
-  it('names what is missing and how it is given, and has changed nothing', async () => {
+  it('is named with the Role that grants it, and nothing is changed', async () => {
     const { status, stderr } = await act('pause ingester', { options: { forbidden: ['rolloutintents'] } });
     expect(status).toBe(11);
     expect(stderr).toContain('verbs: ["patch"]');

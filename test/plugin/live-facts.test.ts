@@ -42,8 +42,8 @@ function listingOf(objects: readonly FakeObject[]): Required<Pick<Listing, 'stat
   return { statefulSets: ofKind('StatefulSet'), pods: ofKind('Pod') };
 }
 
-describe('what a rollout brings', () => {
-  it('stands in the headline of status and of the tree', async () => {
+describe('the image change of a rollout', () => {
+  it('is in the headline of status and of the tree', async () => {
     const objects = rollingObjects();
     expect((await ask(objects, 'status ingester --watch=false')).stdout).toMatch(/^mimir\/ingester {3}[A-Z]+ .*mimir:1 (->|→) 2 {3}\+/);
     expect((await ask(objects, 'get ingester')).stdout).toMatch(/^mimir\/ingester {3}[A-Z]+ .* mimir:1 (->|→) 2 {3}/);
@@ -61,7 +61,7 @@ describe('what a rollout brings', () => {
     expect(imageChanges(onlyZoneB, listingOf(rollingObjects(options)))).toEqual(changes);
   });
 
-  it('is left out when it is over, when pods were not read, and when the template is of another revision', () => {
+  it('is omitted after the rollout, if pods are unreadable, and for a template of another revision', () => {
     const objects = rollingObjects({ hasNew: false });
     const { statefulSets, pods } = listingOf(objects);
     const other: PublishedDecision = { ...rolling, run: { ...runOf(rolling), target: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
@@ -71,12 +71,12 @@ describe('what a rollout brings', () => {
     expect(imageChanges(other, { statefulSets, pods })).toEqual([]);
   });
 
-  it('is what the template asks for while the next run waits to begin', () => {
+  it('is taken from the template before the run starts', () => {
     const over = { ...runOf(rolling), target: { a: 'rev-1', b: 'rev-1', c: 'rev-1' }, outcome: 'completed' } as const;
     expect(imageChanges({ ...rolling, run: over }, listingOf(rollingObjects({ hasNew: false })))).toEqual(one);
   });
 
-  it('has a line of its own where the headline is too narrow', () => {
+  it('has a separate line if the headline is too narrow', () => {
     const lines = renderStatus(fromAgent(rolling), kitNowMs, look({ columns: 50 }), { changes: one });
     expect(lines[0]).not.toContain('mimir:1');
     expect(lines.filter((line) => line.startsWith('  change: '))).toEqual(['  change: mimir:1 → 2']);
@@ -96,7 +96,7 @@ describe('what a rollout brings', () => {
 });
 
 describe('the tree of a group', () => {
-  it('says who leads and who follows whom', async () => {
+  it('names the leader and the followers', async () => {
     const { stdout } = await ask(adoptedObjects(), 'get ingester');
     expect(stdout.split('\n').flatMap((line) => /^([abc]) {2}(leader|follows .)/.exec(line)?.slice(1) ?? [])).toEqual([
       'a',
@@ -109,7 +109,7 @@ describe('the tree of a group', () => {
     expect([...rolesIn(definition)]).toEqual([]);
   });
 
-  it('has a row for every pod when asked to', async () => {
+  it('has a row for every pod with --pods=all', async () => {
     const rows = async (line: string) => (await ask(rollingObjects(), line)).stdout.match(/^ {2}ingester-zone-[abc]-\d.*$/gm) ?? [];
     expect(await rows('get ingester')).toEqual([]);
     expect((await rows('get ingester --pods=all')).map((row) => row.trim().split(/ +/))).toEqual([

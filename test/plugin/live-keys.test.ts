@@ -21,22 +21,22 @@ describe('a key', () => {
     ['d', 'second'],
     ['e', 'explain'],
     ['?', 'help'],
-  ])('%s shows another view, and the first one again', (key, view) => {
+  ])('%s toggles a view', (key, view) => {
     expect(pressed([key]).state.view).toBe(view);
     expect(pressed([key, key]).state.view).toBe('first');
     expect(pressed([key, 'escape']).state).toEqual({ view: 'first' });
   });
 
-  it('chooses one zone after another, then all again', () => {
+  it('selects one zone after another, then all zones', () => {
     expect([1, 2, 3, 4].map((count) => pressed(Array.from({ length: count }, () => 'tab')).state.zone)).toEqual(['a', 'b', 'c', undefined]);
   });
 
-  it('quits, and leaves by Ctrl-C from everywhere', () => {
+  it('quits, and Ctrl-C works in every state', () => {
     expect(pressed(['q']).effect).toBe('quit');
     for (const keys of [[], ['p'], ['p', 'y'], ['e']]) expect(pressed([...keys, 'interrupt']).effect).toBe('interrupt');
   });
 
-  it('shows the exact command first, and carries it out after a y alone', () => {
+  it('shows the exact command first and runs it only after y', () => {
     const { state, effect } = pressed(['tab', 'tab', 'p']);
     expect([effect, state.asked === undefined ? '' : commandText(state.asked)]).toEqual([
       undefined,
@@ -48,13 +48,13 @@ describe('a key', () => {
       expect(press(state, other, rolling)).toEqual({ state: { view: 'first', zone: 'b', told: 'nothing was changed' } });
   });
 
-  it('does nothing twice while a command is on its way, and says what came of it', () => {
+  it('runs no second command while one is running, and shows its result', () => {
     const { state } = pressed(['r', 'y']);
     for (const key of ['y', 'p', 'q']) expect(press(state, key, rolling)).toEqual({ state });
     expect(answered(state, 'mimir/ingester resumed')).toEqual({ view: 'first', told: 'mimir/ingester resumed' });
   });
 
-  it('approves what was on the screen, by its name, and only where something waits for it', () => {
+  it('approves the shown wave by name, and only if it waits', () => {
     expect(pressed(['a', 'y'], waiting).effect).toEqual({ verb: 'approve', group: 'mimir/ingester', wave: 'rest' });
     expect(pressed(['a'], rolling).state).toEqual({ view: 'first', told: 'no wave or rule waits for an approval' });
     const [wait] = waiting.waits;
@@ -84,7 +84,7 @@ class FakeInput extends EventEmitter {
 }
 
 describe('the keyboard', () => {
-  it('gives keys one by one, and takes nothing that was pasted for an answer', () => {
+  it('delivers single keys and ignores pasted text', () => {
     const input = new FakeInput();
     const keys: string[] = [];
     const { release } = openKeyboard(input, (key) => keys.push(key));
@@ -93,7 +93,7 @@ describe('the keyboard', () => {
     expect(keys).toEqual(['q', 'tab', 'escape', 'interrupt', 'é', 'suspend']);
   });
 
-  it('leaves the terminal as it was, also when the process exits, and only once', () => {
+  it('restores the terminal once, also when the process exits', () => {
     const input = new FakeInput();
     const listeners = () => ['exit', 'SIGHUP', 'SIGQUIT'].map((event) => process.listenerCount(event));
     const before = listeners();
@@ -155,7 +155,7 @@ function watching(server: FakeApiServer, words: string, env: Readonly<Record<str
 describe('the live screen', () => {
   const published = publishedObject({ ...rolling, decidedMs: Date.now() });
 
-  it('answers keys, asks before it does anything, and gives the terminal back', async () => {
+  it('handles keys, asks for confirmation and restores the terminal', async () => {
     const server = await fakeApiServer([published], { missing: kinds });
     const screen = watching(server, 'status ingester');
     await screen.shows('q quit  d details');
@@ -176,7 +176,7 @@ describe('the live screen', () => {
     expect(screen.written().slice(screen.written().lastIndexOf('mimir/ingester'))).not.toContain('q quit');
   });
 
-  it('ends with 0 by q where nothing was waited for, and with 130 by Ctrl-C', async () => {
+  it('exits with 0 after q without a condition, and with 130 after Ctrl-C', async () => {
     const server = await fakeApiServer([published], { missing: kinds });
     const quit = watching(server, 'get ingester -w');
     await quit.shows('q quit  d summary');
@@ -189,7 +189,7 @@ describe('the live screen', () => {
     expect([...quit.input.modes, ...interrupted.input.modes]).toEqual([true, false, true, false]);
   });
 
-  it('gives the terminal back when it ends by itself, or by a mistake', async () => {
+  it('restores the terminal at the end and after an error', async () => {
     const server = await fakeApiServer([published], { missing: kinds });
     const over = watching(server, 'status ingester --timeout 50ms');
     expect(await over.ended).toBe(7);
@@ -201,14 +201,14 @@ describe('the live screen', () => {
     ]);
   });
 
-  it.each([{ CI: 'true' }, { TERM: 'dumb' }])('takes no keys where it draws nothing: %o', async (env) => {
+  it.each([{ CI: 'true' }, { TERM: 'dumb' }])('ignores keys if it does not draw: %o', async (env) => {
     const server = await fakeApiServer([published], { missing: kinds });
     const lines = watching(server, 'status ingester --timeout 50ms', env);
     expect(await lines.ended).toBe(7);
     expect(lines.input.modes).toEqual([]);
   });
 
-  it('lets nothing that was read of a cluster move the cursor', async () => {
+  it('escapes control characters from the cluster', async () => {
     const pods = rolling.pods.map((pod) => ({ ...pod, reason: 'x\u001b[2Jy' }));
     const server = await fakeApiServer([publishedObject({ ...rolling, pods, decidedMs: Date.now() })], { missing: kinds });
     const screen = watching(server, 'get ingester -w --no-color');

@@ -57,7 +57,7 @@ const colours = /\u001b\[\d+m/g;
 
 describe.each(Object.entries(screens))('%s', (name, render) => {
   for (const columns of [80, 120]) {
-    it(`fits ${columns} columns, and says the same without colour`, async () => {
+    it(`fits ${columns} columns, and has the same text without colour`, async () => {
       const plain = render(look({ columns }));
       const coloured = render(look({ columns, colour: true }));
       await expect(plain).toMatchFileSnapshot(`golden/live-${name}-${columns}.txt`);
@@ -72,7 +72,7 @@ describe.each(Object.entries(screens))('%s', (name, render) => {
   });
 });
 
-describe('the likely end', () => {
+describe('the estimated end', () => {
   const at = (p50Seconds: number, p90Seconds?: number): Estimate => ({
     ...estimate,
     end: { p50Ms: nowMs + p50Seconds * 1000, ...(p90Seconds === undefined ? {} : { p90Ms: nowMs + p90Seconds * 1000 }) },
@@ -87,11 +87,11 @@ describe('the likely end', () => {
     ],
     [at(600), 'in about 10m or much later, plus 1 approval; pods took 3m10s to start (measured on 27) and are assumed to stop in 30s'],
     [{ unknown: 'paused: INC-1' }, 'unknown: paused: INC-1'],
-  ])('is about, and says what it is made of: %#', (one, text) => {
+  ])('is approximate and names its assumptions: %#', (one, text) => {
     expect(endText(one, nowMs)).toBe(text);
   });
 
-  it('names the pod that has been starting longest, and whether that is longer than usual', () => {
+  it('names the oldest starting pod, and whether it is slow', () => {
     expect(startingText(rolling, estimate, nowMs)).toBe('ingester-zone-b-12 has been starting for 2m44s (usually 3m10s)');
     const later = nowMs + 180_000;
     expect(startingText(rolling, estimate, later)).toBe(
@@ -118,7 +118,7 @@ describe('the likely end', () => {
 });
 
 describe('lines of a log', () => {
-  it('have an instant, the name and fields that can be searched', () => {
+  it('have a time, the name and searchable fields', () => {
     expect([rolling, waiting, paused, done].map((decision) => statusLine(fromAgent(decision), nowMs))).toMatchInlineSnapshot(`
       [
         "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b in flight"",
@@ -132,7 +132,7 @@ describe('lines of a log', () => {
     );
   });
 
-  it('name a pod that crashes, and it makes a line', () => {
+  it('name a crashing pod, which is a transition', () => {
     const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
     expect(statusLine(fromAgent(crashing), nowMs)).toContain('"ingester-zone-b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
@@ -154,19 +154,19 @@ describe('the explanation of a group', () => {
   const explained = (decision: PublishedDecision): string =>
     renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, isWhatIf: false }, look());
 
-  it('does not say that it goes on by itself while a person paused it', () => {
+  it('says that a paused group continues when it is resumed', () => {
     const text = explained(paused);
     expect(text).toContain('Nothing is wrong; the group continues when it is resumed.');
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });
 
-  it('names who was allowed what, and when', () => {
+  it('names allowed disruptions with requester and time', () => {
     const reservations = [{ what: 'evict pod 1 of zone b', user: 'kim', atMs: kitNowMs - 18_000 }];
     expect(explained({ ...rolling, openClaims: 2, reservations })).toContain('  allowed  evict pod 1 of zone b, for kim, 1m ago\n');
     expect(explained({ ...rolling, openClaims: 2 })).not.toContain('allowed');
   });
 
-  it('names pods that waiting does not bring back, and where to look', () => {
+  it('names pods that do not recover by waiting, with a command', () => {
     const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
     expect(text).toContain('Some pods do not recover by themselves and need a repair.');
     expect(text).toContain('  trouble  ingester-zone-b-12 crashes (CrashLoopBackOff)\n');

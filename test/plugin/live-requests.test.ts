@@ -8,7 +8,7 @@ import { adoptedObjects } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 
 describe('approve', () => {
-  it('says yes to what waits, for the run under way alone, as the person that the API server knows', async () => {
+  it('approves the waiting wave for the current run, as the verified requester', async () => {
     const acted = await act('approve ingester --reason "canary is fine" --for 2h');
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(asked(acted)).toEqual([
@@ -27,33 +27,33 @@ describe('approve', () => {
     );
   });
 
-  it('is one object for each person, asked for twice', async () => {
+  it('writes one object per requester, also when repeated', async () => {
     const nameOf = async (user: string): Promise<string | undefined> =>
       (await act('approve ingester', { options: { stamp: { user, groups: ['oncall'] } } })).kept[0]?.path.replace(/\?.*$/, '');
     const [anna, again, ben] = [await nameOf('anna'), await nameOf('anna'), await nameOf('ben')];
     expect([again, ben === anna]).toEqual([anna, false]);
   });
 
-  it('is refused, and nothing is written, where nobody vouches for who asks', async () => {
+  it('fails and writes nothing if the requester is not verified', async () => {
     const acted = await act('approve ingester', { options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('no webhook writes down who asks');
   });
 
-  it('is refused to a person of none of the groups', async () => {
+  it('fails for a requester outside the approver groups', async () => {
     const acted = await act('approve ingester', { options: { stamp: { user: 'eve', groups: ['dev'] } } });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('an approver must belong to oncall; the API server reports dev');
   });
 
-  it('is refused without an agent, since only that knows the run', async () => {
+  it('fails without an agent, because only the agent knows the run', async () => {
     const server = await fakeApiServer([groupObject, ...adoptedObjects()], { stamp: oncall });
     const ended = await runInProcess(['approve', 'ingester', '--wave', 'rest', '--server', server.url, '-n', 'mimir'], {});
     expect([ended.status, server.writes]).toEqual([12, []]);
     expect(ended.stderr).toContain('only the agent knows the run');
   });
 
-  it('names a rule of a policy that waits', async () => {
+  it('approves the policy rule that waits', async () => {
     const rule = { name: 'change', actions: ['rollout'], effect: 'requireApproval' };
     const policy: FakeObject = {
       apiVersion,
@@ -67,7 +67,7 @@ describe('approve', () => {
     ]);
   });
 
-  it('of a rule that speaks of no rollout is for no run, and needs an end', async () => {
+  it('needs an end for a rule that does not concern rollouts', async () => {
     const rule = { name: 'drained', actions: ['scaleDown'], effect: 'requireApproval' };
     const policy: FakeObject = {
       apiVersion,
@@ -89,7 +89,7 @@ describe('approve', () => {
     expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('add --for 1h')]);
   });
 
-  it('names what the agent asks for, whatever stands written meanwhile; and what stands written where it does not ask yet', async () => {
+  it('uses the published digest if the rule waits, and otherwise the digest of the definition', async () => {
     const digests = async (decision: PublishedDecision): Promise<readonly unknown[]> =>
       asked(await act('approve ingester --wave rest', { decision })).map((spec) => Object(spec).digest);
     const [published] = await digests(waiting);
@@ -105,14 +105,14 @@ describe('approve', () => {
     ['approve ingester', rolling, 5],
     ['approve ingester --wave rest', over, 5],
     ['approve nonsense', waiting, 10],
-  ])('%s ends without a word', async (line, decision, status) => {
+  ])('%s writes no request', async (line, decision, status) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([status, []]);
   });
 });
 
 describe('reject', () => {
-  it('says no, with the reason', async () => {
+  it('rejects the wave with the reason', async () => {
     const acted = await act('reject ingester --reason "errors in the canary"');
     expect(asked(acted)).toEqual([
       { group: 'ingester', action: 'reject', runId: '4f1c9a02', wave: 'rest', reason: 'errors in the canary' },
@@ -122,7 +122,7 @@ describe('reject', () => {
 });
 
 describe('promote', () => {
-  it('passes over soak and gates of the wave under way, and says what it leaves', async () => {
+  it('skips the soak and the gates of the current wave and says what still applies', async () => {
     const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
     const acted = await act('promote ingester', { decision: canary });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
@@ -130,7 +130,7 @@ describe('promote', () => {
     expect(acted.stdout).toContain('approvals still apply');
   });
 
-  it('takes one gate, or all waves by the name of the group', async () => {
+  it('skips one gate, or all waves if the name of the group is given', async () => {
     expect(asked(await act('promote ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
     ]);
@@ -140,7 +140,7 @@ describe('promote', () => {
     expect((await act('promote ingester --full', { decision: rolling })).status).toBe(3);
   });
 
-  it('is refused where nobody vouches for who asks', async () => {
+  it('fails if the requester is not verified', async () => {
     const acted = await act('promote ingester', { decision: rolling, options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
@@ -151,14 +151,14 @@ describe('promote', () => {
     ['promote ingester --wave nonsense', rolling, 3],
     ['promote ingester --gate nonsense', rolling, 3],
     ['promote ingester --wave rest --full', rolling, 3],
-  ])('%s ends without a word', async (line, decision, status) => {
+  ])('%s writes no request', async (line, decision, status) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([status, []]);
   });
 });
 
 describe('abort and retry', () => {
-  it('abort ends the run under way, and says what stays and where it goes from there', async () => {
+  it('abort ends the current run and prints the next commands', async () => {
     const acted = await act('abort ingester --reason "bad WAL replay"', { decision: rolling });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
     expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ of \d+ pods updated\n/);
@@ -167,7 +167,7 @@ describe('abort and retry', () => {
     );
   });
 
-  it('abort holds where nobody vouches for who asked, and says so', async () => {
+  it('abort pauses the group if the requester is not verified', async () => {
     const acted = await act('abort ingester', { decision: rolling, options: {} });
     expect([acted.status, asked(acted).length]).toEqual([0, 1]);
     expect(acted.stdout).toContain('stays paused until the request is deleted');
@@ -177,13 +177,13 @@ describe('abort and retry', () => {
     ['abort ingester', over, 'no run is in progress; nothing was aborted'],
     ['abort ingester', failed, 'has already ended: no pod became available for 5m'],
     ['retry ingester', rolling, 'has no failed run'],
-  ])('%s is nothing where there is nothing to do', async (line, decision, text) => {
+  ])('%s does nothing without a matching run', async (line, decision, text) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([0, []]);
     expect(acted.stdout).toContain(text);
   });
 
-  it('retry lets a failed run go on, as a vouched person, and each time is another word', async () => {
+  it('retry continues a failed run, and each retry is a new request', async () => {
     const acted = await act('retry ingester', { decision: failed });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'retry', runId: '4f1c9a02' }]);
     const again = await act('retry ingester', { decision: { ...failed, run: { ...runOf(failed), failedMs: 2000 } } });
@@ -192,7 +192,7 @@ describe('abort and retry', () => {
   });
 });
 
-describe('where the kinds are not installed', () => {
+describe('if the CRDs are not installed', () => {
   it.each([
     ['approve ingester --wave rest', waiting, 'rolloutintents'],
     ['abort ingester', rolling, 'rolloutintents'],
@@ -201,14 +201,14 @@ describe('where the kinds are not installed', () => {
     ['protect ingester --for 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
     ['override ingester --rule zone-gap --for 30m --reason x --confirm ingester', rolling, 'rolloutexceptions'],
-  ])('%s refuses with the command that installs them', async (line, decision, missing) => {
+  ])('%s fails with the command that installs them', async (line, decision, missing) => {
     const acted = await act(line, { decision, extra: history, options: { missing: [missing], stamp: oncall } });
     expect(acted.status).toBe(10);
     expect(acted.stderr).toMatch(/kubectl rollout-group schema Rollout(Intent|Exception) -o crd \| kubectl apply -f -/);
   });
 });
 
-describe('explain says what a person can do', () => {
+describe('explain lists the possible actions', () => {
   const held = (rule: string, outcome: 'wait' | 'no', intent?: string): PublishedDecision => ({
     ...rolling,
     phase: rule === 'run-failed' ? 'Failed' : 'Waiting',

@@ -10,7 +10,7 @@ describe('undo', () => {
   const patches = ({ kept }: Acted): readonly unknown[] =>
     kept.filter(({ path }) => path.includes('/statefulsets/')).map(({ body }) => (Array.isArray(body) ? body : []));
 
-  it('holds what it takes back, then writes the template of before the run into every member', async () => {
+  it('blocks the undone revision, then writes the previous template to every member', async () => {
     const acted = await act('undo ingester --reason "memory leak"', { decision: rolling, extra: history });
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     const undone = zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' }));
@@ -31,7 +31,7 @@ describe('undo', () => {
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
-  it('says what to revert in Git where the commit is known', async () => {
+  it('prints the git revert command if the commit is known', async () => {
     const annotations = { 'rollout-group.dev/commit': '3f9c2e1', 'grafana.com/rollout-max-unavailable': '1' };
     const members = adoptedObjects({ updateRevision: 'rev-2', annotations });
     const acted = await act('undo ingester', { decision: rolling, extra: [...history, ...members] });
@@ -39,7 +39,7 @@ describe('undo', () => {
     expect(patches(acted)[0]).toContainEqual({ op: 'remove', path: '/metadata/annotations/rollout-group.dev~1commit' });
   });
 
-  it('goes to a revision or a commit that is named, when the name of the group is given', async () => {
+  it('returns to a named revision or commit if the name of the group is given', async () => {
     const far = await act('undo ingester --to-revision 1 --confirm ingester', { decision: rolling, extra: history });
     expect(asked(far)).toEqual([
       expect.objectContaining({ undone: expect.arrayContaining([{ zone: 'a', revision: 'rev-2', to: 'rev-0' }]) }),
@@ -66,7 +66,7 @@ describe('undo', () => {
     expect(asked(commit)).toEqual(asked(far));
   });
 
-  it('repeated, it changes nothing, and what was begun is finished', async () => {
+  it('changes nothing when repeated, and completes a partial undo', async () => {
     const standing = (revisionOf: string): FakeObject => ({
       apiVersion,
       kind: 'RolloutIntent',
@@ -88,7 +88,7 @@ describe('undo', () => {
     expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
   });
 
-  it('going to what was taken back before lets it pass again', async () => {
+  it('allows a revision again that was undone before', async () => {
     const held: FakeObject = {
       apiVersion,
       kind: 'RolloutIntent',
@@ -99,7 +99,7 @@ describe('undo', () => {
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 
-  it('prints the intent and the templates in a dry run, and sends nothing', async () => {
+  it('prints the intent and the templates in a dry run and sends nothing', async () => {
     const dry = await act('undo ingester --dry-run client', { decision: rolling, extra: history });
     expect(dry.writes).toEqual([]);
     expect(parseAllDocuments(dry.stdout).map((document) => document.get('kind'))).toEqual([
@@ -126,7 +126,7 @@ describe('undo', () => {
 describe('override', () => {
   const line = 'override ingester --rule zone-gap --for 30m --reason "cost event"';
 
-  it('writes an exception of one rule with an end, when the name of the group is given', async () => {
+  it('writes an exception for one rule with an end if the name of the group is given', async () => {
     const acted = await act(`${line} --zone b --replicas-at-least 3 --confirm ingester`);
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(acted.kept[0]?.path).toContain('/rolloutexceptions/override.ingester.zone-gap.b?');
@@ -148,7 +148,7 @@ describe('override', () => {
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
-  it('refuses a second one for the same target, since neither would be used', async () => {
+  it('rejects a second exception for the same target, because neither would be used', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -178,7 +178,7 @@ describe('override', () => {
 });
 
 describe('protect and cancel', () => {
-  it('protects pods of one zone until an instant', async () => {
+  it('protects pods of one zone until a given time', async () => {
     const acted = await act(
       'protect ingester --pod ingester-zone-b-1 --pod ingester-zone-b-0 --until 2099-01-01T00:00:00Z --reason restore',
     );
@@ -196,7 +196,7 @@ describe('protect and cancel', () => {
     'protect ingester --for 1h --pod other-0',
     'protect ingester --for 1h --pod ingester-zone-a-0 --pod ingester-zone-b-0',
     'protect ingester --for 1h --zone nonsense',
-  ])('%s is no protection', async (line) => {
+  ])('%s is not a valid protection', async (line) => {
     const acted = await act(line);
     expect([acted.status, acted.kept]).toEqual([3, []]);
   });
@@ -208,7 +208,7 @@ describe('protect and cancel', () => {
     spec: { group: 'ingester', action: 'protect', expires: '2099-01-01T00:00:00Z' },
   };
 
-  it('cancel takes back what is named, of this group alone', async () => {
+  it('cancel deletes the named request of this group only', async () => {
     const acted = await act('cancel ingester protect.ingester', { extra: [protection] });
     expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester cancelled\n']);
     expect(acted.objects.some(({ kind }) => kind === 'RolloutIntent')).toBe(false);
@@ -218,7 +218,7 @@ describe('protect and cancel', () => {
     expect((await act('cancel ingester protect.ingester --dry-run client', { extra: [protection] })).kept).toEqual([]);
   });
 
-  it('cancel without a name keeps the replicas of the zone that is about to shrink', async () => {
+  it('cancel without a name keeps the replicas of the zone with a pending scale-down', async () => {
     const shrinking = { id: 'scale/b', kind: 'scaleDown', zone: 'b', from: 5, to: 3, outcome: 'wait', podCount: 0 } as const;
     const acted = await act('cancel ingester', { decision: { ...rolling, steps: [shrinking] } });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'cancel', zone: 'b', replicas: 3 }]);

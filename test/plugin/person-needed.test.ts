@@ -31,8 +31,8 @@ function now(decision: PublishedDecision): FakeObject {
   return publishedObject({ ...decision, decidedMs: Date.now() });
 }
 
-describe('pods that came back without their revision', () => {
-  it('need a person after the last attempt, who is told what to do', async () => {
+describe('pods that restarted with the wrong revision', () => {
+  it('need a person after the last attempt', async () => {
     const { stdout } = await ask([now(misplacedAfter(2))], 'explain ingester');
     expect(stdout).toMatch(
       /^mimir\/ingester is WAITING.*\. Pods restarted with the wrong revision; no further pod is replaced until a person acts\./,
@@ -58,21 +58,21 @@ describe('pods that came back without their revision', () => {
   });
 });
 
-describe('the end of the time that status was given', () => {
+describe('a timeout of status', () => {
   it.each([
     ['paused', [now(paused), pause], 8, 'mimir/ingester is paused until it is resumed. '],
     ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
     ['misplaced', [now(misplacedAfter(2))], 8, 'pods restarted with the wrong revision. '],
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: a rule denies the next step. '],
     ['rolling', [now(rolling)], 7, 'the rollout continues. '],
-  ] as const)('says why a group stands still, or that it goes on: %s', async (_, objects, status, text) => {
+  ] as const)('says why the group needs a person, or that the rollout continues: %s', async (_, objects, status, text) => {
     const ended = await ask(objects, 'status ingester --timeout 50ms');
     expect(ended.stderr).toContain('timed out before complete; ');
     expect(ended.stderr).toContain(text);
     expect(ended.status).toBe(status);
   });
 
-  it('names an agent that is gone before anything else', async () => {
+  it('names a stopped agent first', async () => {
     const objects = [publishedObject({ ...paused, decidedMs: Date.now() - 600_000 }), pause, leaseObject('agent-0', Date.now() - 300_000)];
     const ended = await ask(objects, 'status ingester --timeout 50ms');
     expect(ended.stderr).toContain('the agent is not running, so nothing is carried out');
@@ -89,13 +89,13 @@ describe('an agent that is not running', () => {
     );
   });
 
-  it('stands in what get shows of the group, and its end is not reckoned', async () => {
+  it('is shown by get, without an estimated end', async () => {
     const { stdout } = await ask(objects, 'get ingester');
     expect(stdout).toContain('\nthe agent is not running, so nothing is carried out\nend unknown: the agent is not running\n');
     expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: the agent is not running');
   });
 
-  it('is not said of one that runs', async () => {
+  it('is not reported for a running agent', async () => {
     const fresh = [objects[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []);
     expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('Nobody acts');
     expect((await ask(fresh, 'get ingester')).stdout).not.toContain('nothing is carried out');
@@ -106,7 +106,7 @@ describe('a group that is done and has pods that are not available', () => {
   const zones = waiting.zones.map((zone, index) => ({ ...zone, updated: zone.replicas, available: index === 0 ? 11 : zone.replicas }));
   const pending: PublishedDecision = { ...waiting, zones, phase: 'Done', outcome: 'done', waits: [], steps: [], pods: [] };
 
-  it.each(['done', 'act'] as const)('says so in the headline, and where to look: %s', async (outcome) => {
+  it.each(['done', 'act'] as const)('says so in the headline, with a command: %s', async (outcome) => {
     const { stdout } = await ask([now({ ...pending, outcome })], 'explain ingester');
     expect(stdout).toMatch(/^mimir\/ingester is DONE[^.]*\. Nothing is left to do for the group, but 9 pods are not\s+available\./);
     expect(stdout).toMatch(/do +kubectl get pods -n mimir\n/);
@@ -120,7 +120,7 @@ describe('a group that is done and has pods that are not available', () => {
   });
 });
 
-describe('what to do about a template that comes together with its group', () => {
+describe('the action for a template applied together with its group', () => {
   const held = {
     rule: 'update-strategy',
     outcome: 'wait',
@@ -135,14 +135,14 @@ describe('what to do about a template that comes together with its group', () =>
     expect(passesText(held, undefined)).toContain('a few seconds after the group is applied without the new template');
   });
 
-  it('is not said of what else the strategy waits for', () => {
+  it('is not shown for other waits of the strategy', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
     expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');
   });
 });
 
-describe('an apply that policy refuses', () => {
-  it('says what to change, since the cluster knows nothing of it', async () => {
+describe('an apply that policy denies', () => {
+  it('says what to change, because the cluster has no record of it', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'apply-'));
     onTestFinished(() => rmSync(cwd, { recursive: true }));
     const objects = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
