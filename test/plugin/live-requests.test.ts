@@ -37,7 +37,7 @@ describe('approve', () => {
   it('fails and writes nothing if the requester is not verified', async () => {
     const acted = await act('approve ingester', { options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);
-    expect(acted.stderr).toContain('no webhook writes down who asks');
+    expect(acted.stderr).toContain('no webhook records the requester');
   });
 
   it('fails for a requester outside the approver groups', async () => {
@@ -50,7 +50,7 @@ describe('approve', () => {
     const server = await fakeApiServer([groupObject, ...adoptedObjects()], { stamp: oncall });
     const ended = await runInProcess(['approve', 'ingester', '--wave', 'rest', '--server', server.url, '-n', 'mimir'], {});
     expect([ended.status, server.writes]).toEqual([12, []]);
-    expect(ended.stderr).toContain('only the agent knows the run');
+    expect(ended.stderr).toContain('only the agent knows its current run');
   });
 
   it('approves the policy rule that waits', async () => {

@@ -156,7 +156,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     for (const verb of ['promote', 'approve --wave rest']) {
       const { status, stderr } = await anna.run([...verb.split(' ').slice(0, 1), 'ingester', ...verb.split(' ').slice(1)]);
       expect([verb, status]).toEqual([verb, 5]);
-      expect(stderr).toContain('no webhook writes down who asks');
+      expect(stderr).toContain('no webhook records the requester');
     }
     await hasHeard(soaking);
     expect([await images(), runId(await untilHeld('soak'))]).toEqual([before, id]);
