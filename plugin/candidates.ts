@@ -1,4 +1,4 @@
-// What may come next on a command line that is being typed.
+// Completion candidates for a command line.
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
 import type { ArgumentSpec, Completes, OptionSpec, Verb } from './verbs/verb.ts';
 

@@ -1,10 +1,10 @@
-// What an API server that refuses, or that cannot be reached, means for the person at the terminal: an exit code, a reason and a way out.
+// Turns errors of a connection into failures with exit code, reason and next step.
 import { ConnectionFailure } from '../cluster/connection/connection.ts';
 import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
 import { type ExitCode, exitCodes } from './exit-code.ts';
 import { Failure, type FailureDetails } from './failure.ts';
 
-/** The error as a Failure; what is no answer and no lost connection is returned as it is, since it is a defect. */
+/** Returns the error as a Failure. Any other error is a defect and is returned unchanged. */
 export function connectionFailure(error: unknown, server: string): unknown {
   const cause = error instanceof TransportFailure ? error.cause : error;
   if (cause instanceof ConnectionFailure) return new Failure(problemDetails(cause));
@@ -26,12 +26,12 @@ function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
         exitCode: exitCodes.unreachable,
         what: 'no connection to a cluster can be made',
         why: message,
-        todo: 'name one with --kubeconfig and --context, or see what there is: kubectl config get-contexts',
+        todo: 'name one with --kubeconfig and --context, or list the contexts: kubectl config get-contexts',
       };
     case 'unauthenticated':
       return {
         exitCode: exitCodes.notAllowed,
-        what: 'no credentials for the cluster are to be had',
+        what: 'no credentials for the cluster',
         why: message,
         todo: 'log in again, or choose another --context or --user',
       };
@@ -45,12 +45,12 @@ function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
   }
 }
 
-/** Sites of requests are `part.verb`; those that write end in a verb of writing. */
+/** Reports whether a request site (`part.verb`) writes. */
 function isWrite(site: string): boolean {
   return /\.(?:apply|create|patch|delete|replace|scale|restart)/.test(site);
 }
 
-/** A webhook or an admission policy says no with 403 too, which is a verdict and no missing permission. */
+/** Reports whether a 403 is a denial of a webhook or an admission policy, not a missing permission. */
 function isAdmission({ message }: ApiFailure): boolean {
   return /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message);
 }
@@ -73,19 +73,19 @@ function answerDetails(error: ApiFailure, server: string): FailureDetails {
 function meaning(error: ApiFailure): readonly [ExitCode, string] {
   if (isAdmission(error)) return [exitCodes.refused, 'change what is asked for, or the policy that refuses it'];
   if (error.status === 404) return [exitCodes.notFound, 'list all groups: kubectl rollout-group get -A'];
-  if (error.status === 409) return [exitCodes.stale, 'somebody else changed it meanwhile: look at it and do it again'];
+  if (error.status === 409) return [exitCodes.stale, 'the object changed meanwhile: look at it and try again'];
   if (error.status >= 500 || error.status === 429) return [exitCodes.unreachable, 'try again in a moment'];
   return [exitCodes.usage, 'change what is asked for'];
 }
 
-/** A denial whose answer is not at hand any more, from its message. */
+/** Returns the failure for a missing right, from the message of the API server. */
 export function forbiddenFailure(message: string): Failure {
   return new Failure(forbiddenDetails({ message }));
 }
 
 const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in API group "([^"]*)")?(?:.* in the namespace "([^"]*)")?/;
 
-/** What the authorizer missed, and the rule that gives it. */
+/** Names the missing right and the rule that grants it. */
 function forbiddenDetails({ message }: Pick<ApiFailure, 'message'>): FailureDetails {
   const match = denial.exec(message);
   if (match === null) {

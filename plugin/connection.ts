@@ -1,4 +1,4 @@
-// From the flags of the connection to an API server that can be asked. Nothing of Kubernetes is loaded before a verb needs it.
+// Connects to the API server of the connection flags. Loads Kubernetes code only when a verb needs it.
 
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
 import type { ConnectionOptions } from '../cluster/kubeconfig/kubeconfig.ts';
@@ -8,22 +8,22 @@ import { version } from './version.ts';
 /** The values of the flags in verbs/connection.ts: those of the connection, with the names that the command line gives them. */
 export interface ConnectionFlags extends Omit<ConnectionOptions, 'source' | 'asGroups'> {
   readonly asGroup?: readonly string[];
-  /** Of verbs that ask for it. */
+  /** Only for verbs with this flag. */
   readonly agentNamespace?: string;
 }
 
-/** An API server with the credentials of the person who asks. */
+/** An API server with the credentials of the user. */
 export interface Cluster {
   readonly env: ClusterEnv;
-  /** Of the flag, else of the context, else `default`. */
+  /** From the flag, else the context, else `default`. */
   readonly namespace: string;
-  /** Where the agent lives, when somebody says so. */
+  /** The agent's namespace, from its flag. */
   readonly agentNamespace?: string;
   /** The address of the API server. */
   readonly server: string;
   /** Empty when none was chosen. */
   readonly contextName: string;
-  /** For each request. */
+  /** Timeout of each request. */
   readonly timeoutMs: number;
   /** Closes the connections; without it the process would not end before they are idle for long enough. */
   readonly close: () => void;
@@ -32,10 +32,10 @@ export interface Cluster {
 /** Whether requests may change something; otherwise those that would are refused before they are sent. */
 export type Access = 'read' | 'write';
 
-/** Of a request, when --request-timeout says nothing. */
+/** Timeout of a request without --request-timeout. */
 const standardTimeoutMs = 30_000;
 
-/** Finds the cluster that the flags mean. Asks no server yet. */
+/** Prepares the connection of the flags. Sends no request yet. */
 export async function connect(context: CommandContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
   const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
     await Promise.all([
@@ -88,18 +88,18 @@ const connectionKeys = [
   'namespace',
 ] as const satisfies readonly (keyof ConnectionFlags)[];
 
-/** All that says which cluster is meant, among the flags of a verb, for another verb to be run with. */
+/** Returns the flags that choose the cluster, to run another verb with them. */
 export function sameCluster(flags: ConnectionFlags): ConnectionFlags {
   const { asGroup, agentNamespace } = flags;
   return { ...onlyConnection(flags), ...(asGroup && { asGroup }), ...(agentNamespace !== undefined && { agentNamespace }) };
 }
 
-/** The flags of the connection among those of a verb. */
+/** Returns the connection flags of a verb. */
 function onlyConnection(flags: ConnectionFlags): Pick<ConnectionFlags, (typeof connectionKeys)[number]> {
   return Object.fromEntries(connectionKeys.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]]])));
 }
 
-/** Connects, runs, closes; what the API server refuses becomes a Failure with its exit code. */
+/** Connects, runs and closes. Errors of the API server become a Failure with an exit code. */
 export async function withCluster<Result>(
   context: CommandContext,
   flags: ConnectionFlags,

@@ -27,9 +27,9 @@ export interface CommandContext {
   readonly stderr: OutputStream;
   /** Reads standard input to its end; the same text on every call. */
   readonly readStdin: () => Promise<string>;
-  /** Asks the person at the terminal and answers their line; undefined when nobody is there to be asked. */
+  /** Asks the user for a line; undefined without a terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
-  /** Takes single keys of the person at the terminal; absent when nobody is there to press any. */
+  /** Reads single keys; absent without a terminal. */
   readonly keyboard?: (onKey: (key: Key) => void) => Promise<Keyboard>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

@@ -1,4 +1,4 @@
-// What differs between two sets of manifests: groups by the zones that change alike, every other object by itself.
+// Differences of two sets of manifests: groups by zones with equal changes, other objects one by one.
 import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { fieldAt } from '../engine/observe/raw.ts';
 import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
@@ -29,20 +29,20 @@ export interface ObjectDifference {
 
 export interface Difference {
   readonly groups: readonly GroupDifference[];
-  /** Objects that are no members of groups, by kind, namespace and name; only those that differ. */
+  /** Different objects that are not members of groups, by kind, namespace and name. */
   readonly objects: readonly ObjectDifference[];
 }
 
-/** Whether anything differs at all. */
+/** Reports whether anything differs. */
 export function isDifferent({ groups, objects }: Difference): boolean {
   return objects.length > 0 || groups.some((group) => group.parts.length > 0);
 }
 
-/** The changes of the plan's groups, in parts. */
+/** Returns the changes of the plan's groups, in parts. */
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   return plan.groups.map(({ namespace, group, changes, refused, zones }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
-    // What replicas are mirrored from, and budgets, stand among the other objects.
+    // Replica sources and budgets are among the other objects.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
       const key = change.zones.join('\n');
       const part = parts.get(key) ?? { zones: change.zones, changes: [] };
@@ -53,7 +53,7 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   });
 }
 
-/** Objects of both sides that are no members, compared one by one. A namespace leaves out the objects of others. */
+/** Compares objects that are not members one by one; with a namespace, only its objects. */
 export function objectDifferences(
   current: readonly ObjectContent[],
   desired: readonly ObjectContent[],
@@ -71,7 +71,7 @@ export function objectDifferences(
   });
 }
 
-/** The StatefulSets of the groups, named as objects are. */
+/** Returns the object names of the groups' StatefulSets. */
 export function memberNames(groups: readonly GroupDefinition[]): ReadonlySet<string> {
   return new Set(groups.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
 }

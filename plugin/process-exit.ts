@@ -1,4 +1,4 @@
-// How a run ends that did not end well: a failure with its reason and next step, or a defect with a number to report.
+// Reports the error of a run: a failure with its reason and next step, or a defect with a crash id.
 import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { type ExitCode, exitCodes } from './exit-code.ts';
@@ -12,7 +12,7 @@ export interface Circumstances {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Prints what happened on standard error and returns the exit code. */
+/** Prints the error on standard error and returns the exit code. */
 export function reportEnding(error: unknown, { words, stderr, env }: Circumstances): ExitCode {
   const stream = outputStream(stderr, { env, ...colourFlag(words) });
   const [first = '', ...rest] = error instanceof Failure ? failureLines(error.details) : defectLines(error, words);
@@ -26,7 +26,7 @@ function collapsed(exitCode: ExitCode, words: readonly string[]): ExitCode {
   return words.includes('--detailed-exitcode') && !isVerdict ? exitCodes.differences : exitCode;
 }
 
-/** The parser may not have come as far as the flags. */
+/** Reads the colour flag, since the parser may have failed before it. */
 function colourFlag(words: readonly string[]): { readonly color?: 'always' | 'never' } {
   if (words.includes('--no-color') || words.includes('--color=never')) return { color: 'never' };
   return words.includes('--color=always') ? { color: 'always' } : {};
@@ -43,7 +43,7 @@ function defectLines(error: unknown, words: readonly string[]): readonly string[
   return isVerbose ? [...lines, stack] : lines;
 }
 
-/** The same defect has the same id on every machine: paths and the message, which may hold names of the user, are left out. */
+/** Returns the id of a defect, the same on every machine. Paths and the message are left out: they may contain names of the user. */
 function crashId(name: string, stack: string): string {
   const frames = [...stack.matchAll(/^\s+at (?:async )?([\w$.<> ]+?) \(/gm)].map((match) => match[1]);
   return createHash('sha256')

@@ -1,4 +1,4 @@
-// How the zones of one group differ from the first of them, apart from what must differ: their names.
+// Compares the zones of a group with its first zone, except for names.
 import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
@@ -47,7 +47,7 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
   });
 }
 
-/** Fields that differ from the first zone in all others, each time with another value. Two zones cannot show this. */
+/** Returns the fields with a different value in every zone. Needs at least three zones. */
 function fieldsPerZone(compared: readonly SiblingDifference[]): readonly string[] {
   if (compared.length < 2) return [];
   const values = new Map<string, Set<string>>();
@@ -57,7 +57,7 @@ function fieldsPerZone(compared: readonly SiblingDifference[]): readonly string[
   return [...values].filter(([, seen]) => seen.size === compared.length).map(([path]) => path);
 }
 
-/** The place in the chain of leaders, replicas that one zone leaves to it, and what binds pods to the zone: these are what zones are for. */
+/** Reports expected differences: the place in the chain of leaders, omitted replicas, and scheduling to the zone. */
 function isExpected(change: FieldChange): boolean {
   if (change.path === 'spec.replicas') return change.operation !== 'change';
   return /^metadata\.(?:labels|annotations)[.[](?:grafana\.com\/)?rollout-|^spec\.template\.spec\.(?:affinity|nodeSelector|topologySpreadConstraints)\b/.test(
@@ -65,7 +65,7 @@ function isExpected(change: FieldChange): boolean {
   );
 }
 
-/** The object with the names of its zone replaced by a sign, so that only other differences are left. */
+/** Replaces the names of the zone by placeholders, so that only other differences are left. */
 function withoutZone(object: ObjectContent, zone: ZoneDefinition): ObjectContent {
   const name = new RegExp(`(?<![a-z0-9])zone-${escaped(zone.name)}(?![a-z0-9])`, 'g');
   const replaced = (text: string) =>

@@ -1,4 +1,4 @@
-// How far a simulation has come, for whoever waits at a terminal: one line that is written over, from the first second on.
+// The progress line of a simulation on a terminal, from the first second on.
 import type { CommandContext } from '../context.ts';
 import type { Progress } from './runs.ts';
 

@@ -1,4 +1,4 @@
-// The scenario of one run of somebody's own group: their objects, policies and change, with the faults that they asked for.
+// Builds the scenario of a run of the user's group: objects, policies and change, with the requested faults.
 import type { Quantiles } from '../../engine/plan/assumptions.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';

@@ -1,10 +1,10 @@
-// What of a run's timeline people want to read: accidents, deaths of agents, pods, decisions that were carried out, and verdicts; zones by their names.
+// The readable entries of a run's timeline: accidents, agent crashes, pods, decisions and verdicts, with names of zones.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { TimelineEntry } from '../../simulation/run.ts';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
 import type { LaneSpan } from '../output/timeline.ts';
 
-/** Requests of agents one by one, and faults of single requests that are tried again, are left out: there are thousands of them. */
+/** Leaves out single requests of agents and faults of retried requests: there are thousands of them. */
 export function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
   return timeline
     .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))

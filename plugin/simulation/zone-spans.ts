@@ -1,9 +1,9 @@
-// The decisions of a run as lanes of a timeline: which zone was being changed, soaked, or waited, and when.
+// The decisions of a run as timeline lanes: when each zone changed, soaked or waited.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
 import type { LaneSpan } from '../output/timeline.ts';
 
-/** Spans of every zone, in seconds from the first decision; what stays the same from one decision to the next is one span. */
+/** Returns the spans of every zone, in seconds from the first decision. Equal consecutive states make one span. */
 export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
   const [first] = turns;
   if (first === undefined) return [];
@@ -29,7 +29,7 @@ export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
   return spans.sort((a, b) => a.startSeconds - b.startSeconds || (a.lane < b.lane ? -1 : 1));
 }
 
-/** What goes on in a zone; undefined when it is done, or has nothing to do. */
+/** Returns the state of a zone; undefined when it has nothing to do. */
 function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
   const zone = decision.zones.find((candidate) => candidate.zone === name);
   const step = decision.steps.find((candidate) => candidate.zone === name);

@@ -1,4 +1,4 @@
-// What a running agent was told, read from the arguments of its pod.
+// The flags of a running agent, from the arguments of its pod.
 import { fieldAt } from '../../engine/observe/raw.ts';
 
 /** The namespaces in `-namespaces` of a pod spec, of which `*` stands for all; undefined when no argument says. */

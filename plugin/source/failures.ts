@@ -1,9 +1,9 @@
-// What can go wrong with a source, in words for the person who named it.
+// Failures of sources.
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { maxFileCount } from './limits.ts';
 
-/** What the operating system says about a path that cannot be read, as a failure. */
+/** Returns the failure for a path that cannot be read. */
 export function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
     return new Failure({

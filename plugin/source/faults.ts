@@ -1,4 +1,4 @@
-// What goes wrong in a simulation: accidents that `--fail` asks for by name and instant, and kinds of fault that `--faults` lets chance draw.
+// Faults of a simulation: accidents of `--fail` with name and instant, and random faults of `--faults`.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
@@ -16,7 +16,7 @@ interface FaultRequest {
   readonly kind: Kind;
   readonly name: string;
   readonly afterMs: number;
-  /** How long it lasts; undefined where nobody says. */
+  /** Duration; undefined for the default. */
   readonly forMs?: number;
 }
 
@@ -47,7 +47,7 @@ function offsetMs(text: string): number | undefined {
   }
 }
 
-/** A lost node comes back after this long, and a dead agent begins anew, when nobody says otherwise. */
+/** Default time after which a lost node returns and a dead agent restarts. */
 const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
 /** Of a simulation. */
@@ -133,7 +133,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
 /**
  * The kinds that `--faults` names. Without it the usual ones, or none beside those that `--fail` asks for.
  *
- * @throws Failure with exit code 3 for a name that nobody knows.
+ * @throws Failure with exit code 3 for an unknown name.
  */
 export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
   if (text === undefined) return hasRequests ? [] : usualFaults;

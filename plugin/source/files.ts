@@ -77,7 +77,7 @@ async function withinRoot(root: string, path: string, shownAs: string): Promise<
     const what = `${shown} is a link that leads out of ${shownAs}`;
     throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the file that it leads to' });
   }
-  // A named pipe would be waited for until somebody writes into it.
+  // Reading a named pipe would wait for a writer.
   if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is no regular file` });
   return path;
 }

@@ -1,4 +1,4 @@
-// Where policies and manifests come from: a file, a directory, standard input or a revision of a Git repository.
+// Reads a source of policies and manifests: a file, a directory, standard input or a Git revision.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';

@@ -1,9 +1,9 @@
-// How much is read from files, standard input and Git: enough for any installation, little enough to answer at once.
+// Size limits of files, standard input and Git.
 
-/** Of one file. The largest object that Kubernetes stores has 1.5 MiB; rendered charts put many into one file. */
+/** Bytes of one file. Kubernetes stores objects of up to 1.5 MiB; a rendered chart has many of them. */
 export const maxFileBytes = 16 * 1_048_576;
 
-/** Of all files of one source together. */
+/** Bytes of all files of one source. */
 export const maxTotalBytes = 128 * 1_048_576;
 
 /** Files of one source that may hold documents. */

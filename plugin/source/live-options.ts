@@ -1,4 +1,4 @@
-// Whether files or a cluster stand for what runs. Nothing of Kubernetes is loaded to tell.
+// Options of plans on a cluster. Loads no Kubernetes code.
 import type { PolicyFile } from '../../policies/load.ts';
 import type { PlanInputOptions } from './plan-inputs.ts';
 
@@ -15,7 +15,7 @@ export interface GivenFiles {
   readonly policies: readonly PolicyFile[];
 }
 
-/** Whether a cluster stands for what runs: when it is named, or when nothing else is. */
+/** Reports whether the plan is on a cluster: with --live, or without --current and --desired. */
 export function isLive({ live, current, desired }: LivePlanOptions): boolean {
   return live === true || (current === undefined && desired === undefined);
 }

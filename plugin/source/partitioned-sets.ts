@@ -1,4 +1,4 @@
-// StatefulSets that a partition of ours holds back, which nobody lets go once the agent is gone.
+// StatefulSets that a partition of ours blocks, and that stay blocked after the agent is uninstalled.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
@@ -27,7 +27,7 @@ export async function readHeldSets(
   { scope, agentNamespace }: { readonly scope: InstallScope; readonly agentNamespace: string },
 ): Promise<Known<readonly HeldSet[]>> {
   try {
-    const namespaces = scope.namespaces.length === 0 ? await toldNamespaces(cluster, agentNamespace) : scope.namespaces;
+    const namespaces = scope.namespaces.length === 0 ? await watchedNamespaces(cluster, agentNamespace) : scope.namespaces;
     const { listing } = await listForPlan(cluster, namespaces, agentNamespace);
     const { groups } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace }).resolution.bundle;
     const live = groups.filter((group) => traitsOf(group).holdsPartition);
@@ -52,8 +52,8 @@ export async function readHeldSets(
 
 const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
 
-/** What the agent looks after, so that nothing is said of the StatefulSets of another one; undefined: every namespace, or nobody knows. */
-async function toldNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
+/** Returns the namespaces that the agent watches; undefined for all, or when unknown. */
+async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
   const agent = await getObject(env, deployments, { namespace, name: agentName }, { site: 'uninstall.agent', timeoutMs });
   const told = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
   return told?.includes('*') === true ? undefined : told;

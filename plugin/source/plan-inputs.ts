@@ -1,4 +1,4 @@
-// What plan, diff, explain and simulate work on: what runs, what is asked for, the policies over both, and the assumptions.
+// Reads the inputs of plan, diff, explain and simulate: current and desired manifests, policies and assumptions.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { instantMs } from '../../engine/observe/raw.ts';
@@ -46,7 +46,7 @@ export interface PlanInputs {
   readonly errors: readonly Finding[];
   /** The manifests of what is asked for, with their places; absent where they come from a cluster. */
   readonly manifests?: readonly Manifest[];
-  /** What whoever reads the plan should know of these files: StatefulSets that are in no group, or beside theirs. */
+  /** Notes for the reader of the plan: StatefulSets in no group or in another namespace than their group. */
   readonly notes?: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
   const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
   const { bundle } = after.resolution;
-  // What runs may be what the change mends, so only files that cannot be read stand in the way there.
+  // The change may repair the current manifests, so only unreadable files are errors there.
   const errors = [...before.loaded.findings, ...after.findings].filter((finding) => finding.severity === 'error');
   const currentObjects = before.loaded.manifests.map(({ value }) => value);
   // Manifests among the policies, such as examples beside them, are no part of what is asked for.
@@ -102,7 +102,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     policies: after.loaded.documents.map(({ value }): ObjectContent => ({ ...value })),
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     manifests: desiredManifests,
-    // Whoever names single groups knows that the others are not in the plan.
+    // With --group, other groups are left out on purpose.
     notes: (options.group ?? []).length > 0 ? [] : notesOf(beside, absent),
     input: {
       groups: selected,
@@ -121,7 +121,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   };
 }
 
-/** Two versions of one object cannot both run; most often a folder above the one that was meant is named. */
+/** Refuses two versions of one object, often caused by naming a parent folder. */
 export function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
   const first = new Map<string, Manifest>();
   for (const manifest of manifests) {
@@ -173,7 +173,7 @@ export function selectGroups(
   });
 }
 
-/** Whether a group is meant by `GROUP` or `NAMESPACE/GROUP`. */
+/** Reports whether `GROUP` or `NAMESPACE/GROUP` names the group. */
 function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: string): boolean {
   return group.name === name || fullName(group) === name;
 }

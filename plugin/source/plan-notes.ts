@@ -1,4 +1,4 @@
-// What a plan of files says nothing of: groups whose StatefulSets are in another namespace, and StatefulSets in no group.
+// Notes on what a plan of files leaves out: groups with StatefulSets in another namespace, and StatefulSets in no group.
 import { canonicalJson } from '../../engine/hash.ts';
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -39,7 +39,7 @@ export function refuseOtherNamespace(beside: BesidePlan): void {
   });
 }
 
-/** What a group without its members is told where nobody sees the plan, each with its place. */
+/** Returns notes on groups without their members, with places, for verbs that do not show the plan. */
 export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly string[] {
   return absent.flatMap(({ namespace, group, results }) =>
     results.map(({ fact, source }) => {

@@ -1,4 +1,4 @@
-// Where the objects that a plan names are written: the engine knows them by name, the manifests by file and line.
+// Adds file and line to the objects of a plan, which the engine knows by name only.
 import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan/document.ts';
 import type { Source } from '../../policies/definition.ts';

@@ -12,7 +12,7 @@ import type { ReadObject } from './cluster/plan-basis.ts';
 import { unreadable } from './failures.ts';
 import type { GivenFiles } from './live-options.ts';
 
-/** What `plan --out` saves of a cluster and `apply` carries out. */
+/** A plan that `plan --out` saves and `apply` carries out. */
 export interface SavedPlan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'SavedPlan';
@@ -23,9 +23,9 @@ export interface SavedPlan {
     readonly tool: string;
   };
   readonly scope: PlanScope;
-  /** What the decision read. */
+  /** The objects that the decision read. */
   readonly basis: readonly ReadObject[];
-  /** What is applied, in this order. */
+  /** The objects to apply, in this order. */
   readonly objects: readonly ObjectContent[];
   readonly plan: Plan;
 }
@@ -36,7 +36,7 @@ interface PlanScope {
   readonly server: string;
   /** Empty for all. */
   readonly namespaces: readonly string[];
-  /** Where the agent was taken to live. */
+  /** The assumed namespace of the agent. */
   readonly agentNamespace?: string;
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
@@ -54,7 +54,7 @@ function digestOf({ scope, basis, objects, plan }: Pick<SavedPlan, 'scope' | 'ba
   return createHash('sha256').update(canonicalJson({ scope, basis, objects, plan })).digest('hex');
 }
 
-/** How a plan is named on objects and in messages. */
+/** Returns the short digest of a plan for objects and messages. */
 export function shortDigest(digest: string): string {
   return digest.slice(0, 16);
 }

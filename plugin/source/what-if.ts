@@ -1,4 +1,4 @@
-// What `--set` asks for: another image, other replicas or another field, applied to the manifests of groups.
+// The changes of `--set`: an image, replicas or another field of the manifests of groups.
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -110,7 +110,7 @@ function containersOf(object: ObjectContent): readonly unknown[] {
   return Array.isArray(containers) ? containers : [];
 }
 
-/** Whether some member already runs the repository: then only those containers are meant, and no other member is touched. */
+/** Reports whether some member already runs the repository: then only those containers change. */
 function isRunAnywhere(change: { readonly image: string }, members: readonly Member[]): boolean {
   return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
 }

@@ -1,4 +1,4 @@
-// Everything that doctor's checks look at, read from the cluster. What may not be read is unknown, and says what is missing.
+// Gathers the facts of doctor's checks from the cluster. A fact that may not be read is unknown.
 
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
@@ -108,7 +108,7 @@ function isMirrored({ zones }: GroupDefinition): boolean {
   return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }
 
-/** Of the agent that decided about what is looked at; several may be there, each with namespaces of its own. */
+/** Returns the Lease of the agent that decides about the checked namespaces; there may be several agents. */
 function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<readonly PublishedFact[]>): LeaseFact | undefined {
   const held = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
   const deciders = new Set(isUnknown(published) ? [] : published.map(({ leader }) => leader));
@@ -228,7 +228,7 @@ async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> 
       const name = String(fieldAt(definition, ['metadata', 'name']));
       try {
         const live = await getObject(env, resources.customResourceDefinitions, { name }, { site: 'doctor.kind', timeoutMs });
-        return { kind, isServed: live !== undefined, isOurs: live !== undefined && saysTheSame(definition, live) };
+        return { kind, isServed: live !== undefined, isOurs: live !== undefined && includesFieldsOf(definition, live) };
       } catch (error) {
         if (!isStatus(error, 403)) throw error;
         const unknown = { unknown: 'no permission to get customresourcedefinitions, so that its version is not known' };
@@ -244,10 +244,10 @@ async function isServed({ env, timeoutMs }: Cluster, kind: Kind): Promise<boolea
   return status === 200 && body.includes(`"kind":"${kind}"`);
 }
 
-/** Whether the installed definition has everything that ours says; the API server adds fields of its own. */
-function saysTheSame(ours: unknown, live: unknown): boolean {
+/** Reports whether the installed definition has all fields of ours; the API server adds more fields. */
+function includesFieldsOf(ours: unknown, live: unknown): boolean {
   if (Array.isArray(ours))
-    return Array.isArray(live) && ours.length === live.length && ours.every((entry, index) => saysTheSame(entry, live[index]));
+    return Array.isArray(live) && ours.length === live.length && ours.every((entry, index) => includesFieldsOf(entry, live[index]));
   if (typeof ours !== 'object' || ours === null) return canonicalJson(ours) === canonicalJson(live);
-  return Object.entries(ours).every(([key, value]) => value === undefined || saysTheSame(value, fieldAt(live, [key])));
+  return Object.entries(ours).every(([key, value]) => value === undefined || includesFieldsOf(value, fieldAt(live, [key])));
 }

@@ -1,4 +1,4 @@
-// What is asked for, as the cluster would store it: the API server is asked to try, and where it may not be asked, the manifests are laid over.
+// Desired objects as the cluster would store them: by a dry run, else by laying the manifest over the live object.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
@@ -11,7 +11,7 @@ import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { overlaid } from './overlay.ts';
 
-/** An object that is asked for, with what it would become. */
+/** A desired object with its resource and live twin. */
 export interface AskedObject {
   readonly manifest: ObjectContent;
   readonly resource: Resource | undefined;
@@ -20,13 +20,13 @@ export interface AskedObject {
 
 export interface StoredObject {
   readonly object: ObjectContent;
-  /** Why this is our own view and not the API server's; absent when the server was asked, or had nothing to be asked. */
+  /** Why the object was computed here; absent when the API server computed it or nothing changes. */
   readonly note?: string;
 }
 
 /**
- * The object as the API server would store it, defaults and admission included, by a dry run that changes nothing. A dry run has no field
- * manager in its way: it asks what would be, not whether we may. Where the server refuses to try, the manifest is laid over the live object.
+ * Returns the object as the API server would store it, with defaults and admission, by a dry run. The dry run ignores conflicts of field
+ * managers. If the API server refuses the dry run, the manifest is laid over the live object.
  */
 export async function storedObject(cluster: Cluster, asked: AskedObject): Promise<StoredObject> {
   const { live, manifest, resource } = asked;
@@ -58,7 +58,7 @@ async function tryPatch(
   return patchObject(env, resource, target, { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
 }
 
-/** The objects with their live twins; those that were read already are not read again. */
+/** Pairs the objects with their live twins. Objects in `seen` are not read again. */
 export async function liveTwins(
   { env, timeoutMs }: Cluster,
   asked: readonly ObjectContent[],
@@ -81,7 +81,7 @@ export async function liveTwins(
     try {
       return await getObject(env, resource, target, { site: 'source.twin', timeoutMs });
     } catch (error) {
-      // The resource went away between discovery and now.
+      // The resource was removed after discovery.
       if (isStatus(error, 404)) return undefined;
       throw error;
     }
@@ -101,7 +101,7 @@ export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectConten
   return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
-/** Identity and bookkeeping of the copy that a manifest was exported from. */
+/** Removes the identity and status of the object from which a manifest was exported. */
 function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metadata'>): KubernetesObject {
   const {
     uid: _uid,
@@ -115,7 +115,7 @@ function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metad
   return { ...rest, metadata };
 }
 
-/** A manifest to apply: without status and without what belongs to the copy that it was exported from. */
+/** Returns the manifest to apply, without status and identity of an exported object. */
 export function toApply(manifest: ObjectContent): KubernetesObject {
   if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
   const { selfLink: _link, ...metadata } = withoutIdentity(manifest).metadata;
@@ -127,7 +127,7 @@ export function toApply(manifest: ObjectContent): KubernetesObject {
   };
 }
 
-/** Whether the manifest names itself, as every object in a file must. */
+/** Reports whether the manifest has a name. */
 export function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
   const metadata = manifest['metadata'];
   return isMap(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';

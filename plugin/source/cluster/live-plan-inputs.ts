@@ -1,4 +1,4 @@
-// The input of a plan when a cluster stands for what runs: live objects, what is asked for over them, and the policies of both.
+// Reads the input of a plan on a cluster: the live objects, with the manifests and policies laid over them.
 import { resources } from '../../../cluster/request/resource.ts';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
@@ -34,24 +34,24 @@ import { basisOf, type ReadObject } from './plan-basis.ts';
 import { documentsOf, policiesOver } from './plan-policies.ts';
 
 export interface LivePlanInputs extends PlanInputs {
-  /** What is asked for, in the order in which it is applied, each with what it would become. */
+  /** The desired objects in the order in which they are applied, each with its stored form. */
   readonly asked: readonly (AskedObject & StoredObject)[];
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly snapshot: Snapshot;
   readonly basis: readonly ReadObject[];
-  /** What could not be read or tried, each as one sentence part. */
+  /** Objects that could not be read or tried, one sentence part each. */
   readonly notes: readonly string[];
 }
 
-/** The files that the options name. Manifests among the policies are asked for, unless --desired names others. */
+/** Reads the files of the options. Manifests among the policies are desired unless --desired names others. */
 export async function givenFiles(context: CommandContext, { desired, file = [] }: PlanInputOptions): Promise<GivenFiles> {
   const policies = await readInputs(file, context);
   return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
 }
 
 /**
- * Reads the cluster and lays over it what the options ask for.
+ * Reads the cluster and lays the files of the options over it.
  *
  * @throws Failure as `readPlanInputs` does, and what the API server answers where StatefulSets cannot be read.
  */
@@ -179,7 +179,7 @@ function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies
   return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
 }
 
-/** undefined: all. Those of the files are meant when no flag says otherwise, and that of the context when there are none. */
+/** Returns the namespaces of the flags, else of the files, else of the context; undefined for all. */
 function namespacesOf(
   { allNamespaces, namespaces, namespace }: LivePlanOptions,
   ofContext: string,
@@ -191,7 +191,7 @@ function namespacesOf(
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 
-/** Live objects that are asked for and in no list, such as a Service beside a StatefulSet. */
+/** Returns live twins that are in no list, such as a Service. */
 function extra(asked: readonly AskedObject[], live: readonly ObjectContent[]): readonly ObjectContent[] {
   const known = new Set(live.map(nameOf));
   return asked.flatMap(({ live: twin }) => (twin === undefined || known.has(nameOf(twin)) ? [] : [twin]));
@@ -204,7 +204,7 @@ function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
     : object;
 }
 
-/** Of the kinds that stand beside StatefulSets in manifests. */
+/** Cluster-wide kinds that are common in manifests. */
 const clusterWide: ReadonlySet<string> = new Set([
   resources.namespaces.kind,
   resources.nodes.kind,

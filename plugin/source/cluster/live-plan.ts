@@ -1,4 +1,4 @@
-// A plan of what runs in a cluster: made, saved, and made again from what was saved.
+// Makes a plan on a cluster, and saves it for apply.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff } from '../../../engine/diff/field-diff.ts';
@@ -18,7 +18,7 @@ export interface Planned extends LivePlanInputs {
   readonly given: GivenFiles;
 }
 
-/** Reads what the options name and plans it. With errors in the files the plan is of nothing. */
+/** Reads the inputs and plans. With errors in the files the plan has no groups. */
 export async function readAndPlan(
   context: CommandContext,
   options: LivePlanOptions,
@@ -31,7 +31,7 @@ export async function readAndPlan(
   return { ...inputs, plan: planGroups(input), given };
 }
 
-/** The asked objects that would change something, as they are applied. */
+/** Returns the desired objects that change something, as they are applied. */
 export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] {
   return asked.flatMap(({ manifest, resource, live, object }): readonly ReadyObject[] => {
     if (resource === undefined) return [];
@@ -41,9 +41,9 @@ export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] 
 }
 
 /**
- * The plan with everything that is needed to look whether it still holds, and to carry it out.
+ * Returns the plan with everything that apply needs to check it for staleness and to carry it out.
  *
- * @throws Failure when a Secret is among what is asked for: a plan is a file that is reviewed and passed on.
+ * @throws Failure when a Secret is among the manifests: a saved plan is a file that people review and share.
  */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
@@ -62,7 +62,7 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
   return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
 }
 
-/** By which clusters are told apart, whatever their address; undefined where it may not be read. */
+/** Returns the identity of a cluster, independent of its address; undefined when it may not be read. */
 export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | undefined> {
   try {
     const namespace = await getObject(env, resources.namespaces, { name: 'kube-system' }, { site: 'source.cluster', timeoutMs });

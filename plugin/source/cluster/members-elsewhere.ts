@@ -1,4 +1,4 @@
-// Groups that are to be applied to a cluster that has none of their StatefulSets, while another namespace has those of exactly these names.
+// Finds desired groups whose StatefulSets are missing, while another namespace has StatefulSets of exactly these names.
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { absentElsewhere, objectKey } from '../../../engine/plan/absent.ts';
@@ -10,7 +10,7 @@ import { listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 
 interface LiveAbsence {
-  /** Groups that are blocked: their members are in another namespace, where no group names them. */
+  /** Blocked groups: their members are in another namespace, where no group names them. */
   readonly absent: readonly AbsentMembers[];
   /** Groups without any StatefulSet, each as one sentence part. */
   readonly notes: readonly string[];
@@ -38,7 +38,7 @@ export async function liveAbsence(
     listKnown(cluster, resources.statefulSets, undefined),
     listKnown(cluster, rolloutGroups, undefined),
   ]);
-  // Where either may not be listed nobody knows whether they are members of another group.
+  // Without both lists it is unknown whether the StatefulSets belong to another group.
   const absent = isUnknown(sets) || isUnknown(others) ? [] : absentElsewhere(empty, { sets, groups: others });
   const notes = empty
     .filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name))

@@ -1,4 +1,4 @@
-// What the cluster would hold after a manifest was applied, as far as it can be told without asking: live object, manifest, last manifest.
+// Computes an object after an apply without the API server: from live object, manifest and last applied manifest.
 import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { nameOf } from '../../difference.ts';

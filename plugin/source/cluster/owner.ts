@@ -1,15 +1,15 @@
-// Who else writes an object: the field managers that the API server recorded, and the tools that keep objects as Git has them.
+// Other writers of an object: its field managers, and GitOps tools.
 import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
 
-/** A tool that puts an object back to what Git says. */
+/** A tool that reverts an object to its state in Git. */
 interface GitOpsOwner {
   /** Such as Argo CD. */
   readonly tool: string;
   /** The application or release, where the object names it. */
   readonly of?: string;
-  /** What shows it: a field manager, a label or an annotation. */
+  /** The evidence: a field manager, a label or an annotation. */
   readonly evidence: string;
-  /** Whether it names the number of replicas. */
+  /** Whether the tool owns the replicas. */
   readonly ownsReplicas: boolean;
 }
 
@@ -32,7 +32,7 @@ const marks: readonly (readonly [kind: 'labels' | 'annotations', key: string, to
   ['annotations', 'configmanagement.gke.io/managed', 'Config Sync'],
 ];
 
-/** The GitOps tool that owns a live object, by its marks first and then by who wrote its fields; undefined when there is none. */
+/** Returns the GitOps tool that owns a live object, from labels and annotations, else from field managers; undefined without one. */
 export function gitOpsOwner(live: unknown): GitOpsOwner | undefined {
   const ownsReplicas = replicaOwners(live).some((name) => toolOf(name) !== undefined);
   for (const [kind, key, tool] of marks) {
@@ -72,7 +72,7 @@ function managedFields(live: unknown): readonly ManagedFields[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry): readonly ManagedFields[] => {
     const manager = fieldAt(entry, ['manager']);
-    // What a controller writes into the status says nothing about who wants the object to be as it is.
+    // A writer of the status does not own the spec.
     if (typeof manager !== 'string' || fieldAt(entry, ['subresource']) === 'status') return [];
     const time = fieldAt(entry, ['time']);
     const timeMs = typeof time === 'string' ? instantMs(time) : undefined;

@@ -1,4 +1,4 @@
-// What a plan was made from: every object that its decision read, reduced to what the engine reads of it, so that a change of it can be named.
+// The basis of a plan: every object that its decision read, reduced to the fields that the engine reads, to detect changes.
 import { createHash } from 'node:crypto';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { isServerField } from '../../../engine/diff/field-rules.ts';
@@ -9,7 +9,7 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { matchesSelector } from '../../../policies/label-selector.ts';
 import { nameOf } from '../../difference.ts';
 
-/** One object that was read. */
+/** One object of the basis. */
 export interface ReadObject {
   /** `kind namespace/name`. */
   readonly object: string;
@@ -19,7 +19,7 @@ export interface ReadObject {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Something that is no longer as the plan found it. */
+/** A change since the plan was made. */
 export interface BasisChange {
   readonly object: string;
   readonly what: 'changed' | 'appeared' | 'gone' | 'replaced';
@@ -55,7 +55,7 @@ export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly
   return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
 }
 
-/** What is different now. Empty when every decision that rests on the earlier basis can rest on the later one. */
+/** Returns the changes between two bases. Empty when the plan is still valid. */
 export function basisChanges(before: readonly ReadObject[], after: readonly ReadObject[]): readonly BasisChange[] {
   const byObject = (list: readonly ReadObject[]) => new Map(list.map((read) => [read.object, read]));
   const [was, is] = [byObject(before), byObject(after)];
@@ -70,7 +70,7 @@ export function basisChanges(before: readonly ReadObject[], after: readonly Read
   });
 }
 
-/** Whether an object of ours says something about one of the groups; policies may, wherever they stand. */
+/** Reports whether an object of ours may concern one of the groups. A policy may, in any namespace. */
 function bindsOneOf(groups: readonly GroupDefinition[], object: ObjectContent): boolean {
   if (object['kind'] === 'RolloutPolicy') return true;
   const isInNamespace = groups.some(({ namespace }) => namespace === fieldAt(object, ['metadata', 'namespace']));
@@ -131,12 +131,12 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
 
 function podRead(namespace: string, { resourceVersion: _version, name, uid, ...rest }: PodView): ReadObject {
   const { isReady, isTerminating, revision } = rest;
-  // One digest, since there may be thousands; what people ask first stands beside it as it is.
+  // One digest for most fields, since there may be thousands of pods; state and revision stay readable.
   const state = isTerminating ? 'terminating' : isReady ? 'ready' : 'not ready';
   return { object: `Pod ${namespace}/${name}`, uid, parts: { state, revision, rest: digest(rest) } };
 }
 
-/** What ages by itself is left out. */
+/** Leaves out values that change with time alone. */
 function ledgerRead({ namespace, group, claims, downscales, preparations, run }: Ledger): ReadObject {
   const { movableMs: _movable, movableAsOfMs: _asOf, ...rest } = run ?? { movableMs: 0, movableAsOfMs: 0 };
   return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
@@ -150,7 +150,7 @@ function unread(object: string): ReadObject {
   return { object, parts: { reading: 'not permitted or not possible' } };
 }
 
-/** What applying would write over: everything but the status and what the API server writes. */
+/** Returns the part of an object that applying may overwrite: all but the status and fields of the API server. */
 export function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
   if (live === undefined) return { object, parts: { exists: 'no' } };
   const uid = fieldAt(live, ['metadata', 'uid']);
@@ -172,7 +172,7 @@ export function targetOf(object: string, live: ObjectContent | undefined): ReadO
   };
 }
 
-/** Annotations that say something: not the copy of a manifest, and not which plan wrote the object. */
+/** Returns the annotations without the last applied manifest and the plan's mark. */
 function meant(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(annotations).filter(([key]) => !isServerField(`metadata.annotations.${key}`) && key !== planAnnotation),

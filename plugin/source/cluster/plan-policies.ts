@@ -1,4 +1,4 @@
-// The policies over a cluster: what files say, what live objects say beside them, and what lint finds in the files.
+// The policies of a plan on a cluster: files over live objects, with the findings of the files.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
@@ -26,7 +26,7 @@ interface PoliciesOver {
   readonly bundle: PolicyBundle;
   /** The groups as they are without the files. */
   readonly groupsBefore: readonly GroupDefinition[];
-  /** Of the files. What is wrong with live objects stands in nobody's way. */
+  /** Errors of the files. Errors of live objects do not block a plan. */
   readonly errors: readonly Finding[];
 }
 
@@ -77,7 +77,7 @@ function isOurs(object: ObjectContent): boolean {
   return String(object['apiVersion']).startsWith('rollout-group.dev/');
 }
 
-/** What is written in a live object is quoted by its name. */
+/** Replaces sources in live objects by the object's name. */
 function withLiveSources(bundle: PolicyBundle): PolicyBundle {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
@@ -108,7 +108,7 @@ function isLiveFile(file: string): boolean {
 /** Kinds that live in files only. */
 const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
 
-/** Our documents as they are written: loading fills in defaults, which nobody asked for. */
+/** Returns our documents as written, without the defaults that loading adds. */
 export function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
   return files
     .flatMap((file) => parseDocuments(file.name, file.text).documents)
