@@ -93,8 +93,8 @@ export const countingDefects: readonly Defect[] = [
       },
       {
         file: invariants,
-        find: '.filter((action) => findZone(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
-        replace: '.filter((action) => findZone(context, action.zone) === undefined)',
+        find: '.filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
+        replace: '.filter((action) => zoneNamed(context, action.zone) === undefined)',
       },
       { file: replacing, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
       noBudgetInvariant,
