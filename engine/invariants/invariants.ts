@@ -10,7 +10,7 @@ import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { inFlightBefore, isMixed } from '../rules/stuck.ts';
 import { withRollback } from '../run/rollback.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { PodView, Snapshot } from '../snapshot.ts';
 import { rightPartition } from './partition.ts';
 
 /** A decision together with everything it was made from. */
@@ -218,21 +218,24 @@ const delayWindow: Invariant = {
         ? view?.zone.forceReplicas === undefined
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
-      return leaving(view, action).flatMap((pod) => {
-        const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
-        const since =
-          profileOf(context.group).delayStart === 'reported'
-            ? entry?.reportedMs
-            : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
-        const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= delayed.afterMs;
-        if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];
-        return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + delayed.afterMs })
-          ? []
-          : [`${pod.name} leaves without having been asked again`];
-      });
+      return leaving(view, action).flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
     });
   },
 };
+
+/** Returns what is wrong with the preparation of a pod that leaves after a delay of `afterMs`. */
+function delayViolations(context: GroupContext, pod: PodView, afterMs: number): readonly string[] {
+  const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
+  const since =
+    profileOf(context.group).delayStart === 'reported'
+      ? entry?.reportedMs
+      : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
+  const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= afterMs;
+  if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];
+  return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs })
+    ? []
+    : [`${pod.name} leaves without having been asked again`];
+}
 
 function leaving(view: ZoneView, { from, to }: Scale) {
   const first = view.set?.firstOrdinal ?? 0;
@@ -263,19 +266,20 @@ const followerFloor: Invariant = {
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
-    return decided.decision.actions.flatMap((action) => {
-      if (action.kind !== 'scaleStatefulSet') return [];
-      const view = zoneNamed(context, action.zone);
-      const leader = zoneNamed(context, view?.zone.follows);
-      if (view === undefined || leader === undefined || view.zone.forceReplicas !== undefined) return [];
-      if (isExcepted(context, action.zone, action.to < action.from ? 'leader-floor' : 'leader-ready')) return [];
-      if (action.to < action.from) return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];
-      return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable.size > 0
-        ? [`zone ${action.zone} grows before its leader is ready`]
-        : [];
-    });
+    return decided.decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? followerViolations(context, action) : []));
   },
 };
+
+function followerViolations(context: GroupContext, action: Scale): readonly string[] {
+  const view = zoneNamed(context, action.zone);
+  const leader = zoneNamed(context, view?.zone.follows);
+  if (view === undefined || leader === undefined || view.zone.forceReplicas !== undefined) return [];
+  if (isExcepted(context, action.zone, action.to < action.from ? 'leader-floor' : 'leader-ready')) return [];
+  if (action.to < action.from) return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];
+  return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable.size > 0
+    ? [`zone ${action.zone} grows before its leader is ready`]
+    : [];
+}
 
 const floor: Invariant = {
   id: 'S14',
