@@ -50,7 +50,7 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
     } else if (first) {
       const problem = schemaProblems(schemas.RolloutGroup, written);
       findings.push(
-        adoptionFinding(first, 'notAdoptable', labelKeys.group, `the group is left out, because it cannot be written: ${problem}`),
+        adoptionFinding(first, 'notAdoptable', labelKeys.group, `the group is omitted because its document is invalid: ${problem}`),
       );
     }
   }
@@ -83,7 +83,7 @@ function groupFindings(members: readonly AdoptedMember[]): readonly AdoptionFind
   const [first] = members;
   const single =
     first && members.length === 1
-      ? [adoptionFinding(first.set, 'singleMember', labelKeys.group, 'the group has this one member; nothing waits for another zone')]
+      ? [adoptionFinding(first.set, 'singleMember', labelKeys.group, 'the group has one member, so no rule compares zones')]
       : [];
   return [...single, ...cycleFindings(members)];
 }
@@ -100,7 +100,7 @@ function cycleFindings(members: readonly AdoptedMember[]): readonly AdoptionFind
     }
     const isFirstOfCircle = next === member.set.name && circle.every((name) => name >= member.set.name);
     if (!isFirstOfCircle) return [];
-    const message = `${annotationKeys.leader} leads in a circle: ${[...circle, member.set.name].join(' follows ')}`;
+    const message = `${annotationKeys.leader} forms a cycle: ${[...circle, member.set.name].join(' follows ')}`;
     return [adoptionFinding(member.set, 'leadersFormCycle', annotationKeys.leader, message)];
   });
 }

@@ -100,7 +100,7 @@ interface KnownFields {
 /** A finding for each field of `spec` that is not in the tree. */
 export function unknownFields(object: ForeignObject, known: KnownFields): readonly Finding[] {
   return pathsBeyond(object.value['spec'], known, ['spec']).map((path) =>
-    foreignFinding(object, 'RG7002', path, `${path.join('.')} is a field that nobody here knows, and is left out`, { part: 'key' }),
+    foreignFinding(object, 'RG7002', path, `${path.join('.')} is an unknown field and is omitted`, { part: 'key' }),
   );
 }
 

@@ -102,7 +102,7 @@ function whyNot(set: ZoneLike, { groups, claimed, namespace: defaultNamespace }:
   const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
   if (claim !== undefined) return `${claim} has it, and what that asks for would be missing`;
   if (namespace === 'kube-system') return 'kube-system belongs to the cluster itself';
-  return owner === undefined ? undefined : `${owner} owns it, and its operator would take back what others write`;
+  return owner === undefined ? undefined : `${owner} owns it, and its operator would revert other writes`;
 }
 
 /** By its name, or by the labels that the group selects its members by. */
@@ -161,7 +161,7 @@ function byName(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined 
   const names = members.map(({ name }) => name).join(', ');
   return {
     base,
-    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each runs in a zone of its own' : ''}`,
+    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each runs in another zone' : ''}`,
   };
 }
 
@@ -169,7 +169,7 @@ function byPlace(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined
   const [first] = members;
   if (first === undefined || !areInOwnZones(members)) return undefined;
   const places = members.map(({ name, pinned }) => `${name} in ${pinned}`).join(', ');
-  return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in zones of their own: ${places}` };
+  return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in different zones: ${places}` };
 }
 
 function areInOwnZones(members: readonly ZoneLike[]): boolean {
@@ -197,7 +197,7 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
   return {
     group,
     because,
-    comment: [`Guessed by init: ${because}.`, ...one, 'Nobody has said that this is a group: look at it before you use it.', ...lines],
+    comment: [`Guessed by init: ${because}.`, ...one, 'This is a proposal: review it before you apply it.', ...lines],
   };
 }
 

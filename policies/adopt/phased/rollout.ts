@@ -147,7 +147,7 @@ function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'
     findings.push(foreignFinding(object, 'RG7002', expression, message, { hint: 'look whether the whole query says what you want' }));
   }
   if (isAlwaysTrue) {
-    findings.push(foreignFinding(object, 'RG7006', expression, 'the query has a series whatever the numbers in it are'));
+    findings.push(foreignFinding(object, 'RG7006', expression, 'the query returns a series for every value'));
   }
   if (isStandard) {
     const message =
@@ -200,12 +200,12 @@ function replicasOf(set: ForeignObject | undefined): number | undefined {
 function targetFindings(object: ForeignObject, set: ForeignObject | undefined, name: string): readonly Finding[] {
   const say = (message: string, hint: string) => [foreignFinding(object, 'RG7001', ['spec', 'targetRef'], message, { hint })];
   if (set === undefined) {
-    const message = `the StatefulSet ${name} is not among what was read, so that nobody knows how many waves there are; the object is left out`;
+    const message = `the StatefulSet ${name} was not found, so the number of waves is unknown; the object is omitted`;
     return say(message, 'read its manifest too, or the cluster with --from-cluster');
   }
   const strategy = valueAt(set.value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
   if (replicasOf(set) === undefined) {
-    return say(`the StatefulSet ${name} has a number of replicas that is none; the object is left out`, 'mend its manifest');
+    return say(`the StatefulSet ${name} has invalid replicas; the object is omitted`, 'mend its manifest');
   }
   if (strategy === 'RollingUpdate') return [];
   const message = `the StatefulSet ${name} has the update strategy ${String(strategy)}, which the original does not manage; the object is left out`;

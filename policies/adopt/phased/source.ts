@@ -89,7 +89,7 @@ function credentialsOf(object: ForeignObject, { secretRef, hasUser, secretKeys, 
     return { settings: {}, findings: [...dropped, say('RG7001', 'secretRef', message, 'mend the Secret')], isWrong: true };
   }
   const guess = keys === undefined ? '; which keys it has could not be seen, and token is assumed' : '';
-  const message = `the agent reads Secrets of its own namespace alone: the MetricSource names ${secret} there${guess}`;
+  const message = `the agent reads only Secrets of its namespace: the MetricSource names ${secret} there${guess}`;
   const other = keys === undefined ? ', and write basicAuth if it has a username and a password' : '';
   const hint = `copy the Secret ${namespace}/${secretRef} as ${secret} into the agent's namespace${other}`;
   const settings = isToken ? { bearerToken: { name: secret, key: 'token' } } : basicAuth(secret);

@@ -52,15 +52,9 @@ export function discoveryOf(
     everyMs,
   };
   const findings = [
-    foreignFinding(
-      object,
-      'RG7005',
-      path,
-      `the object does not say where Consul is; the MetricSource has ${placeholder}, which nobody answers`,
-      {
-        hint: 'write the address of your Consul, and its token if it needs one',
-      },
-    ),
+    foreignFinding(object, 'RG7005', path, `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`, {
+      hint: 'write the address of your Consul, and its token if it needs one',
+    }),
     foreignFinding(
       object,
       'RG7003',

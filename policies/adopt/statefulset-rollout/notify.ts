@@ -30,7 +30,7 @@ export function notifyOf(
 function slackOf(object: ForeignObject, channel: string): NotifyReading {
   const path = ['spec', 'channel'];
   if (!slackId.test(channel)) {
-    const message = `the Slack channel ${channel} is named, and a NotificationChannel takes its ID; nobody is told`;
+    const message = `the Slack channel ${channel} is a name, and a NotificationChannel needs a channel ID; no notification is sent`;
     const hint =
       'write a NotificationChannel with the ID that Slack shows in the details of the channel, and name it in spec.notify of the group';
     return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
@@ -53,7 +53,7 @@ function callbackOf(object: ForeignObject, text: string): NotifyReading {
   const path = ['spec', 'bapi', 'bapiUrl'];
   const address = addressOf(text);
   if (address === undefined || address.url.startsWith('http:')) {
-    const message = 'spec.bapi.bapiUrl is no https address, and nobody is called back';
+    const message = 'spec.bapi.bapiUrl is not an https address; no callback is sent';
     const hint = 'write a NotificationChannel with an https address, and name it in spec.notify of the group';
     return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
   }
@@ -66,7 +66,7 @@ function callbackOf(object: ForeignObject, text: string): NotifyReading {
     namespace: object.namespace,
   };
   const left = address.hasUser || address.hasQuery ? ['user, query and fragment of the address are left out'] : [];
-  const message = `callbacks are signed with the key in the Secret ${callbackSecret.name} of the agent's namespace, and have a body of their own`;
+  const message = `callbacks are signed with the key in the Secret ${callbackSecret.name} of the agent's namespace, and have another body`;
   const hint = `put a random text there under the key ${callbackSecret.key}, and teach the receiver the body in docs/notifications.md`;
   return {
     wishes: [wish],

@@ -115,7 +115,7 @@ function wavesOf(zone: string, percent: number, gates: readonly string[]): reado
 function shareFindings(object: ForeignObject, percent: number): readonly Finding[] {
   if (percent >= 100) return [];
   const share = percent > 0 ? `${percent} percent` : 'no pod';
-  const message = `spec.percent is a wave of ${share}; the rest follows when somebody approves it. Under the strategy onDelete a pod that is restarted meanwhile takes the new version`;
+  const message = `spec.percent is a wave of ${share}; the rest follows after an approval. Under the strategy onDelete a pod that restarts before comes back updated`;
   const hint = 'with RollingUpdate and the strategy pinned or partition every pod keeps its version';
   return [foreignFinding(object, 'RG7003', ['spec', 'percent'], message, { hint })];
 }
@@ -126,13 +126,7 @@ function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Fin
     foreignFinding(object, 'RG7003', ['spec', ...field.split('.')], message, { hint });
   return [
     ...(spec.rolloutIdentity
-      ? [
-          say(
-            'rolloutIdentity',
-            'spec.rolloutIdentity says that a failed request is tried again; runs have names of their own',
-            'use the verb retry',
-          ),
-        ]
+      ? [say('rolloutIdentity', 'spec.rolloutIdentity retries a failed request; runs have their own ids', 'use the verb retry')]
       : []),
     ...(spec.bapi?.stageId
       ? [

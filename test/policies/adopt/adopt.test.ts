@@ -232,7 +232,7 @@ describe('findings about the object itself', () => {
         {
           "code": "RG4014",
           "field": "rollout-group",
-          "message": "the group has this one member; nothing waits for another zone",
+          "message": "the group has one member, so no rule compares zones",
           "object": "StatefulSet mimir/ingester-zone-a",
         },
       ]

@@ -81,7 +81,7 @@ describe('StatefulSets of one group', () => {
     ];
     const { groups, first } = guessed(objects);
     expect(groups).toEqual(['data/store: north=north south=south', 'data/west: west=west']);
-    expect(first?.because).toBe('they are all store and run in zones of their own: north in eu-1, south in eu-2');
+    expect(first?.because).toBe('they are all store and run in different zones: north in eu-1, south in eu-2');
   });
 
   it('are read out of a required affinity that names one zone, not out of one that names two', () => {
@@ -156,7 +156,7 @@ describe('what is left out', () => {
     expect(guessed(objects)).toMatchObject({
       groups: [],
       leftOut: [
-        'prometheus-main: Prometheus main owns it, and its operator would take back what others write',
+        'prometheus-main: Prometheus main owns it, and its operator would revert other writes',
         'etcd: kube-system belongs to the cluster itself',
       ],
     });

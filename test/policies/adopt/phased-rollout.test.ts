@@ -98,8 +98,8 @@ describe('a PhasedRollout', () => {
       'RG7003 3:40 the labels team stay with the object; the group has none of them',
       'RG7003 3:61 the annotations note stay with the object; the group has none of them',
       usualNotice,
-      'RG7002 6:3 spec.paused is a field that nobody here knows, and is left out',
-      'RG7002 11:7 spec.check.query.timeout is a field that nobody here knows, and is left out',
+      'RG7002 6:3 spec.paused is an unknown field and is omitted',
+      'RG7002 11:7 spec.check.query.timeout is an unknown field and is omitted',
     ]);
   });
 
@@ -150,7 +150,7 @@ describe('a PhasedRollout that cannot be converted', () => {
 
   it('needs its StatefulSet, with RollingUpdate', () => {
     expect(left(converted([{ name: 'a.yaml', text: phased() }]))).toEqual([
-      'RG7001 5:14 the StatefulSet db is not among what was read, so that nobody knows how many waves there are; the object is left out',
+      'RG7001 5:14 the StatefulSet db was not found, so the number of waves is unknown; the object is omitted',
     ]);
     expect(left(convertedPhased({}, statefulSetText({ strategy: 'OnDelete' })))).toEqual([
       'RG7001 5:14 the StatefulSet db has the update strategy OnDelete, which the original does not manage; the object is left out',
@@ -160,7 +160,7 @@ describe('a PhasedRollout that cannot be converted', () => {
   it('needs to know how many pods there are', () => {
     for (const replicas of ['-1', '1.5', 'many']) {
       expect(left(convertedPhased({}, statefulSetText().replace('replicas: 3', `replicas: ${replicas}`)))).toEqual([
-        'RG7001 5:14 the StatefulSet db has a number of replicas that is none; the object is left out',
+        'RG7001 5:14 the StatefulSet db has invalid replicas; the object is omitted',
       ]);
     }
     const silent = convertedPhased({}, statefulSetText().replace('  replicas: 3\n', ''));
@@ -202,7 +202,7 @@ describe('the credentials of a PhasedRollout', () => {
     expect(findings.find(({ code }) => code === 'RG7004')).toMatchObject({
       line: 10,
       column: 18,
-      message: 'the agent reads Secrets of its own namespace alone: the MetricSource names shop-auth there',
+      message: 'the agent reads only Secrets of its namespace: the MetricSource names shop-auth there',
       hint: "copy the Secret shop/auth as shop-auth into the agent's namespace",
     });
   });

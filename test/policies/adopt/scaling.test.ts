@@ -45,7 +45,7 @@ describe('the leader', () => {
       {
         code: 'RG4018',
         message:
-          'grafana.com/rollout-downscale-leader leads in a circle: ingester-zone-a follows ingester-zone-c follows ingester-zone-b follows ingester-zone-a',
+          'grafana.com/rollout-downscale-leader forms a cycle: ingester-zone-a follows ingester-zone-c follows ingester-zone-b follows ingester-zone-a',
         object: 'StatefulSet mimir/ingester-zone-a',
         field: 'grafana.com/rollout-downscale-leader',
       },

@@ -101,7 +101,7 @@ describe('a StatefulsetRollout', () => {
     ]);
     expect(documents).toMatchObject([{ kind: 'MetricSource', spec: { consul: { url: 'https://consul.invalid:8501' } } }]);
     expect(said({ findings })).toContain(
-      'RG7005 5:46 the object does not say where Consul is; the MetricSource has https://consul.invalid:8501, which nobody answers',
+      'RG7005 5:46 the object has no Consul address; the MetricSource has the placeholder https://consul.invalid:8501',
     );
   });
 
@@ -112,7 +112,7 @@ describe('a StatefulsetRollout', () => {
     const byName = convertedRollout("\n  channel: '#deploys'");
     expect([byName.groups[0]?.spec.notify, byName.documents]).toEqual([undefined, []]);
     expect(said(byName)).toContain(
-      'RG7005 5:12 the Slack channel #deploys is named, and a NotificationChannel takes its ID; nobody is told',
+      'RG7005 5:12 the Slack channel #deploys is a name, and a NotificationChannel needs a channel ID; no notification is sent',
     );
   });
 
@@ -124,7 +124,7 @@ describe('a StatefulsetRollout', () => {
     ]);
     const open = convertedRollout('\n  bapi: { bapiUrl: http://api.example.com/done }');
     expect([open.groups[0]?.spec.notify, open.documents]).toEqual([undefined, []]);
-    expect(said(open)).toContain('RG7005 5:20 spec.bapi.bapiUrl is no https address, and nobody is called back');
+    expect(said(open)).toContain('RG7005 5:20 spec.bapi.bapiUrl is not an https address; no callback is sent');
   });
 
   it('leaves nothing out in silence', () => {
