@@ -79,8 +79,7 @@ describe('init without labels', () => {
       stdout:
         'p/compactor.yaml  RolloutGroup mimir/compactor, 1 zone, guessed: the StatefulSet compactor alone\n' +
         'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones, guessed: the names ingester-zone-a, ingester-zone-b differ in a zone at their end\n',
-      stderr:
-        'note: StatefulSet mimir/prometheus-main is left out: Prometheus main owns it, and its operator would revert other writes\n',
+      stderr: 'note: StatefulSet mimir/prometheus-main is left out: Prometheus main owns it, and its operator would revert other writes\n',
     });
     expect(readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')).toMatch(
       /^# Guessed by init: .*\n# Zones roll in this order, one at a time\.\n/,
