@@ -1,10 +1,10 @@
-// What has become of a group, without anything that depends on when it happened: for comparing two runs of the same workload.
+// Extracts the end state of a group without times, to compare two runs of the same workload.
 import type { Scene } from './oracles/oracle.ts';
 import type { Json, ModelObject } from './server/request.ts';
 
 const mirrored = ['replicatemplates.rollout-operator.grafana.com', 'rolloutgroups.rollout-group.dev'];
 
-/** By name: each StatefulSet with its pods, and what objects that are mirrored say of their replicas. */
+/** Returns each StatefulSet with its pods, and the replica counts of mirrored objects, by name. */
 export function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>): Readonly<Record<string, string>> {
   const state: Record<string, string> = {};
   for (const name of scene.statefulSets) {

@@ -1,10 +1,10 @@
-// Which class of the fault catalogue an event of a scenario belongs to, and what it says in a timeline.
+// Classifies events of a scenario by the fault catalogue, and describes them for a timeline.
 import type { FaultClass } from './faults/fault.ts';
 import type { ClusterEvent, PeopleEvent, ScenarioEvent } from './scenario.ts';
 
 type Kind = ScenarioEvent['kind'];
 
-/** Undefined: nothing is wrong with it, it is what people have the tool for. */
+/** Undefined for ordinary use of the tool. */
 const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
   setImage: undefined,
   setReplicas: undefined,
@@ -36,8 +36,8 @@ const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
 };
 
 /**
- * The class that an event counts for; undefined when it is no fault. A rollout or a new number of replicas counts when something of the kind
- * has been before it: a change of the template in the middle of a rollout is F18, a number written again by an autoscaler F17.
+ * Returns the class of an event; undefined if it is no fault. A rollout or replica count is a fault only after an earlier one: a change of
+ * the template during a rollout is F18, a number rewritten by an autoscaler F17.
  */
 export function classOfEvent(event: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
   if (event.kind === 'setImage') return before.some((other) => other.kind === 'setImage') ? 'F18' : undefined;
@@ -45,7 +45,7 @@ export function classOfEvent(event: ScenarioEvent, before: readonly ScenarioEven
   return classOfKind[event.kind];
 }
 
-/** One line: the kind and its parameters, such as `deletePod zone=a ordinal=2`. */
+/** Returns one line: the kind and its parameters, for example `deletePod zone=a ordinal=2`. */
 export function eventText(event: ScenarioEvent): string {
   const parameters = Object.entries(event)
     .filter(([name]) => name !== 'kind' && name !== 'atMs')
@@ -65,12 +65,12 @@ const peopleKinds: ReadonlySet<Kind> = new Set<PeopleEvent['kind']>([
   'setStrategy',
 ]);
 
-/** Whether people, or their autoscalers, do it. */
+/** Returns whether people or their autoscalers cause it. */
 export function isByPeople(event: ScenarioEvent | PeopleEvent | ClusterEvent): event is PeopleEvent & typeof event {
   return peopleKinds.has(event.kind);
 }
 
-/** Whose event it is, as a timeline names it. */
+/** Returns the actor of an event for a timeline. */
 export function eventAuthor(event: ScenarioEvent): string {
   return isByPeople(event) ? 'people' : 'fault';
 }

@@ -1,4 +1,4 @@
-// Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
+// Turns a user's own group into a scenario: running objects, policies, and the requested change, from manifests and policy files.
 import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
@@ -7,21 +7,21 @@ import type { Json } from './server/request.ts';
 
 export interface GivenInput {
   readonly group: GroupDefinition;
-  /** Manifests of what runs and of what is asked for, of any kinds and groups. */
+  /** Manifests of the running and the requested state, of any kinds and groups. */
   readonly running: readonly Json[];
   readonly asked: readonly Json[];
-  /** Documents of the kinds of this project, as they are asked for. They hold from the beginning. */
+  /** Policy documents in their requested state. They apply from the beginning. */
   readonly documents: readonly Json[];
-  /** StatefulSets that stay as they are, whatever is asked for. */
+  /** StatefulSets that the change does not touch. */
   readonly refused: ReadonlySet<string>;
-  /** The wall clock when the run begins, in milliseconds since 1970; undefined where it means nothing. */
+  /** Wall clock at the start, in milliseconds since 1970; undefined if it does not matter. */
   readonly startMs: number | undefined;
-  /** Waves do not wait for gates, and not for approvals: nobody answers them in a run. */
+  /** Waves skip gates and approvals: a run has no answers for them. */
   readonly withoutGates: boolean;
   readonly withoutApprovals: boolean;
 }
 
-/** The group with what it depends on; what is asked for becomes patches that hold the differences alone. */
+/** Returns the group and its dependencies; the requested state becomes patches with the differences only. */
 export function givenGroup(input: GivenInput): GivenGroup {
   const { group, running, asked, startMs } = input;
   const { namespace, name } = group;
@@ -34,7 +34,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
   };
   const now = running.filter(isNeeded).map((object) => heldBy(group, object));
   const byKey = new Map(now.map((object) => [keyOf(object), object]));
-  // Whoever mirrors an object that is created by the same change finds it there.
+  // An object created by the change already exists for mirrors.
   const wanted = asked.filter((object) => isNeeded(object) && !isRefused(object, input.refused)).map((object) => heldBy(group, object));
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
   const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
@@ -58,7 +58,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
   };
 }
 
-/** Manifests leave the partition out that the agent writes; a group at rest is held by it. */
+/** Manifests omit the partition that the agent writes; a group at rest has it. */
 function heldBy(group: GroupDefinition, object: Json): Json {
   const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
   const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
@@ -68,7 +68,7 @@ function heldBy(group: GroupDefinition, object: Json): Json {
   return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
 
-/** What the judges and accidents have to know of the group; the rest of a shape describes objects that are made up, and says nothing here. */
+/** The facts that judges and accidents need; other parts of a shape describe generated objects. */
 export function shapeOf(
   group: GroupDefinition,
   given: GivenGroup,
@@ -96,7 +96,7 @@ export function shapeOf(
 }
 
 const budgetKinds: readonly string[] = ['PodDisruptionBudget', 'ZoneAwarePodDisruptionBudget'];
-/** Read from the namespace of the group; everything else is read from the directory, whatever its namespace. */
+/** Reads groups from their namespace, and other kinds from the directory in any namespace. */
 const objectKinds: readonly string[] = ['RolloutException', 'RolloutIntent'];
 const fileKinds: readonly string[] = ['RolloutPolicy', 'MetricSource', 'NotificationChannel'];
 
@@ -117,7 +117,7 @@ function fileOf(document: Json, index: number): readonly { readonly name: string
   return [{ name: `${index}-${metadataOf(document).name}.yaml`, text: JSON.stringify(withoutServerFields(document)) }];
 }
 
-/** The group with waves that wait for nobody. */
+/** Returns the group with waves that wait for nothing. */
 function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: boolean): Json {
   const spec = partOf(document, 'spec');
   const rollout = partOf(spec, 'rollout');
@@ -139,12 +139,15 @@ function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: b
   return { ...document, spec: { ...others, ...(withoutGates || gates === undefined ? {} : { gates }), rollout: { ...rollout, waves } } };
 }
 
-/** What the API server takes as a change of a StatefulSet (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
+/**
+ * Fields of a StatefulSet that the API server lets a user change (kubernetes/kubernetes pkg/apis/apps/validation,
+ * ValidateStatefulSetUpdate).
+ */
 const mutable: readonly string[] = [
   ...['replicas', 'ordinals', 'template', 'updateStrategy', 'minReadySeconds', 'persistentVolumeClaimRetentionPolicy'],
 ];
 
-/** As a merge patch; undefined when nothing is different. Replicas that a manifest does not name stay as they are. */
+/** Returns a merge patch; undefined without a difference. Replicas that a manifest does not name stay. */
 function changeOf(before: Json, after: Json): Json | undefined {
   const isSet = after['kind'] === 'StatefulSet';
   const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutable.includes(key);
@@ -159,7 +162,7 @@ function changeOf(before: Json, after: Json): Json | undefined {
   return { apiVersion, kind, metadata: { name: is.name, labels, annotations }, spec };
 }
 
-/** RFC 7386: what is gone is null. */
+/** RFC 7386: a removed field is null. */
 function patchOf(before: Json, after: Json): Json {
   const patch: Record<string, unknown> = {};
   for (const key of Object.keys(before)) if (!(key in after)) patch[key] = null;
@@ -188,7 +191,7 @@ function keyOf(object: Json): string {
   return `${object['kind']} ${metadataOf(object).name}`;
 }
 
-/** The object as somebody writes it: what a server has added would be another object's. */
+/** Returns the object as a user writes it: fields of the server would belong to another object. */
 function withoutServerFields(object: Json): Json {
   const { status, metadata: _, ...rest } = object;
   const { name, namespace, labels, annotations } = metadataOf(object);
@@ -198,7 +201,7 @@ function withoutServerFields(object: Json): Json {
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
   };
-  // Sources of replicas may have their number there.
+  // Replica sources may have their count there.
   const keepsStatus = isObject(status) && object['kind'] !== 'StatefulSet' && !`${object['apiVersion']}`.startsWith('rollout-group.dev/');
   return { ...rest, metadata, ...(keepsStatus ? { status } : {}) };
 }

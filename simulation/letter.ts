@@ -1,11 +1,11 @@
-// What zones and agents are called: by letters.
+// Names zones and agents by letters.
 
-/** `a` for 0. */
+/** Returns `a` for 0. */
 export function letterOf(index: number): string {
   return String.fromCharCode('a'.charCodeAt(0) + index);
 }
 
-/** Of the agent whose life a process is: `a` for `a2`. */
+/** Returns the agent of a process: `a` for `a2`. */
 export function processLetter(process: string): string {
   return process.replace(/\d+$/, '');
 }

@@ -1,16 +1,16 @@
-// What happens in a run because its scenario says so, whoever it happens to: the group, the agents, their Lease or the API server.
+// Performs the events of a scenario on the group, the agents, their Lease or the API server.
 import { type Agents, agentNamespace, leaseName } from './process/agents.ts';
 import type { ClusterEvent, PeopleEvent, ScenarioEvent } from './scenario.ts';
 import type { Actor, Json, ModelObject, ModelRequest } from './server/request.ts';
 
 const leases = 'leases.coordination.k8s.io';
 
-/** Somebody who is neither an agent nor a controller. */
+/** A user who is neither an agent nor a controller. */
 const stranger: Actor = { user: 'somebody-else' };
 
 export interface Stage {
   readonly nowMs: () => number;
-  /** The right time, in milliseconds since 1970. */
+  /** True time, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
@@ -20,11 +20,11 @@ export interface Stage {
     readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
     readonly restartFrontEnd: (frontEnd: number, options: { readonly isCompacted: boolean }) => void;
   };
-  /** How many the server has. */
+  /** Number of front ends of the server. */
   readonly frontEnds: number;
 }
 
-/** Does what the event says, or begins it. Answers whether there was anything to do it to. */
+/** Performs or begins the event. Returns whether it had a target. */
 export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, server, frontEnds }: Stage): boolean {
   switch (event.kind) {
     case 'crash':
@@ -38,7 +38,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'deleteLease':
       return server.remove(stranger, leases, agentNamespace, leaseName);
     case 'editLease': {
-      // As somebody does who knows the two fields that matter: leaseTransitions stays as it is.
+      // Writes the two relevant fields as a person does: leaseTransitions stays.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
       const spec = { holderIdentity: 'somebody-else', renewTime };
       return server.change(stranger, leases, agentNamespace, leaseName, { spec }) !== undefined;
@@ -56,7 +56,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
 
 const ofObject = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)\/([^/?]+)/;
 
-/** Changes the object that the request is about in a way that means nothing to anybody; Answers whether there is one. */
+/** Changes the object of the request in an irrelevant way. Returns whether it exists. */
 export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): boolean {
   const [, group, namespace = '', plural = '', name = ''] = ofObject.exec(path) ?? [];
   if (name === '') return false;

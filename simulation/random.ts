@@ -1,16 +1,16 @@
-// Chance that a seed and a name determine: what is drawn for one thing does not change when something else is drawn more often.
+// Draws random numbers by seed and name: a draw does not change if other draws are added.
 
-/** A number of at least 0 and less than 1, the same for the same seed and name. */
+/** Returns a number of at least 0 and less than 1, the same for the same seed and name. */
 export function draw(seed: number, name: string): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let index = 0; index < name.length; index += 1) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
   return mixed(hash ^ Math.imul(seed, 0x9e3779b1)) / 4_294_967_296;
 }
 
-/** Numbers of at least 0 and less than 1, one for each call (mulberry32). */
+/** Numbers of at least 0 and less than 1, one per call (mulberry32). */
 export type Random = () => number;
 
-/** A stream of its own for each name. */
+/** Returns an independent stream per name. */
 export function streamOf(seed: number, name: string): Random {
   let state = Math.floor(draw(seed, name) * 4_294_967_296) >>> 0;
   return () => {
@@ -21,17 +21,17 @@ export function streamOf(seed: number, name: string): Random {
   };
 }
 
-/** A number of at least `from` and less than `to`. */
+/** Returns a number of at least `from` and less than `to`. */
 export function between(random: Random, from: number, to: number): number {
   return from + random() * (to - from);
 }
 
-/** A whole number from `from` up to, not including, `to`. */
+/** Returns a whole number from `from` up to, not including, `to`. */
 export function wholeBetween(random: Random, from: number, to: number): number {
   return Math.floor(between(random, from, to));
 }
 
-/** One of the items, of which there is at least one. */
+/** Returns one item of a non-empty list. */
 export function oneOf<Item>(random: Random, items: readonly Item[]): Item {
   const item = items[Math.floor(random() * items.length)];
   if (item === undefined) throw new Error('one of nothing was asked for');

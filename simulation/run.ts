@@ -1,4 +1,4 @@
-// One run: the scenario played to its end, judged, and told.
+// Plays one run: the scenario to its end, judged, with a timeline.
 import { endStateOf } from './end-state.ts';
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import type { Oracle, Violation } from './oracles/oracle.ts';
@@ -16,46 +16,46 @@ export interface TimelineEntry {
 export interface RunOptions {
   /** Keeps the timeline, which takes memory. */
   readonly isTold?: boolean;
-  /** Ends at the first violation instead of at the end of the scenario. */
+  /** Ends at the first violation. */
   readonly isShort?: boolean;
-  /** In place of what the scenario says of the quiet at its end, in virtual milliseconds. */
+  /** Overrides the final quiet of the scenario, in virtual milliseconds. */
   readonly quietMs?: number;
-  /** Nothing goes wrong any more as soon as every event was and the group is as wanted, instead of after all of `safetyMs`. */
+  /** Ends faults as soon as all events happened and the group is as requested, instead of after `safetyMs`. */
   readonly endsWhenConverged?: boolean;
-  /** Hears of everything that the judges hear of, after them. */
+  /** Receives everything after the judges. */
   readonly observer?: RunObserver;
 }
 
 export interface RunObserver extends Oracle {
-  /** A line of a watch has reached the process, whatever becomes of it there. */
+  /** A line of a watch reached the process. */
   readonly lineArrived?: (point: Point, line: string) => void;
 }
 
 export interface RunResult {
   readonly violations: readonly Violation[];
-  /** Why it did not converge, or never became quiet, or left something behind; undefined when it did and was. */
+  /** Why it did not converge, did not become quiet, or left something behind; undefined otherwise. */
   readonly unfinished?: string;
-  /** When the group was as wanted and stayed so, within five seconds; nobody looks before `safetyMs` but with `endsWhenConverged`. */
+  /** When the group converged for good, within five seconds; not before `safetyMs` without `endsWhenConverged`. */
   readonly convergedMs?: number;
-  /** Faults that happened, by class. */
+  /** Faults by class. */
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
-  /** Those of them that have a place: with `rates` empty and these as `faults`, the scenario gives the same run. */
+  /** Faults with a place: with `rates` empty and these as `faults`, the scenario gives the same run. */
   readonly placed: readonly PlacedFault[];
-  /** How often each `site moment` was hit by a crash. */
+  /** Crashes by `site moment`. */
   readonly crashes: Readonly<Record<string, number>>;
-  /** Requests of agents that have changed something, by `verb resource[/subresource]`, Leases left out. */
+  /** Effective requests of agents by `verb resource[/subresource]`, without Leases. */
   readonly writes: Readonly<Record<string, number>>;
-  /** What has become of each StatefulSet and of what the group mirrors, by name. */
+  /** End state of each StatefulSet and mirrored object, by name. */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
-  /** On the scheduler's clock, when it was over. */
+  /** End on the scheduler's clock. */
   readonly endMs: number;
-  /** Of everything that happened, in its order: equal for equal runs. */
+  /** Hash of everything in order: equal for equal runs. */
   readonly traceHash: string;
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** Plays the scenario with the agent's own loop. Never rejects for what the agent does: that is in the result. */
+/** Plays the scenario with the real loop of the agent. Never rejects for errors of the agent: they are in the result. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
   const run = stageRun(scenario, options);
   const { scheduler } = run;
@@ -90,17 +90,17 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   };
 }
 
-/** Between two looks at whether the group has become what was asked of it. */
+/** Interval of the convergence check. */
 const lookEveryMs = 5000;
-/** For so long nothing may be written once it has, unless it is said otherwise: whatever an agent does at times, it does every five minutes. */
+/** Default time without writes at the end: everything periodic happens within five minutes. */
 const usualQuietMs = 330_000;
-/** So long before that is looked at first: what is asked for when the run begins is applied one after the other. */
+/** Earliest check: the initial request is applied one part after the other. */
 const firstLookMs = 30_000;
 
 interface Lookout {
   /** What is missing now. */
   readonly missing: () => string | undefined;
-  /** Since when nothing is, so far as somebody has looked. */
+  /** Time since which nothing is missing, as far as checked. */
   readonly sinceMs: () => number | undefined;
 }
 
@@ -116,7 +116,7 @@ function lookout(run: Run): Lookout {
   };
 }
 
-/** Lets things go wrong until the group is as it should be and nothing else is to happen, or for as long as the scenario says. */
+/** Injects faults until the group converged and no event is left, or for the time of the scenario. */
 async function runUntilConverged({ scheduler }: Run, { events, safetyMs }: Scenario, look: Lookout, isOver: () => boolean): Promise<void> {
   const fromMs = Math.min(safetyMs, Math.max(firstLookMs, (events.at(-1)?.atMs ?? 0) + lookEveryMs));
   await scheduler.runUntil(Math.min(fromMs, firstLookMs), isOver);
@@ -132,7 +132,7 @@ interface Healing {
   readonly quietMs: number;
 }
 
-/** Ends what goes wrong, and waits until the group is as it should be and quiet. Says why it did not come to that; undefined when it did. */
+/** Ends faults, and waits until the group converged and is quiet. Returns why not; undefined on success. */
 async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver, quietMs }: Healing): Promise<string | undefined> {
   run.beginHealing();
   const endMs = safetyMs + healingMs;
@@ -140,7 +140,7 @@ async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver,
   while (!isOver() && run.scheduler.nowMs() < endMs) {
     await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + lookEveryMs), isOver);
     const missing = look.missing();
-    // What was written until it was so belongs to the way there.
+    // Earlier writes belong to the way there.
     if (missing !== undefined || wasMissing !== undefined) run.beginQuiet();
     wasMissing = missing;
     if (missing === undefined && run.scheduler.nowMs() - run.quietSinceMs() >= quietMs) {
@@ -153,10 +153,10 @@ async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver,
   return `it never became quiet: ${run.lastWrite()}`;
 }
 
-/** How long the agents may take to hand over: turns get 15 s, and a Lease is given back in one request. */
+/** Longest shutdown of the agents: turns get 15 s, and the release of the Lease is one request. */
 const leavingMs = 60_000;
 
-/** Stops the agents and looks for what they leave behind. */
+/** Stops the agents and checks for leaks. */
 async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
   let leaks: readonly Leak[] | undefined;
   const ended = agents.end().then((found) => {

@@ -1,26 +1,26 @@
-// Virtual time: one queue of events, ordered by their instant and, at the same instant, by chance that the seed determines.
+// Schedules virtual time: one queue of events, ordered by time and then by the seed.
 import { draw } from './random.ts';
 
 interface Event {
   readonly atMs: number;
-  /** Decides among events of one instant. */
+  /** Decides the order of events at one time. */
   readonly lot: number;
   readonly order: number;
   readonly callback: () => void;
   isCancelled: boolean;
 }
 
-/** The one clock that is right. Processes see it through clocks of their own (process/). */
+/** The true clock. Processes see it through their own clocks (process/). */
 export interface Scheduler {
   /** Milliseconds since the run began. */
   readonly nowMs: () => number;
-  /** Calls back once, `delayMs` (0 or more) from now. The answer cancels; cancelling twice does nothing. */
+  /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels; cancelling twice has no effect. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
-  /** Calls back everything that is due up to that instant, in its order; what follows from one event is done before the next. */
+  /** Runs everything due up to that time in order; consequences of one event finish before the next. */
   readonly runUntil: (endMs: number, isOver?: () => boolean) => Promise<void>;
-  /** Events that are still to come. */
+  /** Number of pending events. */
   readonly pendingCount: () => number;
-  /** Events that have happened. */
+  /** Number of past events. */
   readonly eventCount: () => number;
 }
 
@@ -44,7 +44,7 @@ export function createScheduler(seed: number): Scheduler {
     };
   };
   const runUntil = async (endMs: number, isOver: () => boolean = () => false): Promise<void> => {
-    // Whatever was begun before the first event has to be under way.
+    // Everything begun before the first event must be under way.
     await settled(0);
     for (let event = heap.peek(); event !== undefined && event.atMs <= endMs && !isOver(); event = heap.peek()) {
       heap.pop();
@@ -61,12 +61,12 @@ export function createScheduler(seed: number): Scheduler {
   return { nowMs: () => nowMs, after, runUntil, pendingCount: () => pending, eventCount: () => events };
 }
 
-/** So often the real loop has its turn: signals and messages from other threads are not kept waiting for a whole run. */
+/** Interval of real event-loop turns: signals and messages of other threads must not wait for a whole run. */
 const eventsOfOneTurn = 512;
 
 /**
- * Resolves when nothing is left to do at this instant. Everything in a run is promises, and Node calls back a next tick when all promises that can be
- * settled are, however long their chains: a turn of the real loop does the same, and costs a system call.
+ * Resolves when nothing is left to do at this time. A run consists of promises, and Node runs a next tick after all settled promises,
+ * however long their chains. A real event-loop turn would do the same with a system call.
  */
 function settled(events: number): Promise<void> {
   return new Promise((resolve) => {

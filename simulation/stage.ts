@@ -1,4 +1,4 @@
-// A run put together: the clock, the server, the cluster around it, the agents, the faults, the judges, and what is told and counted of all of it.
+// Composes a run: the clock, the server, the cluster, the agents, the faults, the judges, the timeline and the counters.
 import type { TurnListener } from '../agent/report.ts';
 import type { GroupDecision } from '../engine/decision.ts';
 import { startCluster } from './cluster/cluster.ts';
@@ -21,10 +21,10 @@ import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, faultText, turnText } from './telling.ts';
 import { createTrace, type Trace } from './trace.ts';
 
-/** API servers, each with a watch cache of its own. */
+/** API servers with their own watch caches. */
 const frontEnds = 2;
 
-/** What the agent logs when it has caught itself: a mistake, whatever the world has done. */
+/** Log lines that report an internal error of the agent, whatever happened. */
 export const selfAccusations: readonly string[] = [
   'decision violates an invariant; destructive actions are blocked',
   'policies cannot be resolved',
@@ -40,20 +40,20 @@ export interface Run {
   readonly writes: Readonly<Record<string, number>>;
   readonly timeline: readonly TimelineEntry[];
   readonly violated: (invariant: string, message: string) => void;
-  /** Nothing goes wrong any more, and what is broken is mended. */
+  /** Ends faults and repairs everything. */
   readonly beginHealing: () => void;
-  /** What the group still is not; undefined when it is all that was asked of it. */
+  /** Returns what the group lacks; undefined if converged. */
   readonly missing: () => string | undefined;
-  /** Nothing that was written until now counts. */
+  /** Resets the write counters. */
   readonly beginQuiet: () => void;
-  /** Since when no agent has written anything, renewals of the Lease left out. */
+  /** Time since which agents have not written, without renewals of the Lease. */
   readonly quietSinceMs: () => number;
   readonly lastWrite: () => string;
-  /** It is over; the judges say what they have kept until now. */
+  /** Ends the run; the judges report their pending findings. */
   readonly endJudgement: () => void;
 }
 
-/** Everything stands and begins when the scheduler runs. */
+/** Creates everything; it begins when the scheduler runs. */
 export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const { observer } = options;
   beginRunAt(scenario.given?.startMs);
@@ -101,7 +101,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     isWatchDead: () => agents.isWatchDead(),
   };
   const oracles: readonly Oracle[] = [...oracleFactories.map((make) => make(scene)), ...(observer === undefined ? [] : [observer])];
-  /** A judge that throws is a mistake of the judge, and no reason to believe that all was well. */
+  /** A judge that throws is a defect of the judge and fails the run. */
   const judged = (ask: (oracle: Oracle) => void): void => {
     for (const oracle of oracles) {
       try {
@@ -207,7 +207,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   for (const [index, event] of scenario.events.entries()) {
     const faultClass = classOfEvent(event, scenario.events.slice(0, index));
     scheduler.after(event.atMs, () => {
-      // A scenario whose time was cut short ends its events with it.
+      // A shortened scenario also shortens its events.
       if (phase === 'healing') return;
       trace.note(nowMs(), 'event', index);
       tell(eventAuthor(event), eventText(event));
@@ -241,7 +241,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
       const prepared = cluster.preparedPods();
       if (prepared.length > 0) return `${prepared.length} pods still believe that they are to leave`;
       if (!agents.isReady()) return 'not every agent is ready';
-      // Its pods may be as they should be while the last wave still soaks.
+      // Its pods may be done while the last wave still soaks.
       const isWaiting = scenario.given !== undefined && decision !== undefined && decision.outcome !== 'done';
       return isWaiting ? `the agents wait: ${decision?.waits[0]?.fact ?? decision?.outcome}` : undefined;
     },

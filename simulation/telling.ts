@@ -1,16 +1,16 @@
-// The timeline of a run for people: what happened, to whom and by whom, one line each, without what repeats itself all the time.
+// Writes the timeline of a run for people: what happened, to what and by whom, one line each, without repetition.
 import type { TurnReport } from '../agent/report.ts';
 import type { PlacedFault } from './faults/fault.ts';
 import type { Answered, Commit, Json, ModelObject } from './server/request.ts';
 
-/** A request of an agent that changes something; undefined when it tells nothing, as renewals of a Lease do. */
+/** Describes an effective request of an agent; undefined for routine requests such as renewals of a Lease. */
 export function answeredText({ verb, resource, subresource, name, status, request }: Answered): string | undefined {
   if (verb === 'get' || verb === 'list' || resource === 'leases.coordination.k8s.io') return undefined;
   const what = subresource === '' ? resource : `${resource}/${subresource}`;
   return `${verb} ${what} ${name}: ${status} (${request.actor.site ?? 'no site'})`;
 }
 
-/** A commit of the world around the agents; undefined when it tells nothing. */
+/** Describes a commit of the world around the agents; undefined for routine ones. */
 export function committedText({ type, resource, before, after }: Commit): string | undefined {
   const { name } = after.metadata;
   if (resource === 'pods') {
@@ -30,7 +30,7 @@ export function committedText({ type, resource, before, after }: Commit): string
   return was === is ? undefined : `StatefulSet ${name} has ${is} replicas instead of ${was}`;
 }
 
-/** What a turn came to; undefined when it did nothing and went well. */
+/** Describes the result of a turn; undefined if it did nothing successfully. */
 export function turnText({ performed, error }: TurnReport): string | undefined {
   const acts = performed.map(({ action, result, message }) => {
     const target = 'pod' in action ? podName(action.pod) : 'zone' in action ? String(action.zone) : '';
@@ -40,7 +40,7 @@ export function turnText({ performed, error }: TurnReport): string | undefined {
   return acts.length === 0 ? undefined : acts.join('; ');
 }
 
-/** The fault and where it was injected. */
+/** Describes a fault and its place. */
 export function faultText({ at, fault }: PlacedFault): string {
   const { class: name, kind, ...parameters } = fault;
   const rest = Object.entries(parameters).map(([key, value]) => `${key}=${value}`);

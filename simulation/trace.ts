@@ -1,17 +1,17 @@
-// The trace of a run as one hash: everything that happens is folded into it in its order, so that equal runs have equal hashes.
+// Hashes the trace of a run: everything in order, so that equal runs have equal hashes.
 import { createHash } from 'node:crypto';
 
 export interface Trace {
-  /** Folds in one thing that has happened. Parts are told apart: `a`, `bc` is not `ab`, `c`. */
+  /** Adds one event. Parts are separated: `a`, `bc` is not `ab`, `c`. */
   readonly note: (atMs: number, ...parts: readonly (string | number)[]) => void;
-  /** Of everything so far, 32 hexadecimal digits. May be asked at any time. */
+  /** Returns the hash of everything so far, 32 hexadecimal digits. Callable at any time. */
   readonly hash: () => string;
 }
 
-/** Text is gathered up to this many characters before it is hashed: one call for each note would cost more than the hash. */
+/** Text is buffered up to this many characters: one hash call per event would cost more than the hash. */
 const batchLength = 16_384;
 
-/** A trace in which nothing has happened. Takes the same memory however long the run is. */
+/** Returns an empty trace. Its memory does not depend on the length of the run. */
 export function createTrace(): Trace {
   const hash = createHash('sha256');
   let batch = '';

@@ -1,4 +1,4 @@
-// What goes wrong with pods, nodes, controllers and the webhook, for how long, and how all of it ends at once when the group is to heal.
+// Injects accidents of pods, nodes, controllers and the webhook, each for a time, and ends all of them when the group is to heal.
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -12,7 +12,7 @@ interface AccidentsOptions {
   readonly scheduler: Scheduler;
   readonly seed: number;
   readonly namespace: string;
-  /** In the order of the zones. */
+  /** One per zone, in order. */
   readonly statefulSets: readonly string[];
   readonly kubelets: Kubelets;
   readonly nodes: Nodes;
@@ -24,18 +24,18 @@ interface AccidentsOptions {
 }
 
 interface Accidents {
-  /** Answers whether there was anything to happen to. */
+  /** Returns whether the accident had a target. */
   readonly happen: (event: ClusterEvent) => boolean;
-  /** Everything that is still wrong ends now, and nothing follows from what has happened. */
+  /** Ends every open accident and cancels what would follow. */
   readonly heal: () => void;
 }
 
 export function createAccidents(options: AccidentsOptions): Accidents {
   const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told } = options;
   const random: Random = streamOf(seed, 'accidents');
-  /** What ends it, of each accident that is not over. */
+  /** Ends of accidents that are not over. */
   const endings = new Set<() => void>();
-  /** Of accidents that set something: the last one decides when it is over. */
+  /** Accidents that set a value: the last one decides when it ends. */
   const turns = new Map<string, number>();
   let isHealed = false;
 

@@ -1,4 +1,4 @@
-// Whoever writes numbers of replicas: a person at once, a HorizontalPodAutoscaler in its steps.
+// Writes replica counts: a person at once, a HorizontalPodAutoscaler in steps.
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
@@ -11,9 +11,9 @@ interface AutoscalerOptions {
 }
 
 interface Autoscaler {
-  /** Writes the number where it comes from, as of now in place of every earlier one. */
+  /** Writes the number to its source, and replaces every earlier request. */
   readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
-  /** Writes at once what is still under way. */
+  /** Writes pending numbers at once. */
   readonly finish: () => void;
 }
 
@@ -22,10 +22,10 @@ const actors: Readonly<Record<'person' | 'machine', Actor>> = {
   machine: { user: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler' },
 };
 
-/** How often the autoscaler looks (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
+/** Sync period of the autoscaler (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
 const syncMs = 15_000;
 
-/** Large changes take the machine two looks: half of the way first. */
+/** A large change takes the autoscaler two periods: half of the way first. */
 export function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
   const underWay = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
 

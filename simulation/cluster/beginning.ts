@@ -1,4 +1,4 @@
-// The state in which a run begins: every object is there, and the pods of every StatefulSet have been ready for an hour.
+// Creates the initial state: every object exists, and the pods of every StatefulSet have been ready for an hour.
 import { between, streamOf } from '../random.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
@@ -13,9 +13,9 @@ interface BeginningOptions {
   readonly seed: number;
   readonly objects: readonly Json[];
   readonly namespace: string;
-  /** The node for a pod, beside those that have been given out. */
+  /** Returns a node for the pod, given the nodes already assigned. */
   readonly placeFor: (pod: string, taken: readonly string[]) => string | undefined;
-  /** Makes the pod ready since then, on the wall clock. */
+  /** Marks the pod as ready since that wall-clock time. */
   readonly adopt: (pod: ModelObject, sinceMs: number) => void;
 }
 
@@ -23,7 +23,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 
 const hourMs = 3_600_000;
 
-/** Creates all of it. Every resource has to be served. */
+/** Creates all objects. Every resource must be served. */
 export function begin(options: BeginningOptions): void {
   const { server, objects, namespace } = options;
   const taken: string[] = [];

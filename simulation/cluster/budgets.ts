@@ -1,4 +1,4 @@
-// The disruption controller: it keeps what each PodDisruptionBudget says of itself, some time after the pods have changed.
+// Models the disruption controller: it updates the status of each PodDisruptionBudget some time after the pods changed.
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { between, streamOf } from '../random.ts';
@@ -16,7 +16,7 @@ interface DisruptionOptions {
 
 export interface DisruptionController {
   readonly hear: (commit: Commit) => void;
-  /** Reacts that much later than usual, until another delay is set. */
+  /** Adds this delay to reactions until another delay is set. */
   readonly lag: (delayMs: number) => void;
 }
 
@@ -33,10 +33,10 @@ interface BudgetStatus extends Json {
 }
 
 const actor: Actor = { user: 'system:serviceaccount:kube-system:disruption-controller' };
-/** A pod that was evicted and does not terminate counts as healthy again after this long (DeletionTimeout of the disruption controller). */
+/** An evicted pod that does not terminate counts as healthy again after this time (DeletionTimeout of the disruption controller). */
 const disruptedForMs = 120_000;
 
-/** Begins by telling of every budget that there is, at once. */
+/** Reports every existing budget at once. */
 export function startDisruptionController({ server, scheduler, wallMs, seed }: DisruptionOptions): DisruptionController {
   const random = streamOf(seed, 'disruption controller');
   let lagMs = 0;
@@ -72,7 +72,7 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
   };
 }
 
-/** The status that is true at this instant, and when it changes by time alone. */
+/** Returns the current status, and when time alone changes it. */
 function statusOf(server: ClusterApi, budget: ModelObject, wallMs: number): { readonly status: BudgetStatus; readonly recheckMs?: number } {
   const { namespace = '', generation = 1 } = budget.metadata;
   const spec = (budget['spec'] ?? {}) as BudgetSpec;
@@ -112,7 +112,7 @@ function statusOf(server: ClusterApi, budget: ModelObject, wallMs: number): { re
   };
 }
 
-/** Pods that an eviction was granted for and that are not seen to terminate yet. */
+/** Pods with a granted eviction that are not seen terminating yet. */
 function stillDisrupted(
   budget: ModelObject,
   pods: readonly { readonly name: string; readonly isTerminating: boolean }[],
@@ -136,18 +136,18 @@ function conditionOf(
   return { type: 'DisruptionAllowed', status, reason, message: '', lastTransitionTime: since, observedGeneration: generation };
 }
 
-/** A percentage is rounded up, whatever it limits. */
+/** Percentages are rounded up. */
 function amountOf(amount: number | string, expected: number): number {
   return typeof amount === 'number' ? amount : Math.ceil((Number.parseFloat(amount) * expected) / 100);
 }
 
-/** The API server leaves out a map that is empty. */
+/** The API server omits an empty map. */
 function isSame(before: BudgetStatus, after: BudgetStatus): boolean {
   const filled: BudgetStatus = { disruptedPods: {}, ...before };
   return Object.entries(after).every(([key, value]) => JSON.stringify(filled[key]) === JSON.stringify(value));
 }
 
-/** As a merge patch: entries that are gone have to be named. */
+/** A merge patch must name removed entries. */
 function withRemovals(before: BudgetStatus, after: BudgetStatus): Json {
   const removed = Object.keys(before.disruptedPods ?? {}).filter((name) => after.disruptedPods?.[name] === undefined);
   return { ...after, disruptedPods: { ...after.disruptedPods, ...Object.fromEntries(removed.map((name) => [name, null])) } };

@@ -1,4 +1,4 @@
-// Everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines, put together.
+// Composes everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines.
 
 import { isByPeople } from '../event-class.ts';
 import { draw } from '../random.ts';
@@ -23,14 +23,14 @@ import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts
 interface ClusterModelOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
-  /** The wall clock of the cluster, in milliseconds since 1970. */
+  /** Wall clock of the cluster, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly scenario: Scenario;
-  /** Hears of each pod that the webhook on their creation is asked about, just before it is stored. */
+  /** Receives each new pod before the webhook sees it. */
   readonly admitted?: (pod: PodAdmitted) => void;
 }
 
-/** A call of a pod on its way. */
+/** A call of a pod under way. */
 export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
@@ -42,7 +42,7 @@ export interface PodCall {
 export interface PodReply {
   readonly status: number;
   readonly body: string;
-  /** Of the pod that has heard it. */
+  /** UID of the pod that received it. */
   readonly uid: string;
   readonly pod: string;
   readonly namespace: string;
@@ -50,9 +50,9 @@ export interface PodReply {
 
 export interface WantedStatefulSet {
   readonly statefulSet: string;
-  /** Of the first container. */
+  /** Image of the first container. */
   readonly image: string;
-  /** Of each container, in their order. */
+  /** Images of the containers, in order. */
   readonly images: readonly string[];
   readonly replicas: number;
 }
@@ -62,26 +62,26 @@ export interface ClusterModel {
   readonly group: string;
   /** In the order of the zones. */
   readonly statefulSets: readonly string[];
-  /** What the agents' policy directory holds. */
+  /** Files of the agents' policy directory. */
   readonly policies: readonly { readonly name: string; readonly text: string }[];
-  /** Does at once what the event says, or begins it. Answers whether that changes anything: the pod may not be there, the image may be the one. */
+  /** Performs or begins the event. Returns whether it changes anything: the pod may be absent, or the image unchanged. */
   readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
   /**
-   * Accidents end: nodes come back, stuck pods go, kubelets and controllers have their usual pace, the paused group is resumed, a broken image
-   * is replaced by the last good one, members and strategies are back.
+   * Ends all accidents: nodes return, stuck pods leave, kubelets and controllers run at normal speed, the paused group resumes, the last
+   * good image replaces a broken one, members and update strategies are restored.
    */
   readonly heal: () => void;
-  /** What the pod itself answers when the call arrives; undefined when nothing listens. */
+  /** Returns the answer of the pod when the call arrives; undefined if it does not listen. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
-  /** The end state that people asked for, once everything has converged. */
+  /** Returns the requested end state. */
   readonly wanted: () => readonly WantedStatefulSet[];
-  /** UIDs of the pods that still believe that they are to leave. */
+  /** UIDs of pods that still expect to leave. */
   readonly preparedPods: () => readonly string[];
-  /** For the timeline, such as `people: roll to app:2` and `cluster: ingester-zone-a-1 fails for 40 s`. */
+  /** Lines for the timeline, for example `people: roll to app:2` and `cluster: ingester-zone-a-1 fails for 40 s`. */
   readonly observe: (listener: (what: string) => void) => void;
 }
 
-/** Puts the group into the server as it stands, with its pods running for an hour, and starts everything around it. */
+/** Creates the group with pods that have run for an hour, and starts everything around it. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted }: ClusterModelOptions): ClusterModel {
   const { seed, group: shape, given } = scenario;
   const group: GroupObjects = given ?? groupObjects(shape);
@@ -184,7 +184,7 @@ function isPodOf(statefulSet: string, pod: string): boolean {
   return pod.startsWith(`${statefulSet}-`) && /^\d+$/.test(pod.slice(statefulSet.length + 1));
 }
 
-/** Whether the StatefulSet has no place for a pod of the name any more. */
+/** Returns whether the StatefulSet has no ordinal for a pod of this name. */
 function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
   const set = server.get(statefulSetResource, namespace, pod.replace(/-\d+$/, ''));
   if (set === undefined) return false;

@@ -1,4 +1,4 @@
-// A model of the metric server that gates ask: Prometheus' answers to one query, good or bad as the scenario says, and what can be wrong with them.
+// Models the metric server of gates: Prometheus answers to one query, good or bad as the scenario says, and faulty answers.
 import type { GateAnswer, GateQuery } from '../../agent/env.ts';
 import type { GateFault } from '../faults/fault.ts';
 import type { GateAnswered } from '../oracles/oracle.ts';
@@ -6,14 +6,14 @@ import { draw } from '../random.ts';
 import type { GroupShape } from '../scenario.ts';
 
 export interface GateServer {
-  /** What it answers to a question that arrives now; `silence`: nothing, ever. */
+  /** The answer to a question that arrives now; `silence`: never. */
   readonly answer: (question: GateQuestion, fault?: GateFault) => GateAnswer | 'silence';
   /** Whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
 }
 
 interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
-  /** Who asks, such as `a1`. */
+  /** Name of the requester, for example `a1`. */
   readonly process: string;
 }
 
@@ -22,28 +22,28 @@ export interface GateServerOptions {
   readonly seed: number;
   /** On the scheduler's clock. */
   readonly nowMs: () => number;
-  /** The server's own clock, in milliseconds since 1970. */
+  /** Clock of the server, in milliseconds since 1970. */
   readonly wallMs: () => number;
-  /** From then on (scheduler's clock) a flipping gate passes. */
+  /** From this time (scheduler clock) a flipping gate passes. */
   readonly flipsUntilMs: number;
-  /** Told of each answer. */
+  /** Receives each answer. */
   readonly answered?: (answer: GateAnswered) => void;
 }
 
-/** Good readings in a row that pass the gate. */
+/** Consecutive good readings that pass the gate. */
 export const gateConsecutive = 3;
-/** As the group names them. */
+/** As written in the group. */
 export const gateSource = 'prometheus';
 export const gateQuery = 'sum(rate(request_errors_total[1m]))';
 
-/** How long a flipping gate stays as it is: long enough for three readings, not for six. */
+/** Length of one state of a flipping gate: three readings, but not six. */
 const spellMs = 25_000;
-/** Of the spells of a flipping gate those in which it passes. */
+/** Share of good states of a flipping gate. */
 const passingShare = 0.6;
-/** How old a stale sample is. */
+/** Age of a stale sample. */
 const staleMs = 600_000;
 
-/** The server as it is from the beginning of the run to its end. */
+/** Creates the server for one run. */
 export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answered }: GateServerOptions): GateServer {
   const isPassing = (): boolean => {
     if (gate === 'passing' || nowMs() >= flipsUntilMs) return true;
@@ -65,7 +65,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
           return vector([]);
         case 'nan':
           return vector([[seconds, 'NaN']]);
-        // What must not count would pass.
+        // An invalid answer would pass the gate.
         case 'stale':
           return vector([[seconds - staleMs / 1000, value(true)]]);
         case 'partial':
@@ -81,7 +81,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   };
 }
 
-/** The parts of a RolloutGroup's spec with which a gate enforces after each zone: it never fails the run, but holds it. */
+/** The parts of a RolloutGroup spec with a gate after each zone: the gate never fails the run, it only blocks. */
 export function gatedParts(zones: readonly string[]): {
   readonly gates: readonly unknown[];
   readonly waves: readonly unknown[];

@@ -1,4 +1,4 @@
-// The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
+// Builds the objects of a group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupShape } from '../scenario.ts';
@@ -6,7 +6,7 @@ import { traitsOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
 
-/** Everything that is created before the run begins, and what it is called. */
+/** The initial objects and their names. */
 export interface GroupObjects {
   readonly namespace: string;
   readonly name: string;
@@ -23,7 +23,7 @@ const namespace = 'mimir';
 const group = 'ingester';
 const endpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
 const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
-/** No pod that drains is killed before it is done. */
+/** The grace period is longer than any drain. */
 const graceSeconds = 1200;
 
 export function groupObjects(shape: GroupShape): GroupObjects {
@@ -70,12 +70,12 @@ function statefulSet(zone: string, shape: GroupShape): Json {
   };
 }
 
-/** Groups begin at rest, so that the agent has held theirs. */
+/** Groups begin at rest, so the agent has already set the partition. */
 function strategyOf({ strategy }: GroupShape): Json {
   return strategy === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
 }
 
-/** As people label StatefulSets for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
+/** Labels for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
 function adoptedMarks(zone: string, shape: GroupShape) {
   const { replicas, maxUnavailable, delaySeconds } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
@@ -102,7 +102,7 @@ function adoptedMarks(zone: string, shape: GroupShape) {
   };
 }
 
-/** Nobody waits for another zone where there is none, and lint says so. */
+/** A single zone has no other zone to wait for, and lint reports it. */
 function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
   return zones > 1 ? betweenZonesSeconds : 0;
 }
@@ -133,7 +133,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(gates === undefined ? {} : { gates }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
-        // The StatefulSet controller does not ask, and lint says so.
+        // The StatefulSet controller does not evict, and lint reports it.
         ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),

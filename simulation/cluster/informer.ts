@@ -1,4 +1,4 @@
-// A controller's cache of one resource: what it has heard of, some time after it happened, and its own writes at once.
+// Models a controller's cache of one resource: commits arrive after a delay, own writes at once.
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 
@@ -7,22 +7,22 @@ interface Informer {
   readonly all: () => Iterable<ModelObject>;
   /** A commit of the resource; it arrives in the cache after the delay, in order. */
   readonly hear: (commit: Commit) => void;
-  /** The controller's own write, or what a list has brought. Never goes back. */
+  /** Applies an own write or a list. Never goes back. */
   readonly learn: (object: ModelObject) => void;
-  /** Nothing arrives any more, and own writes are not seen, until it is thawed; the objects given take the place of those that are known. */
+  /** Freezes the cache until it is thawed; the given objects replace the known ones. */
   readonly freeze: (past: readonly ModelObject[]) => void;
-  /** Everything that is under way arrives now. */
+  /** Delivers everything under way at once. */
   readonly thaw: () => void;
   readonly isFrozen: () => boolean;
 }
 
 interface InformerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
-  /** Until the next commit is heard of, in milliseconds. */
+  /** Returns the time until the next commit arrives, in milliseconds. */
   readonly delayMs: () => number;
-  /** After each that has arrived; `before` is what the cache held. */
+  /** Called after each arrival; `before` is the previous state. */
   readonly arrived: (after: ModelObject, before: ModelObject | undefined) => void;
-  /** After all that arrived together. */
+  /** Called after a batch of arrivals. */
   readonly settled: () => void;
 }
 
@@ -41,7 +41,7 @@ export function createInformer({ scheduler, delayMs, arrived, settled }: Informe
   const arrive = ({ type, after }: Commit): void => {
     const key = keyOf(after);
     const before = objects.get(key);
-    // An own write may have told of something newer already.
+    // An own write may have delivered a newer state already.
     if (before !== undefined && versionOf(before) >= versionOf(after)) return;
     if (type === 'DELETED') objects.delete(key);
     else objects.set(key, after);

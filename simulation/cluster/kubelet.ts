@@ -1,4 +1,4 @@
-// The kubelets: pods start, become ready, break, restart, drain and go, and each of these is told in several small writes.
+// Models the kubelets: pods start, become ready, break, restart, drain and leave, each in several small status writes.
 import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
@@ -11,31 +11,31 @@ interface KubeletOptions {
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;
   readonly seed: number;
-  /** About how long a pod takes to become ready and to drain, in milliseconds. */
+  /** Approximate time until a pod is ready, and for its drain, in milliseconds. */
   readonly startMs: number;
   readonly drainMs: number;
-  /** Whether the node tells and hears nothing. */
+  /** Returns whether the node is cut off. */
   readonly isNodeLost: (node: string) => boolean;
-  /** The container of the pod has begun anew, or the pod is gone. */
+  /** The container restarted, or the pod is gone. */
   readonly restarted: (namespace: string, pod: string) => void;
 }
 
 export interface Kubelets {
   readonly hear: (commit: Commit) => void;
-  /** A pod that has been ready since then, on the wall clock. Its status is written. */
+  /** Adopts a pod that has been ready since that wall-clock time, and writes its status. */
   readonly adopt: (pod: ModelObject, sinceMs: number) => void;
-  /** Its readiness probe fails from now on, until the answer is called. */
+  /** Fails the readiness probe until the returned function is called. */
   readonly fail: (namespace: string, pod: string) => (() => void) | undefined;
-  /** Its container ends, and is started again; or the pod ends, and stays until somebody deletes it. */
+  /** Ends the container, which is restarted; or the pod, which stays until it is deleted. */
   readonly die: (namespace: string, pod: string) => boolean;
-  /** When it has drained it stays, until the answer is called. */
+  /** Keeps the pod after its drain until the returned function is called. */
   readonly stick: (namespace: string, pod: string) => (() => void) | undefined;
   readonly setPace: (startFactor: number, drainFactor: number) => void;
-  /** What could not be told while the node was lost is told now. */
+  /** Reports what could not be reported while the node was lost. */
   readonly nodeIsBack: (node: string) => void;
-  /** The UID of the pod when its container runs and can be reached. */
+  /** Returns the UID of the pod if its container runs and is reachable. */
   readonly listens: (namespace: string, pod: string) => string | undefined;
-  /** As `listens`, and ready. */
+  /** Like `listens`, for a ready pod. */
   readonly isReady: (uid: string) => boolean;
 }
 
@@ -54,21 +54,21 @@ interface Running extends Omit<PodCondition, 'phase'> {
   endedMs: number | undefined;
   restartCount: number;
   address: string | undefined;
-  /** Whether the container would be ready if no probe failed. */
+  /** Whether the container would be ready without failing probes. */
   isUp: boolean;
   failures: number;
   sticks: number;
   isTerminating: boolean;
   hasDrained: boolean;
-  /** What has begun before counts no more when it changes. */
+  /** Pending transitions of an earlier state are dropped. */
   life: number;
 }
 
 const brokenImage = /^broken\//;
-/** Of a container that crashes: doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
+/** Back-off of a crashing container, doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
 const backOff = { firstMs: 10_000, mostMs: 300_000 };
 
-/** Begins with no pod; those that exist are to be adopted. */
+/** Begins without pods; existing ones are adopted. */
 export function startKubelets(options: KubeletOptions): Kubelets {
   const { server, scheduler, wallMs, seed, isNodeLost, restarted } = options;
   const pods = new Map<string, Running>();
@@ -100,7 +100,7 @@ export function startKubelets(options: KubeletOptions): Kubelets {
       isTerminating: false,
       hasDrained: false,
       life: 0,
-      // By its place, and by which of those it is: what happens elsewhere changes nothing here.
+      // Draws by place and count, so that events elsewhere change nothing here.
       random: streamOf(seed, `pod ${namespace}/${name} ${incarnationOf(namespace, name)}`),
     };
     pods.set(uid, pod);
@@ -114,7 +114,7 @@ export function startKubelets(options: KubeletOptions): Kubelets {
     return count;
   };
 
-  /** Later in this life of the pod. */
+  /** Schedules within this life of the pod. */
   const later = (pod: Running, delayMs: number, callback: () => void): void => {
     const { life } = pod;
     scheduler.after(delayMs, () => {
@@ -181,7 +181,7 @@ export function startKubelets(options: KubeletOptions): Kubelets {
     const drainMs = options.drainMs * drainFactor * between(pod.random, 0.6, 1.5);
     const isRunning = pod.container === 'running' && pod.phase === 'Running';
     const endsMs = reactionMs + (isRunning ? Math.max(100, Math.min(drainMs, graceSeconds * 1000)) : between(pod.random, 50, 300));
-    // Some say at once that they are not ready any more, some only when they have ended.
+    // Some pods report unready at once, others when they end.
     const isHonest = pod.random() < 0.6;
     if (isRunning && isHonest) later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => beUnready(pod));
     later(pod, endsMs, () => drained(pod));

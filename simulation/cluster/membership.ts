@@ -1,4 +1,4 @@
-// How a StatefulSet leaves its group and comes back, and how the group is paused: by labels and annotations, or by objects.
+// Models how a StatefulSet leaves its group and returns, and how the group is paused: by labels and annotations, or by objects.
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { statefulSetResource } from './workload.ts';
@@ -13,12 +13,12 @@ interface MembershipOptions {
 }
 
 interface Membership {
-  /** Whether there was a way to take it out: of a group in a file there is none, and none for its last member. */
+  /** Returns whether it could be removed: a group in a file does not change, and the last member stays. */
   readonly leave: (statefulSet: string) => boolean;
   readonly comeBack: (statefulSet: string) => void;
   readonly pause: () => void;
   readonly resume: () => void;
-  /** The StatefulSet was made anew from a manifest of before: it is what it has become since. */
+  /** The StatefulSet was recreated from an earlier manifest; updates it to the current state. */
   readonly apply: (statefulSet: string) => void;
 }
 
@@ -32,9 +32,9 @@ const groupLabel = 'rollout-group';
 const pausedAnnotation = 'grafana.com/rollout-paused';
 
 export function createMembership({ server, actor, namespace, group, statefulSets }: MembershipOptions): Membership {
-  /** The labels that a StatefulSet had before it left. */
+  /** Labels of a StatefulSet before it left. */
   const takenLabels = new Map<string, Readonly<Record<string, string>>>();
-  /** The member as the RolloutGroup named it before it left. */
+  /** The member in the RolloutGroup before it left. */
   const takenZones = new Map<string, Zone>();
   let isPaused = false;
 

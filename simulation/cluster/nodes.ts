@@ -1,4 +1,4 @@
-// The nodes: one or two to a zone, who gets which pod, and what becomes of pods when a node is lost or drained.
+// Models the nodes: one or two per zone, the assignment of pods, and what happens to pods if a node is lost or drained.
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
@@ -12,22 +12,22 @@ interface NodesOptions {
   readonly seed: number;
   /** The letters of the zones. */
   readonly zones: readonly string[];
-  /** The zone of a pod by its name; the first where it is not known. */
+  /** Returns the zone of a pod by its name; the first one if unknown. */
   readonly zoneOf: (pod: string) => string;
   readonly isBack: (node: string) => void;
 }
 
 export interface Nodes {
   readonly hear: (commit: Commit) => void;
-  /** The node for one more pod of the zone, beside those that are given. */
+  /** Returns the node for a further pod of the zone, given those assigned. */
   readonly placeFor: (zone: string, taken: readonly string[]) => string | undefined;
-  /** Whether nothing is heard of the node. */
+  /** Returns whether the node is cut off. */
   readonly isLost: (node: string) => boolean;
-  /** A node of the zone is lost until the answer is called. */
+  /** Cuts off a node of the zone until the returned function is called. */
   readonly lose: (zone: string) => () => void;
-  /** Its pods are evicted one after the other; then it takes pods again. */
+  /** Evicts the pods of a node one after the other, then makes it schedulable again. */
   readonly drain: (zone: string) => string;
-  /** Drains end. */
+  /** Ends all drains. */
   readonly uncordon: () => void;
 }
 
@@ -35,11 +35,11 @@ const schedulerActor: Actor = { user: 'system:kube-scheduler' };
 const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:node-controller' };
 const drainActor: Actor = { user: 'kubernetes-admin' };
 
-/** Of a pod on a node that does not answer (kubernetes.io, Taints and Tolerations, taint based evictions). */
+/** Delay until pods on a lost node are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
 const evictedAfterMs = 300_000;
-/** kubectl drain tries an eviction that was refused again after this long. */
+/** Delay after which kubectl drain repeats a refused eviction. */
 const retryEvictionMs = 5000;
-/** A drained node is away that long: it is replaced under its name. */
+/** Time until a drained node is replaced under its name. */
 const maintenanceMs = 20_000;
 
 /** Creates the nodes. */
@@ -61,7 +61,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     const node = server.get('nodes', '', name);
     return node !== undefined && isNodeReady(node) && (node['spec'] as { unschedulable?: boolean } | undefined)?.unschedulable !== true;
   };
-  /** Of those that may take pods the one with the fewest. */
+  /** Returns the schedulable node with the fewest pods. */
   const placeFor = (zone: string, taken: readonly string[]): string | undefined => {
     const names = (nodesOfZone.get(zone) ?? nodesOfZone.get(zones[0] ?? '') ?? []).filter(mayPlace);
     const count = (name: string): number => taken.filter((node) => node === name).length;
@@ -109,7 +109,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     lost.set(name, life);
     let isOver = false;
     const isStill = (): boolean => !isOver;
-    // The node controller gives a node 40 s in most clusters, and less in some.
+    // The node controller waits 40 s in most clusters, and less in some.
     scheduler.after(between(random, 10_000, 50_000), () => {
       if (!isStill()) return;
       setNodeReady(name, 'Unknown');
@@ -137,7 +137,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     server.change(drainActor, 'nodes', '', name, { spec: { unschedulable: isUnschedulable ? true : null } });
     if (!isUnschedulable) bindWaiting();
   };
-  /** Whoever drains the last node of a zone brings another one first. */
+  /** Before the last node of a zone is drained, another one is added. */
   const addNode = (zone: string): void => {
     const names = nodesOfZone.get(zone) ?? [];
     const name = `node-${zone}-${names.length + 1}`;
@@ -203,7 +203,7 @@ function isNodeReady(node: ModelObject | undefined): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** The conditions of the pod with Ready false, as the node controller leaves them: it does not touch ContainersReady. */
+/** Returns the pod conditions with Ready false, as the node controller writes them: it does not change ContainersReady. */
 function unready(pod: ModelObject, at: string): readonly Condition[] {
   const { conditions = [] } = (pod['status'] ?? {}) as PodStatus;
   return conditions.map((condition) =>

@@ -1,4 +1,4 @@
-// What people do to the group, and what they want of it: images, replicas, pods deleted by hand, StatefulSets made anew.
+// Models people: images, replicas, pods deleted by hand, recreated StatefulSets.
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -18,42 +18,42 @@ interface PeopleOptions {
   readonly group: string;
   /** One for each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
-  /** Whether they take away broken pods that the group's operator leaves alone. */
+  /** Whether people delete broken pods that the operator of the group leaves alone. */
   readonly clearsBrokenPods: boolean;
   readonly told: (what: string) => void;
 }
 
 interface People {
-  /** Answers whether it changes anything. */
+  /** Returns whether it changes anything. */
   readonly happen: (event: PeopleEvent) => boolean;
-  /** Applied one after the other from now on, as by `kubectl apply`. */
+  /** Manifests applied one after the other, as by `kubectl apply`. */
   readonly apply: (changes: readonly Json[]) => void;
   readonly heal: () => void;
   readonly wanted: () => readonly WantedStatefulSet[];
 }
 
 interface Desired {
-  /** Of each container, in their order. */
+  /** Images of the containers, in order. */
   images: readonly string[];
   lastGood: readonly string[];
   /** `spec.updateStrategy`. */
   readonly strategy: Json;
   strategyNow: Json;
-  /** Voids what was to happen to the strategy, or to the membership, when there is something newer. */
+  /** Cancels pending changes of the update strategy or membership. */
   strategyTurn: number;
   memberTurn: number;
-  /** The manifest, while the StatefulSet is deleted and not made anew yet. */
+  /** The manifest while the StatefulSet is deleted and not recreated yet. */
   absent: { readonly manifest: Json; readonly uid: string } | undefined;
 }
 
 const actor: Actor = { user: 'alice@example.com' };
 const brokenImage = /^broken\//;
-/** How long people look on, once the template is mended, before they take broken pods away themselves. */
+/** Time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
-/** A StatefulSet that is still going is waited for. */
+/** Waits for a StatefulSet that is still terminating. */
 const stillGoingMs = 500;
 
-/** Begins with the group as it stands in the server. */
+/** Begins with the group as stored. */
 export function createPeople(options: PeopleOptions): People {
   const { server, scheduler, seed, namespace, group, sources, clearsBrokenPods, told } = options;
   const statefulSets = sources.map((source) => source.statefulSet);
@@ -61,7 +61,7 @@ export function createPeople(options: PeopleOptions): People {
   const autoscaler = createAutoscaler({ server, scheduler, namespace });
   const membership = createMembership({ server, actor, namespace, group, statefulSets });
   const desired = new Map(statefulSets.map((name) => [name, desiredOf(server.get(statefulSetResource, namespace, name))]));
-  /** What people want where a number comes from. */
+  /** The number that people want at its source. */
   const numbers = new Map<string, number>();
   for (const { origin } of sources) if (origin !== undefined) learnNumber(origin);
 
@@ -72,7 +72,7 @@ export function createPeople(options: PeopleOptions): People {
   const setOf = (zone: string): string => statefulSets[zone.charCodeAt(0) - 97] ?? '';
   const live = (name: string): ModelObject | undefined => server.get(statefulSetResource, namespace, name);
 
-  /** Makes the StatefulSet what is wanted of its template and strategy. */
+  /** Sets template and update strategy of the StatefulSet. */
   const applyTo = (name: string): void => {
     const want = desired.get(name);
     const set = live(name);
@@ -93,7 +93,7 @@ export function createPeople(options: PeopleOptions): People {
       isNew ||= want.images.some((one) => one !== image);
       want.images = want.images.map(() => image);
       if (!brokenImage.test(image)) want.lastGood = want.images;
-      // One manifest is applied after the other.
+      // Manifests are applied one after the other.
       if (delayMs === 0) applyTo(name);
       else scheduler.after(delayMs, () => applyTo(name));
       delayMs += between(random, 20, 800);
@@ -126,7 +126,7 @@ export function createPeople(options: PeopleOptions): People {
     return isNew;
   };
 
-  /** `kubectl delete pod`, as the runbooks of groups say whose operator does nothing while two zones lack pods. */
+  /** `kubectl delete pod`, as runbooks say if the operator waits while two zones lack pods. */
   const clearBrokenPods = (): void => {
     for (const pod of server.list('pods', namespace)) {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => statefulSets.includes(owner.name)) === true;
@@ -170,7 +170,7 @@ export function createPeople(options: PeopleOptions): People {
     const isNew = live(name) !== undefined && want.strategyNow['type'] !== type;
     want.strategyTurn += 1;
     const turn = want.strategyTurn;
-    // The API server fills in the partition of a rolling update, and refuses one of another strategy.
+    // The API server adds the partition of a rolling update, and refuses one for another update strategy.
     want.strategyNow = type === 'OnDelete' ? { type, rollingUpdate: null } : { type, rollingUpdate: { partition: 0 } };
     applyTo(name);
     scheduler.after(forMs, () => {
@@ -251,7 +251,7 @@ export function createPeople(options: PeopleOptions): People {
   };
 
   const atFirst = new Map(statefulSets.map((name) => [name, replicasAt(live(name))]));
-  /** Where the number comes from an object that is not there, it stays as it was. */
+  /** Without its source object the number stays. */
   const wantedReplicas = (name: string, origin: ReplicaOrigin | undefined, bounded: (asked: number) => number): number => {
     if (origin === undefined) return bounded(0);
     const number = numbers.get(keyOf(origin));

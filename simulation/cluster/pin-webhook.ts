@@ -1,4 +1,4 @@
-// Our webhook on the creation of pods, as the API server asks it: it reads the ledger of the group, and makes the pod at the revision that it is pinned to.
+// Models our webhook on pod creation: it reads the ledger of the group, and gives the pod the revision that it is pinned to.
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import {
@@ -17,29 +17,29 @@ interface WebhookOptions {
   readonly server: ClusterApi;
   readonly namespace: string;
   readonly group: string;
-  /** Hears of each pod, just before it is stored. */
+  /** Receives each pod before it is stored. */
   readonly admitted: (pod: PodAdmitted) => void;
 }
 
-/** A pod that is about to be stored. */
+/** A pod before it is stored. */
 export interface PodAdmitted {
   readonly namespace: string;
   readonly pod: string;
-  /** The revision at which the StatefulSet controller asks for it. */
+  /** The revision that the StatefulSet controller wants. */
   readonly asked: string;
-  /** Whether the webhook did not answer. */
+  /** The webhook did not answer. */
   readonly isAway: boolean;
 }
 
 export interface PinWebhook {
-  /** The pod as it is stored. One that cannot be asked leaves it as it is, as `failurePolicy: Ignore` says. */
+  /** Returns the pod to store. Without an answer it is unchanged, as `failurePolicy: Ignore` says. */
   readonly admit: (pod: Json) => Json;
   readonly setAway: (isAway: boolean) => void;
 }
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
-/** It reads the storage and no cache, as the endpoint asks the API server without a version. */
+/** Reads the storage, as the endpoint does by a read without a version. */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
   let isAway = false;
 
@@ -73,7 +73,7 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
   };
 }
 
-/** The zone that the StatefulSet is, by the RolloutGroup as it stands. */
+/** Returns the zone of the StatefulSet by the stored RolloutGroup. */
 function zoneOf(group: ModelObject | undefined, statefulSet: string): string | undefined {
   const spec = group?.['spec'] as { readonly members?: { readonly zones?: readonly Json[] } } | undefined;
   const name = spec?.members?.zones?.find((zone) => zone['statefulSet'] === statefulSet)?.['name'];

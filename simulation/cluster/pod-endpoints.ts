@@ -1,13 +1,13 @@
-// What the processes in the pods answer when they are asked to prepare for their removal, or to stay: as Mimir's ingesters do.
+// Models the prepare endpoints of pods as Mimir's ingesters implement them.
 import type { PodCall, PodReply } from './cluster.ts';
 
 interface EndpointOptions {
   readonly wallMs: () => number;
-  /** Whether a pod knows after a restart, and its successor after it, that it was asked. */
+  /** Whether a pod and its successor know after a restart that they were prepared. */
   readonly isKeptOnVolume: boolean;
-  /** The UID of the pod when something listens there. */
+  /** Returns the UID of the pod that listens there. */
   readonly listens: (namespace: string, pod: string) => string | undefined;
-  /** Whether the pod has left for good, so that what it kept has no owner any more. */
+  /** Returns whether the pod left for good, so that its state has no owner. */
   readonly hasLeft: (namespace: string, pod: string) => boolean;
   /** UID and place of every pod. */
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
@@ -15,15 +15,15 @@ interface EndpointOptions {
 
 interface PodEndpoints {
   readonly answer: (call: PodCall) => PodReply | undefined;
-  /** The container of the pod began anew, or the pod is gone. */
+  /** The container restarted, or the pod is gone. */
   readonly restarted: (namespace: string, pod: string) => void;
-  /** UIDs of pods that believe that they are to leave. */
+  /** UIDs of pods that expect to leave. */
   readonly prepared: () => readonly string[];
 }
 
 /**
- * A POST prepares the pod, which tells since when, in whole seconds, always the same instant until a DELETE withdraws. What was prepared
- * belongs to a place and path (`isKeptOnVolume`), or to one life of the container.
+ * A POST prepares the pod, which reports the start in whole seconds until a DELETE reverts it. The state belongs to a place and path
+ * (`isKeptOnVolume`), or to one life of the container.
  */
 export function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
   /** By place, then by path: Unix seconds. */

@@ -1,14 +1,14 @@
-// The status of a pod as the kubelet writes it: phase, conditions and what its containers do.
+// Writes the status of a pod as the kubelet does: phase, conditions and container states.
 import { type Container, instantText, type PodStatus } from './workload.ts';
 
 export interface PodCondition {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
   readonly container: 'creating' | 'running' | 'backOff' | 'ended';
   readonly isReady: boolean;
-  /** Since when it is ready, or not, on the wall clock. */
+  /** Wall-clock time of the last change of readiness. */
   readonly readyChangedMs: number;
   readonly scheduledMs: number;
-  /** When the container began to run last. */
+  /** Start of the container. */
   readonly startedMs: number | undefined;
   readonly endedMs: number | undefined;
   readonly restartCount: number;
@@ -16,7 +16,7 @@ export interface PodCondition {
   readonly containers: readonly Container[];
 }
 
-/** The whole status; lists are written whole. */
+/** Returns the whole status; lists are written whole. */
 export function podStatus(pod: PodCondition): PodStatus {
   const { phase, isReady, readyChangedMs, scheduledMs, address, containers } = pod;
   const scheduled = instantText(scheduledMs);

@@ -1,4 +1,4 @@
-// Where the number of replicas of each StatefulSet comes from, as the policies say it: who is to be asked to change it, and what it then becomes.
+// Models the sources of replica counts as policies define them: where a request is written, and the resulting count.
 import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
@@ -17,9 +17,9 @@ export interface ReplicaOrigin {
 
 export interface ReplicaSource {
   readonly statefulSet: string;
-  /** Undefined when the policies name a number that nobody changes during a run. */
+  /** Undefined if policies name a number that does not change during a run. */
   readonly origin: ReplicaOrigin | undefined;
-  /** What the number becomes. */
+  /** Returns the resulting number. */
   readonly bounded: (asked: number) => number;
 }
 
@@ -31,7 +31,7 @@ interface GivenPolicies {
   readonly policies: readonly { readonly name: string; readonly text: string }[];
 }
 
-/** One for each StatefulSet of the group, in their order. One that is in no group that can be read has its own number. */
+/** One source per StatefulSet, in order. A StatefulSet without a readable group has its own number. */
 export function replicaSources(given: GivenPolicies): readonly ReplicaSource[] {
   const live = resolveLive({
     directory: given.policies,
@@ -49,7 +49,7 @@ function nameOf({ metadata }: Json): string {
   return (metadata as { readonly name: string }).name;
 }
 
-/** `group` is the name of the RolloutGroup object, where the group is one. */
+/** `group` is the name of the RolloutGroup object, if there is one. */
 function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string | undefined): ReplicaSource {
   const own: ReplicaOrigin = { resource: statefulSetResource, name: statefulSet, path: ['spec', 'replicas'] };
   const zone = zones.find((candidate) => candidate.statefulSet === statefulSet);
@@ -62,7 +62,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
       return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (asked) => asked };
     case 'count': {
       const { count } = root.replicas;
-      // Nobody changes a file during a run.
+      // Files do not change during a run.
       if (group === undefined) return { statefulSet, origin: undefined, bounded: () => bounded(count) };
       return { statefulSet, origin: { resource: groupResource, name: group, path: ['spec', 'replicas', 'count'] }, bounded };
     }
@@ -75,8 +75,8 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
 }
 
 /**
- * The objects with replicas in each StatefulSet of the group: manifests of groups whose replicas come from elsewhere name none, and running
- * ones have what their source says.
+ * Returns the objects with replicas in each StatefulSet: manifests of groups with another source name none, and running ones have the
+ * number of the source.
  */
 export function withReplicas({ namespace, objects }: GivenPolicies, sources: readonly ReplicaSource[]): readonly Json[] {
   return objects.map((object) => {
@@ -94,14 +94,14 @@ function numberOf(origin: ReplicaOrigin | undefined, objects: readonly Json[]): 
   return origin && numberAt(found, origin.path);
 }
 
-/** The number under the path. */
+/** Returns the number at the path. */
 export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
   let found: unknown = object;
   for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;
   return typeof found === 'number' ? found : undefined;
 }
 
-/** The zone that follows nobody at the end of the chain; the zone itself where the chain never ends. */
+/** Returns the zone at the end of the chain of `follows`; the zone itself for a cycle. */
 function rootOf(zone: ZoneDefinition, zones: readonly ZoneDefinition[]): ZoneDefinition {
   let root = zone;
   for (let count = 0; root.follows !== undefined && count < zones.length; count += 1) {
@@ -115,14 +115,14 @@ function withinBounds(asked: number, { bounds }: { readonly bounds: BoundsDefini
   return boundedReplicas(asked, bounds, {});
 }
 
-/** Of kinds that nobody serves by another plural: the lower-case name with an s. */
+/** The plural of a kind that is not served otherwise: the lower-case name with an s. */
 export function resourceOfKind(apiVersion: string, kind: string): string {
   const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
   const known = [...kubernetesKinds, ...projectKinds].find((served) => served.kind === kind && served.group === group);
   return resourceOf(known ?? { group, plural: `${kind.toLowerCase()}s` });
 }
 
-/** What is served beside the kinds of Kubernetes itself: those of the project, and what else is among the objects. */
+/** Returns the additional kinds: those of the project, and others among the objects. */
 export function kindsOf(objects: readonly Json[]): readonly ServedKind[] {
   const kinds = new Map(projectKinds.map((kind) => [resourceOf(kind), kind]));
   const known = new Set([...kubernetesKinds, ...projectKinds].map(resourceOf));

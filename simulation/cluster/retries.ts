@@ -1,4 +1,5 @@
-// People who are asked to look: once everything is mended they say `retry` of pods that came back without the webhook as often as the agent tries.
+// Models people who react to a request for help: after all repairs they `retry` pods that came back without the webhook as often as the
+// agent tries.
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
@@ -15,10 +16,10 @@ interface RetriesOptions {
 
 const actor: Actor = { user: 'kubernetes-admin' };
 const intentResource = 'rolloutintents.rollout-group.dev';
-/** Between two looks, and until the same pods are spoken of again. */
+/** Between two checks, and until the same pods are handled again. */
 const lookEveryMs = 20_000;
 const patienceMs = 120_000;
-/** Tries after which the agent asks. */
+/** Attempts after which the agent asks for help. */
 const mostTries = 2;
 
 interface Pinned {
@@ -28,7 +29,7 @@ interface Pinned {
   readonly placements?: number;
 }
 
-/** Looks at the ledger from now on. */
+/** Checks the ledger from now on. */
 export function startRetries({ server, scheduler, wallMs, namespace, group, told }: RetriesOptions): void {
   let count = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +40,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
     const waiting = pins.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
-    // What was said before counts no more.
+    // Earlier requests no longer count.
     if (count > 0) server.remove(actor, intentResource, namespace, `retry-${group}-${count}`);
     count += 1;
     lastMs = scheduler.nowMs();

@@ -1,18 +1,18 @@
-// The revisions of a StatefulSet: each template has one name, whenever it comes, so that a rollback finds the old name again.
+// Computes revisions of a StatefulSet: each template has one name, so a rollback finds the old name again.
 import type { ModelObject } from '../server/request.ts';
 import { type PodTemplate, specOf } from './workload.ts';
 
-/** Letters and digits of generated names in Kubernetes: none of them makes a word. */
+/** Letters and digits of generated names in Kubernetes, chosen so that no words appear. */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
 const hashes: WeakMap<object, string> = new WeakMap();
 
-/** The name of the ControllerRevision of the StatefulSet's template: its own name and a hash of the template. */
+/** Returns the name of the ControllerRevision: the name of the StatefulSet and a hash of its template. */
 export function revisionName(set: ModelObject): string {
   return `${set.metadata.name}-${templateHash(specOf(set).template ?? {})}`;
 }
 
-/** The same for templates that say the same, whatever the order of their fields. */
+/** Returns the same hash for equal templates, regardless of the order of fields. */
 function templateHash(template: PodTemplate): string {
   const known = hashes.get(template);
   if (known !== undefined) return known;

@@ -1,4 +1,5 @@
-// The StatefulSet controller: it works from a cache that lags, makes and deletes pods one turn at a time, and tells in the status what it counted.
+// Models the StatefulSet controller: it works from a lagging cache, creates and deletes pods one turn at a time, and writes what it counted
+// to the status.
 import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, Json, ModelObject } from '../server/request.ts';
@@ -25,30 +26,30 @@ interface ControllerOptions {
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;
   readonly seed: number;
-  /** What the API server makes of a pod that it is asked to create, before it stores it; left out: nothing. */
+  /** Mutates a pod on creation, as admission does; optional. */
   readonly admit?: (pod: Json) => Json;
 }
 
 export interface StatefulSetController {
   readonly hear: (commit: Commit) => void;
-  /** Everything is heard of that much later, until another delay is set; 0 is the usual pace. */
+  /** Adds this delay to its cache until another delay is set; 0 is normal. */
   readonly lag: (delayMs: number) => void;
-  /** StatefulSets have the template that they had before its last change, until it is over. */
+  /** Shows StatefulSets with their previous template until it ends. */
   readonly goStale: () => void;
   readonly goFresh: () => void;
 }
 
-/** Of a turn that failed, doubled each time, as a rate limited queue does. */
+/** Back-off after a failed turn, doubled each time, as in a rate limited queue. */
 const retry = { firstMs: 100, mostMs: 20_000 };
 
-/** Starts with what there is. */
+/** Starts with the existing objects. */
 export function startStatefulSetController({ server, scheduler, wallMs, seed, admit }: ControllerOptions): StatefulSetController {
   const random: Random = streamOf(seed, 'statefulset controller');
   const due = new Set<string>();
   const failures = new Map<string, number>();
-  /** Timers by key: the next instant at which time alone changes something. */
+  /** Timers by key: the next time at which time alone changes something. */
   const looks = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
-  /** As they were under their last but one template, as far as it is known. */
+  /** StatefulSets with their previous template, as far as known. */
   const past = new Map<string, ModelObject>();
   let lagMs = 0;
 
@@ -101,7 +102,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     looks.set(key, { atMs, cancel });
   };
 
-  /** Whether everything could be done. */
+  /** Returns whether everything succeeded. */
   const reconcile = (set: ModelObject): boolean => {
     adoptRevisions(set);
     const updateRevision = ensureRevision(set);
@@ -118,7 +119,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     const turn = turnOf(before);
     const created = turn.creates.map((place) => create(set, place));
     for (const name of turn.deletes) {
-      // By name alone, as Kubernetes does: whichever pod has it now.
+      // Deletes by name only, as Kubernetes does.
       server.terminate(actor, set.metadata.namespace ?? '', name);
       learnPod(set, name);
     }
@@ -140,7 +141,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     if (pod !== undefined) pods.learn(pod);
   };
 
-  /** Takes pods that nobody controls and that look like its own. Asks first whether it still exists, as Kubernetes does. */
+  /** Adopts matching orphans. Reads the StatefulSet first, as Kubernetes does. */
   const adopt = (set: ModelObject): boolean => {
     const { namespace = '', name, uid } = set.metadata;
     for (const pod of [...pods.all()]) {
@@ -157,7 +158,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     return true;
   };
 
-  /** As with pods: those that the StatefulSet of the name had before it was made anew. */
+  /** Likewise for ControllerRevisions of a deleted StatefulSet of the same name. */
   const adoptRevisions = (set: ModelObject): void => {
     const { namespace = '', name } = set.metadata;
     if (set.metadata.deletionTimestamp !== undefined) return;
@@ -171,14 +172,14 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
   const create = (set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean => {
     const { namespace = '', name } = set.metadata;
     const template = templateOf(set, revision);
-    // Its predecessor may still be there, unseen or controlled by another StatefulSet of the name.
+    // The predecessor may still exist, unseen or owned by another StatefulSet of the name.
     if (template === undefined || server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
     const pod = podOf(set, { ordinal, revision, template });
     pods.learn(server.create(actor, 'pods', admit === undefined ? pod : admit(pod)));
     return true;
   };
 
-  /** The template of the revision: of the StatefulSet itself, or as the ControllerRevision keeps it. */
+  /** Returns the template of the revision: from the StatefulSet, or from the ControllerRevision. */
   const templateOf = (set: ModelObject, revision: string): PodTemplate | undefined => {
     if (revision === revisionName(set)) return specOf(set).template;
     const kept = server.get(revisionResource, set.metadata.namespace ?? '', revision);
@@ -190,7 +191,9 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     return isKept ? currentRevision : undefined;
   };
 
-  /** The ControllerRevision of the template, the newest of all: one that comes back gets the next number, not another name. */
+  /**
+   * Returns the ControllerRevision of the template with the highest number: a template that returns gets the next number, not another name.
+   */
   const ensureRevision = (set: ModelObject): string => {
     const { namespace = '', uid } = set.metadata;
     const name = revisionName(set);
@@ -204,7 +207,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     return name;
   };
 
-  /** Whether the status says what was counted. One that was counted from an older version is refused, as by an update with its version. */
+  /** Returns whether the status is up to date. A status of an older version is refused, as by an update with its version. */
   const writeStatus = (set: ModelObject, input: TurnInput): boolean => {
     const { namespace = '', name, generation = 1 } = set.metadata;
     const counts = countsOf(input);
@@ -240,7 +243,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
     lag: (ms) => {
       lagMs = ms;
       if (ms > 0) return;
-      // A list brings everything at once.
+      // A list delivers everything at once.
       if (!sets.isFrozen()) sets.thaw();
       pods.thaw();
     },
@@ -263,15 +266,14 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
 }
 
 /**
- * The StatefulSet as if its template alone had changed since: numbers of replicas and strategies of the past would have the controller delete
- * pods that nobody speaks of here.
+ * Returns the StatefulSet with only its template changed: old replica counts and update strategies would make the controller delete pods.
  */
 function withTemplateOf(before: ModelObject, now: ModelObject | undefined): readonly ModelObject[] {
   if (now?.metadata.uid !== before.metadata.uid) return [];
   return [{ ...before, spec: { ...specOf(now), template: specOf(before).template } }];
 }
 
-/** A new ControllerRevision of the StatefulSet's template. */
+/** Returns a new ControllerRevision of the template. */
 export function revisionOf(set: ModelObject, name: string, revision: number): Json {
   const { template } = specOf(set);
   return {
@@ -288,7 +290,7 @@ export function revisionOf(set: ModelObject, name: string, revision: number): Js
   };
 }
 
-/** The pod of an ordinal, as the controller asks for it. */
+/** Returns the pod of an ordinal as the controller creates it. */
 export function podOf(
   set: ModelObject,
   { ordinal, revision, template }: { readonly ordinal: number; readonly revision: string; readonly template: PodTemplate },
@@ -319,7 +321,7 @@ function ownerReference({ metadata }: ModelObject) {
   return { apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Of the StatefulSet that a pod belongs to, or would belong to. */
+/** Owner of the pod. */
 function setKeyOf({ namespace, name, owner, isOrphan }: PodFacts): string | undefined {
   if (owner !== undefined) return `${namespace}/${owner.name}`;
   return isOrphan ? `${namespace}/${name.replace(/-\d+$/, '')}` : undefined;
@@ -339,7 +341,7 @@ function isOtherTemplate(before: ModelObject, after: ModelObject): boolean {
   return revisionName(before) !== revisionName(after);
 }
 
-/** The API server leaves out counters that are 0. */
+/** The API server omits counters that are 0. */
 function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): boolean {
   return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }

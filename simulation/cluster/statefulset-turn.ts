@@ -1,9 +1,9 @@
-// What the StatefulSet controller of Kubernetes 1.34 to 1.36 does in one turn, and what it then counts: facts in, pods to make and to delete out.
+// Computes one turn of the StatefulSet controller of Kubernetes 1.34 to 1.36: from facts to pods to create and delete, and the status.
 import type { PodFacts, StatefulSetSpec } from './workload.ts';
 
 export interface TurnInput {
   readonly spec: StatefulSetSpec;
-  /** Those that it controls, in any order. */
+  /** Owned pods in any order. */
   readonly pods: readonly PodFacts[];
   readonly currentRevision: string;
   readonly updateRevision: string;
@@ -15,15 +15,14 @@ interface Turn {
   readonly creates: readonly { readonly ordinal: number; readonly revision: string }[];
   /** Pods by name. */
   readonly deletes: readonly string[];
-  /** The next instant at which a pod becomes available by time alone. */
+  /** The next time at which a pod becomes available by time alone. */
   readonly lookAgainMs?: number;
 }
 
 /**
- * One turn in the controller's own order: missing pods and those that have ended first, then surplus ones, then updates; each only when nothing
- * before it has to be waited for. OrderedReady goes one pod at a time, ascending, and waits for every lower ordinal, so that a pod of a broken
- * revision keeps it from ever updating that pod (kubernetes.io, StatefulSet, "Forced rollback"). The feature gate MaxUnavailableStatefulSet
- * is off.
+ * Computes one turn in the controller's order: missing and ended pods first, then surplus ones, then updates; each step only if no earlier
+ * one has to wait. OrderedReady handles one pod at a time, ascending, and waits for every lower ordinal. A pod with a broken revision
+ * therefore blocks its own update (kubernetes.io, StatefulSet, "Forced rollback"). The feature gate MaxUnavailableStatefulSet is off.
  */
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;
@@ -49,7 +48,7 @@ export function turnOf(input: TurnInput): Turn {
       creates.push({ ordinal, revision: revisionFor(input, ordinal, first) });
       if (isOrdered) return done(creates, deletes);
     } else if (hasEnded(pod)) {
-      // Its successor is made in a later turn, when it is gone.
+      // A later turn creates the successor, after the pod is gone.
       if (!pod.isTerminating) deletes.push(pod.name);
       mustWait = true;
       if (isOrdered) return done(creates, deletes);
@@ -72,7 +71,7 @@ export function turnOf(input: TurnInput): Turn {
   return done(creates, outdated === undefined ? deletes : [...deletes, outdated.name]);
 }
 
-/** From the top down to the partition: the first pod that is behind; a pod on the way that is not up ends the search. */
+/** From the top down to the partition: the first outdated pod; an unavailable pod before it ends the search. */
 function podToUpdate(
   input: TurnInput,
   inRange: ReadonlyMap<number, PodFacts>,
@@ -81,7 +80,7 @@ function podToUpdate(
   const lowest = first + (input.spec.updateStrategy?.rollingUpdate?.partition ?? 0);
   for (let ordinal = end - 1; ordinal >= lowest; ordinal -= 1) {
     const pod = inRange.get(ordinal);
-    // One that was made in this turn is not up.
+    // A pod created in this turn is not available.
     if (pod === undefined) return undefined;
     if (pod.revision !== input.updateRevision && !pod.isTerminating) return pod;
     if (pod.isTerminating || !isAvailable(pod, input)) return undefined;
@@ -89,14 +88,14 @@ function podToUpdate(
   return undefined;
 }
 
-/** OnDelete makes every pod of the update revision; a rolling update makes those below the partition of the current one. */
+/** OnDelete creates every pod at the update revision; a rolling update creates those below the partition at the current one. */
 function revisionFor({ spec, currentRevision, updateRevision }: TurnInput, ordinal: number, first: number): string {
   const isRolling = spec.updateStrategy?.type !== 'OnDelete';
   const partition = spec.updateStrategy?.rollingUpdate?.partition ?? 0;
   return isRolling && ordinal < first + partition ? currentRevision : updateRevision;
 }
 
-/** The counters of the status, of the pods as they are after the turn. */
+/** Returns the status counters for the pods after the turn. */
 interface Counts {
   readonly replicas: number;
   readonly readyReplicas: number;
@@ -107,7 +106,7 @@ interface Counts {
 
 export function countsOf(input: TurnInput): Counts {
   const { pods, currentRevision, updateRevision } = input;
-  // A pod that terminates counts as ready while its condition says so, and as updated no more.
+  // A terminating pod counts as ready while its condition says so, but not as updated.
   const alive = pods.filter((pod) => !pod.isTerminating);
   return {
     replicas: pods.length,
@@ -118,7 +117,7 @@ export function countsOf(input: TurnInput): Counts {
   };
 }
 
-/** Whether a rolling update is complete, so that its revision becomes the current one. With OnDelete it never is. */
+/** Returns whether a rolling update is complete, so that its revision becomes the current one. Never with OnDelete. */
 export function isComplete({ spec }: TurnInput, { replicas, readyReplicas, updatedReplicas }: Counts): boolean {
   const wanted = spec.replicas ?? 1;
   return spec.updateStrategy?.type !== 'OnDelete' && [replicas, readyReplicas, updatedReplicas].every((count) => count === wanted);
@@ -136,7 +135,7 @@ function isReadyLongEnough(pod: PodFacts, { spec, wallMs }: TurnInput): boolean 
   return pod.isReady && wallMs - pod.readyChangedMs >= (spec.minReadySeconds ?? 0) * 1000;
 }
 
-/** The lowest ordinal that is not running and ready. */
+/** Returns the lowest ordinal that is not running and ready. */
 function firstUnhealthy(pods: readonly PodFacts[]): PodFacts | undefined {
   return pods
     .filter((pod) => pod.isTerminating || !pod.isReady)

@@ -1,4 +1,4 @@
-// What the models read of StatefulSets and pods: the few fields that controllers and kubelets act on, out of objects as they are stored.
+// Reads the few fields of StatefulSets and pods that controllers and kubelets use.
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 
 export const statefulSetResource = 'statefulsets.apps';
@@ -60,19 +60,19 @@ export interface PodFacts {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** -1 when the name does not end in a number. */
+  /** -1 if the name does not end in a number. */
   readonly ordinal: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly revision: string;
-  /** The name and UID of the StatefulSet that controls it. */
+  /** Name and UID of the controlling StatefulSet. */
   readonly owner: { readonly name: string; readonly uid: string } | undefined;
   readonly isOrphan: boolean;
   readonly isTerminating: boolean;
   readonly graceSeconds: number;
   readonly phase: string;
-  /** Running, and its condition Ready is true. */
+  /** Running with the condition Ready. */
   readonly isReady: boolean;
-  /** Since when the condition is as it is, on the wall clock. */
+  /** Wall-clock time of the last transition. */
   readonly readyChangedMs: number;
   readonly node: string;
   readonly containers: readonly Container[];
@@ -81,7 +81,7 @@ export interface PodFacts {
 
 const facts: WeakMap<ModelObject, PodFacts> = new WeakMap();
 
-/** Worked out once for each version of the pod. */
+/** Computed once per version of the pod. */
 export function podFacts(pod: ModelObject): PodFacts {
   const known = facts.get(pod);
   if (known !== undefined) return known;
@@ -120,12 +120,12 @@ export function statusOf(set: ModelObject): StatefulSetStatus {
   return (set['status'] ?? {}) as StatefulSetStatus;
 }
 
-/** What the API server fills in where nothing is said. */
+/** The API server's default. */
 export function replicasOf(set: ModelObject): number {
   return specOf(set).replicas ?? 1;
 }
 
-/** RFC 3339 in whole seconds, as Kubernetes writes instants of status. */
+/** RFC 3339 in whole seconds, as Kubernetes writes status times. */
 export function instantText(wallMs: number): string {
   return `${new Date(wallMs).toISOString().slice(0, 19)}Z`;
 }

@@ -1,4 +1,4 @@
-// What can go wrong in a run: each kind of fault with its parameters, and the places where it can be injected.
+// Defines the faults: each kind with its parameters, and the places where it can be injected.
 
 /** The classes of the fault catalogue (docs/simulation.md). */
 export const faultClasses = [
@@ -26,17 +26,17 @@ export const faultClasses = [
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];
 
-/** What happens to one request of an agent. */
+/** Faults of one request of an agent. */
 export type RequestFault =
-  /** It never arrives: refused at once, or silence until the caller's time is over. */
+  /** The request never arrives: refused at once, or silence until the timeout. */
   | { readonly class: 'F1'; readonly kind: 'lost'; readonly isSilent: boolean }
-  /** It is applied, and its answer never arrives. */
+  /** The request is applied, and its answer is lost. */
   | { readonly class: 'F2'; readonly kind: 'replyLost'; readonly isSilent: boolean }
-  /** It stays on the way for so long and is applied then, whether or not the sender still waits, or lives. */
+  /** The request is delayed and applied then, even if the sender no longer waits or lives. */
   | { readonly class: 'F3'; readonly kind: 'held'; readonly delayMs: number }
-  /** Somebody else changes the object just before it arrives. */
+  /** Another writer changes the object just before the request arrives. */
   | { readonly class: 'F4'; readonly kind: 'foreignWrite' }
-  /** An answer that is none. `isApplied`: what was asked for happened all the same (never with 429). */
+  /** An invalid answer. `isApplied`: the request was carried out nevertheless (never with 429). */
   | {
       readonly class: 'F5';
       readonly kind: 'answer';
@@ -44,38 +44,38 @@ export type RequestFault =
       readonly isApplied: boolean;
       readonly retryAfterSeconds?: number;
     }
-  /** Of a list: its continue token has expired, or the server has not come so far yet. */
+  /** For a list: its continue token expired, or the server lags behind. */
   | { readonly class: 'F6'; readonly kind: 'expired' | 'tooLarge' }
-  /** The process dies there, and another one begins in its place. */
+  /** The process dies there, and a new one starts. */
   | {
       readonly class: 'F11';
       readonly kind: 'crash';
       readonly moment: 'beforeSend' | 'afterApply' | 'afterReply';
       readonly restartAfterMs: number;
     }
-  /** The process stands still from the moment at which the answer would be taken in. */
+  /** The process stands still when it would read the answer. */
   | { readonly class: 'F12'; readonly kind: 'pause'; readonly durationMs: number };
 
-/** What happens to a watch of an agent when a line would be delivered. */
+/** Faults of a watch of an agent when a line would be delivered. */
 export type WatchFault =
   | { readonly class: 'F6'; readonly kind: 'gone' }
-  /** Nothing is delivered any more, and nobody says so, until `durationMs` are over; then all of it. */
+  /** Delivers nothing, silently, for `durationMs`; then everything. */
   | { readonly class: 'F7'; readonly kind: 'stall'; readonly durationMs: number }
-  /** Nothing is delivered any more, and nobody says so, also when faults are over: until the process gives the connection up. */
+  /** Delivers nothing, silently and even after faults end, until the process gives up the connection. */
   | { readonly class: 'F7'; readonly kind: 'dead' }
   | { readonly class: 'F8'; readonly kind: 'duplicate' }
-  /** The next line for the same object replaces this one. */
+  /** The next line of the same object replaces this one. */
   | { readonly class: 'F8'; readonly kind: 'coalesce' }
-  /** The stream ends, and the next one is served by a server of the past. */
+  /** The stream ends, and a server of the past serves the next one. */
   | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
   /**
-   * This line and those that follow for the same object are passed over, `lines` in all; the one after them is delivered. When it does not come
-   * within `forMs`, the watch ends with 410, and a list tells: what is hidden is the way there, not where it leads.
+   * Skips this line and the following ones of the same object, `lines` in all; the next one is delivered. If it does not come within
+   * `forMs`, the watch ends with 410, and a list shows the final state: only intermediate states are hidden.
    */
   | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
   /**
-   * After this line the API servers show the world as of that revision, for so long: their watches, and lists of caches that begin anew. The stream
-   * ends, or (`restartAfterMs`) the process dies, and another one begins in its place with the world of then.
+   * After this line the API servers show the state of that revision for a while: in watches, and in lists of new caches. The stream ends,
+   * or (`restartAfterMs`) the process dies and a new one starts with that state.
    */
   | {
       readonly class: 'F10';
@@ -86,20 +86,20 @@ export type WatchFault =
     }
   | { readonly class: 'F9'; readonly kind: 'lose' };
 
-/** What happens to one call of a pod. */
+/** Faults of one call of a pod. */
 export type PodFault = {
   readonly class: 'F21';
   readonly kind: 'refuse' | 'hang' | 'replyLost' | 'error' | 'redirect' | 'hugeBody' | 'lie' | 'noTimestamp';
-  /** Of `lie`: what is added to the timestamp that the pod reports. */
+  /** For `lie`: added to the timestamp that the pod reports. */
   readonly byMs?: number;
 };
 
-/** What happens to one reading of a gate. */
+/** Faults of one reading of a gate. */
 export type GateFault = { readonly class: 'F22'; readonly kind: 'empty' | 'nan' | 'stale' | 'partial' | 'flip' | 'unauthorized' | 'hang' };
 
 /**
- * Where a fault can be injected. Its key is `PROCESS/SITE#N`: the N-th time, from 1, that the process (`a1`: the first life of `a`) comes to
- * that place; so the same fault finds the same place again when other faults are left out.
+ * A place for faults. Its key is `PROCESS/SITE#N`: the N-th time, from 1, that the process (`a1`: the first life of `a`) reaches that
+ * place. The same fault finds the same place again if other faults are left out.
  */
 export interface Point {
   readonly key: string;
@@ -108,19 +108,19 @@ export interface Point {
   readonly atMs: number;
 }
 
-/** Says what happens at each place. Asked once for each. */
+/** Decides the fault at each place. Called once per place. */
 export interface Faults {
   /** `verb` as in Answered. */
   readonly ofRequest: (point: Point, verb: string) => RequestFault | undefined;
-  /** `line` is what would be delivered, where somebody wants to know. */
+  /** `line` is the line to deliver, if needed. */
   readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;
   readonly ofPodCall: (point: Point) => PodFault | undefined;
   readonly ofGate: (point: Point) => GateFault | undefined;
-  /** What was injected last of the class has changed nothing, for there was nothing to change. */
+  /** The last fault of the class had nothing to change and does not count. */
   readonly missed?: (kind: FaultClass) => void;
 }
 
-/** A fault with its place: what a plan consists of, and what a run has recorded. */
+/** A fault with its place, as in plans and records. */
 export type PlacedFault =
   | { readonly at: string; readonly port: 'request'; readonly fault: RequestFault }
   | { readonly at: string; readonly port: 'line'; readonly fault: WatchFault }

@@ -1,4 +1,4 @@
-// Where faults come from: drawn by chance at each place, or looked up by their place; and the record of those that happened.
+// Supplies faults: drawn at random, or looked up by place; and records those that happened.
 import { processLetter } from '../letter.ts';
 import { draw } from '../random.ts';
 import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, RequestFault, WatchFault } from './fault.ts';
@@ -6,9 +6,12 @@ import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, Reque
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
 interface FaultLimits {
-  /** Nothing that lasts (a request on its way, a stalled watch, a pause, a restart) lasts longer, in milliseconds; with less than usual no watch is dead for ever. */
+  /**
+   * Longest duration of a fault (a delayed request, a stalled watch, a pause, a restart), in milliseconds; if shorter than usual, no watch
+   * stays dead.
+   */
   readonly longestMs: number;
-  /** Between two drawn crashes of one process, whatever lives it is in, in milliseconds: one that dies all the time does nothing wrong. */
+  /** Between two drawn crashes of one process, across its lives, in milliseconds: a process that always crashes does nothing wrong. */
   readonly crashGapMs: number;
   /** Between two drawn pauses of one process, in milliseconds. */
   readonly pauseGapMs: number;
@@ -17,9 +20,9 @@ interface FaultLimits {
 export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000, pauseGapMs: 20_000 };
 
 /**
- * Draws at each place, class by class; the first that is drawn happens. What is drawn for one class and place depends on the seed alone, except
- * that crashes and pauses keep their gap; their rate is that of places at which caches are filled, less where the Lease is renewed, more where
- * the agent tells and remembers, and most where it acts. Ranges: the fault catalogue (docs/simulation.md).
+ * Draws at each place, class by class; the first drawn fault happens. The draw of a class and place depends only on the seed, except that
+ * crashes and pauses keep their gap. Their rate is that of places where caches are filled, lower for renewals of the Lease, higher for
+ * status and ledger writes, and highest for disruptions. Ranges: the fault catalogue (docs/simulation.md).
  */
 export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
   const isDrawn = (kind: FaultClass, key: string, weight = 1): boolean => {
@@ -46,7 +49,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   const ofRequest = (point: Point, verb: string): RequestFault | undefined => {
     const { key } = point;
     const ofItself = ofProcess(point);
-    // A pod has faults of its own.
+    // Calls of pods have their own faults.
     if (ofItself !== undefined || verb === podVerb) return ofItself;
     if (isDrawn('F1', key)) return { class: 'F1', kind: 'lost', isSilent: lot(`F1 silent ${key}`) < 0.3 };
     if (isDrawn('F2', key)) return { class: 'F2', kind: 'replyLost', isSilent: lot(`F2 silent ${key}`) < 0.3 };
@@ -81,10 +84,10 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   return { ofRequest, ofLine, ofPodCall, ofGate };
 }
 
-/** The verb under which calls of pods and readings of gates are asked about: of what can happen to a request only what happens to the process happens there. */
+/** The verb for calls of pods and readings of gates: only faults of the process happen there. */
 export const podVerb = 'call';
 
-/** Faults at these places and nowhere else. Of two at one place the first counts. */
+/** Injects faults at these places only. The first of two at one place counts. */
 export function placedFaults(placed: readonly PlacedFault[]): Faults {
   const requests = new Map<string, RequestFault>();
   const lines = new Map<string, WatchFault>();
@@ -104,7 +107,7 @@ export function placedFaults(placed: readonly PlacedFault[]): Faults {
   };
 }
 
-/** What the first source says, else what the next one says. */
+/** Uses the first source, else the next one. */
 export function eitherFaults(first: Faults, second: Faults): Faults {
   return {
     ofRequest: (point, verb) => first.ofRequest(point, verb) ?? second.ofRequest(point, verb),
@@ -115,9 +118,9 @@ export function eitherFaults(first: Faults, second: Faults): Faults {
 }
 
 export interface RecordedFaults extends Faults {
-  /** A fault without a place has happened, such as an event of the scenario. */
+  /** A fault without a place happened, for example an event. */
   readonly happened: (kind: FaultClass) => void;
-  /** It does not count; where it was injected is remembered all the same. */
+  /** It does not count; its place is remembered. */
   readonly missed: (kind: FaultClass) => void;
   readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
   /** In the order in which they happened. */
@@ -126,7 +129,7 @@ export interface RecordedFaults extends Faults {
   readonly crashes: () => Readonly<Record<string, number>>;
 }
 
-/** Records what the source injects; nothing is injected once `isOver()`. `onFault` hears of each. */
+/** Records the faults of the source; injects nothing once `isOver()`. `onFault` receives each. */
 export function recordedFaults(
   source: Faults,
   isOver: () => boolean,
@@ -155,7 +158,7 @@ export function recordedFaults(
     },
     ofLine: (point, line) => {
       const fault = isOver() ? undefined : source.ofLine(point, line);
-      // Of lines about no object none replaces another.
+      // Lines without an object do not replace each other.
       if (fault?.kind === 'coalesce' && line?.includes('"type":"BOOKMARK"') === true) return undefined;
       if (fault !== undefined) record({ at: point.key, port: 'line', fault }, point);
       return fault;
@@ -187,7 +190,7 @@ const answers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 'tls'] as co
 
 function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
   const what = pick(lot(`F5 what ${key}`), answers);
-  // Who is told to come back later was turned away; who could not shake hands has said nothing; what was cut off was an answer.
+  // With 429 the request was not applied; a failed handshake sends nothing; a truncated body was an answer.
   const isApplied = what === 'truncated' || (what !== 429 && what !== 'tls' && lot(`F5 applied ${key}`) < 0.5);
   const asksForPause = what === 429 || (what === 503 && lot(`F5 pause ${key}`) < 0.5);
   const retryAfterSeconds = Math.round(skewed(lot(`F5 after ${key}`), 1_000, 30_000) / 1000);
@@ -195,8 +198,8 @@ function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
 }
 
 /**
- * How much more often than the rate a process dies or stands still there: half of all requests renew the Lease or look at it, the rest of the
- * reads are those of caches, and what matters most is rare.
+ * How much more often than the rate a process dies or stands still there: half of all requests are for the Lease, most reads fill caches,
+ * and the important ones are rare.
  */
 function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
@@ -204,12 +207,12 @@ function weightOf({ site }: Point): number {
   return site.startsWith('watch.') || site.startsWith('gate.') ? 1 : 4;
 }
 
-/** Whether an object that is there already is to be changed. */
+/** Returns whether the request changes an existing object. */
 function isChange({ site }: Point, verb: string): boolean {
   return verb === 'update' || verb === 'patch' || verb === 'delete' || site === 'act.evictPod';
 }
 
-/** A whole number between the two, as often in the lower as in the upper half of their magnitudes: most things take short, some take long. */
+/** Returns a whole number between the two, log-uniform: most durations are short, some long. */
 function skewed(lot: number, from: number, to: number): number {
   return Math.round(from * (to / from) ** lot);
 }
@@ -218,7 +221,7 @@ function pick<const Items extends readonly unknown[]>(lot: number, items: Items)
   return items[Math.floor(lot * items.length)];
 }
 
-/** Whether so much time has passed since the last one of the same process; if so, this is the next one. */
+/** Returns whether enough time passed since the last fault of the process; if so, this one counts. */
 function gap(gapMs: number): (point: Point) => boolean {
   const lastMs = new Map<string, number>();
   return ({ process, atMs }) => {

@@ -1,4 +1,4 @@
-// Every judge of a run. Those that need the book of the group's places share one, and are asked before it takes a change in.
+// Lists the judges of a run. Judges that need the book of places share it, and see a change before the book does.
 import { judgeAvailability } from './availability.ts';
 import { judgeDecisions } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
@@ -15,7 +15,7 @@ import { judgeRequests } from './requests.ts';
 import { judgeSettling } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 
-/** Judges of what agents do to the group, by the file in which they are. */
+/** Judges of disruptions by agents, by file. */
 export const bookJudges = {
   availability: judgeAvailability,
   targets: judgeTargets,
@@ -27,7 +27,7 @@ export const bookJudges = {
   decisions: judgeDecisions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
-/** Judges that need no book. */
+/** Judges without the book. */
 export const sceneJudges = {
   requests: judgeRequests,
   leadership: judgeLeadership,
@@ -38,7 +38,7 @@ export const sceneJudges = {
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;
 
-/** Makes one of each; the run tells all of them everything. */
+/** Creates one of each; the run reports everything to all of them. */
 export const oracleFactories: readonly OracleFactory[] = [judgesWithBook, ...Object.values(sceneJudges)];
 
 function judgesWithBook(scene: Scene): Oracle {

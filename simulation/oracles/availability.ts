@@ -1,4 +1,4 @@
-// Judges of what a pod's disruption costs: one zone at a time, within its budget, after what was disturbed before has settled (S1, S2, S3, S8, S9, S15).
+// Judges disruptions: one zone at a time, within its budget, after earlier ones have settled (S1, S2, S3, S8, S9, S15).
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import type { Moment } from './moment.ts';
@@ -18,7 +18,7 @@ import {
   type Zone,
 } from './places.ts';
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgeAvailability(book: Book): Oracle {
   return {
     committed: (commit) => {
@@ -35,7 +35,7 @@ export function judgeAvailability(book: Book): Oracle {
   };
 }
 
-/** The place whose pod an agent takes away with this commit. */
+/** Returns the place whose pod an agent deletes with this commit. */
 export function disruptedByUs(book: Book, commit: Commit): Place | undefined {
   if (commit.resource !== podResource || !isDisruption(commit) || !isAgent(commit.actor, book.scene.agentUser)) return undefined;
   return commit.after.metadata.namespace === book.scene.namespace ? book.placeOfPod(commit.after) : undefined;
@@ -44,16 +44,16 @@ export function disruptedByUs(book: Book, commit: Commit): Place | undefined {
 interface Disruption {
   readonly book: Book;
   readonly place: Place;
-  /** Of the pod. */
+  /** UID of the pod. */
   readonly name: string;
-  /** The process that asked. */
+  /** The requesting process. */
   readonly by: string;
   readonly moment: Moment;
 }
 
 /**
- * A pod that is down itself takes nothing away, so that it may be cured while other zones lack pods too (L6, S9); what was disturbed there by an
- * agent must have settled all the same, which S8 asks. Adopted groups do not cure beside other zones.
+ * An unavailable pod may be replaced while other zones lack pods (L6, S9), because that costs no availability. An agent's earlier
+ * disruption there must have settled, which S8 checks. Drop-in groups do not repair next to other zones.
  */
 function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
   const isCure = book.scene.group.kind === 'native' && wasDown(place, moment);
@@ -64,14 +64,14 @@ function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
   }
 }
 
-/** What the decision had to see as missing of the zone. */
+/** Returns what the decision had to see as missing in the zone. */
 export function whyNotWhole(book: Book, zone: Zone, moment: Moment): string | undefined {
   if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} is not there`;
   const lacking = lackingIn(book, zone, moment) ?? [];
   return lacking.length === 0 ? undefined : `${zone.statefulSet} lacks ${named(lacking)}`;
 }
 
-/** The original passes over a paused zone that is not whole. */
+/** The original ignores a paused zone that is not ready. */
 function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   return (
     scene.group.kind === 'adopted' &&
@@ -85,7 +85,7 @@ function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): b
 function checkBudget(disruption: Disruption): void {
   const { book, place, name, by, moment } = disruption;
   const { scene, terms } = book;
-  // A pod that is down itself takes nothing from the budget.
+  // An unavailable pod costs no budget.
   if (wasDown(place, moment)) return;
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
@@ -105,7 +105,7 @@ function checkBudget(disruption: Disruption): void {
   }
 }
 
-/** S8, and the half of S9 that keeps a broken revision from taking more than the budget. */
+/** S8, and the half of S9 that keeps a broken revision within the budget. */
 function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const { scene } = book;
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
@@ -114,11 +114,10 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
       .of(zone.statefulSet)
       .since(moment.fromMs)
       .every((terms) => terms.isMember);
-  // A zone that is down comes before all others, also when that was seen just now. Where a successor of the old revision was made meanwhile, by a
-  // controller that is behind or without our webhook, nothing is lacking, and only another disruption could settle it, which must wait for the
-  // zone that is down.
+  // A zone that is down comes first, even if it went down just now. If a lagging controller, or one without our webhook, created a
+  // successor of the old revision, nothing is missing. Only another disruption could settle it, which must wait for the zone that is down.
   const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
-  // A pod that came back without our webhook is one to be replaced again, when its zone's turn comes.
+  // A pod that came back without our webhook is replaced again in the turn of its zone.
   const isPassedBy = comesFirst || traitsOfShape(scene.group).pinsPods;
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
@@ -137,7 +136,7 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   }
 }
 
-/** Whether the StatefulSet asks for a pod there. */
+/** Returns whether the StatefulSet wants a pod there. */
 function isAsked({ zone, ordinal }: Place): boolean {
   const facts = zone.facts.latest();
   return facts !== undefined && ordinal >= facts.first && ordinal < facts.first + facts.replicas;
@@ -147,14 +146,14 @@ function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
   return isOpen(place, atMs) && !isSettled(place, atMs + aheadMs);
 }
 
-/** An agent took it away, and what came, if anything, is at the target and not available: it may be the target that is broken. */
+/** Returns whether an agent deleted the pod and its successor, if any, is at the target but unavailable: the target may be broken. */
 function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
   if (!isOurs) return false;
   if (pod === undefined || isTerminating(pod)) return true;
   return zone.facts.since(fromMs).every((facts) => facts?.updateRevision === revisionLabelOf(pod));
 }
 
-/** Under OrderedReady the controller makes no pod above one that is down. */
+/** Under OrderedReady the controller creates no pod above an unavailable one. */
 function waitsForCure({ ordinal, pod }: Place, cured: Place, moment: Moment): boolean {
   const isOrdered = textAt(cured.zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
   return isOrdered && pod === undefined && ordinal > cured.ordinal && wasDown(cured, moment);
@@ -164,19 +163,19 @@ function checkShrinking({ book, place, name, by, moment }: Disruption): void {
   for (const zone of book.zones) {
     const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
-    // A pod that is down itself may be cured where nothing would leave before.
+    // An unavailable pod may be repaired if none may leave before it.
     if (wasDown(place, moment) && isHeldUp(zone, moment)) continue;
     book.scene.violated('S15', `${by} takes ${name} away while pods of ${statefulSet} are on their way out`);
   }
 }
 
-/** Under OrderedReady the controller takes no pod away above one that is down. */
+/** Under OrderedReady the controller deletes no pod above an unavailable one. */
 function isHeldUp(zone: Zone, moment: Moment): boolean {
   const isOrdered = textAt(zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
   return isOrdered && [...zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
 }
 
-/** Names of the places, as their pods have them. */
+/** Returns the pod names of the places. */
 export function named(places: readonly Place[]): string {
   return places.map(({ zone, ordinal }) => `${zone.statefulSet}-${ordinal}`).join(', ');
 }

@@ -1,4 +1,4 @@
-// Every invariant of the list, by its id: which judge speaks of it, in what sense, or why none can in a simulated run.
+// Lists every invariant by id: its judge and its meaning, or why a simulated run cannot judge it.
 import type { JudgeName } from './all.ts';
 
 type CatalogueEntry =
@@ -7,9 +7,9 @@ type CatalogueEntry =
       readonly title: string;
       /** Files of this folder. */
       readonly judgedBy: readonly JudgeName[];
-      /** What is asked where the statement leaves a choice, or cannot be asked whole. */
+      /** The checked meaning if the statement leaves a choice, or cannot be checked completely. */
       readonly how?: string;
-      /** Whether groups are spared that keep the arithmetic of grafana/rollout-operator. */
+      /** Whether groups with the arithmetic of grafana/rollout-operator are exempt. */
       readonly scope?: 'native';
     }
   | { readonly id: string; readonly title: string; readonly leftOut: string };

@@ -1,4 +1,4 @@
-// Whether a group has become what was asked of it, and what of it is missing.
+// Checks whether a group has reached the requested state, and what is missing.
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import {
@@ -17,19 +17,19 @@ import {
 } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
-/** What a StatefulSet is to become. */
+/** The requested state of a StatefulSet. */
 interface Wanted {
   readonly statefulSet: string;
-  /** Of every container of its pods that `images` does not name. */
+  /** Image of every container that `images` does not name. */
   readonly image: string;
-  /** Of each container, in their order. */
+  /** Images of the containers, in order. */
   readonly images?: readonly string[];
   readonly replicas: number;
 }
 
 type Looked = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 
-/** What is missing, as one sentence part; undefined when the group is as wanted and nothing of the work on it is left. */
+/** Returns what is missing as one sentence part; undefined if the group is as requested and its work is done. */
 export function whatIsMissing(scene: Looked, wanted: readonly Wanted[]): string | undefined {
   for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
@@ -48,7 +48,7 @@ export function whatIsMissing(scene: Looked, wanted: readonly Wanted[]): string 
   );
 }
 
-/** What is left to do by what the StatefulSets say themselves: pods that are missing, too many, outdated or down, and open claims. */
+/** Returns the remaining work by the StatefulSets: missing, surplus, outdated and unavailable pods, and open claims. */
 export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): string | undefined {
   for (const name of statefulSets) {
     const set = scene.get(statefulSetResource, scene.namespace, name);
@@ -69,7 +69,7 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
   return undefined;
 }
 
-/** Zones that follow a leader, or mirror an object, have as many replicas as it asks for. */
+/** Zones that follow a leader or mirror an object have its replica count. */
 function followerBehind(scene: Looked, statefulSets: readonly string[]): string | undefined {
   const [leader = '', ...followers] = statefulSets;
   switch (scene.group.replicas) {

@@ -1,4 +1,5 @@
-// Judges of single turns: made from a whole and recent view, by one policy, reproducible, and with a reason (S4, S5, S21, S25, S27, L8, L9).
+// Judges single turns: decided from a complete and recent view, by one policy, reproducible, and with a reason (S4, S5, S21, S25, S27, L8,
+// L9).
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { processLetter } from '../letter.ts';
@@ -10,11 +11,11 @@ import type { MachineState, Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 
 const snapshotAgeMs = 10_000;
-/** Every so many decisions are made again. */
+/** One of this many decisions is computed again. */
 const sampleEvery = 8;
 const watchesBackMs = 60_000;
 
-/** Asked of turns; of commits to know how old what a turn has seen is. */
+/** Judges turns; commits tell the age of the view. */
 export function judgeDecisions(book: Book): Oracle {
   const judge = new DecisionJudge(book);
   return {
@@ -24,19 +25,19 @@ export function judgeDecisions(book: Book): Oracle {
   };
 }
 
-/** The versions that an object has had. */
+/** The versions of an object. */
 type Versions = { readonly revision: number; readonly atMs: number }[];
 
 class DecisionJudge {
   readonly #book: Book;
   readonly #versions = new Map<string, Versions>();
-  /** By process and UID: the version that its last request made. */
+  /** By process and UID: the version of its last request. */
   readonly #made = new Map<string, number>();
-  /** By machine and UID: the version that it acted on last, and knows of. */
+  /** By machine and UID: the last version that it acted on. */
   readonly #actedOn = new Map<string, number>();
-  /** Of each process: when each disruption that has arrived since its last turn was sent. */
+  /** By process: disruptions that arrived since its last turn was sent. */
   readonly #sent = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
-  /** Of each process: its clock at the end of its last turn. */
+  /** By process: its clock at the end of its last turn. */
   readonly #clocks = new Map<string, MachineState & { readonly atMs: number }>();
   /** By digest and group: the definition. */
   readonly #definitions = new Map<string, { readonly group: TurnReport['group']; readonly text: string }>();
@@ -62,7 +63,7 @@ class DecisionJudge {
     const sentMs = actor.sentAtMs ?? atMs;
     const sent = this.#sent.get(actor.process) ?? [];
     this.#sent.set(actor.process, sent);
-    // The process may stand still after that, and find its clock put right when it goes on.
+    // The process may be suspended after that, and find its clock corrected.
     const wallMs = actor.sentWallMs ?? runStartMs + sentMs + machineOf(scene, actor.process).wallErrorMs;
     sent.push({ atMs: sentMs, wallMs });
   }
@@ -94,7 +95,7 @@ class DecisionJudge {
     this.#book.scene.violated(invariant, `${process}: a decision ${what}`);
   }
 
-  /** S4: whoever disturbs has read every zone. */
+  /** S4: a disruption requires a view of every zone. */
   #checkView(process: string, { group, snapshot }: TurnReport): void {
     for (const { statefulSet } of group.zones) {
       const set = snapshot.statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === statefulSet);
@@ -104,17 +105,17 @@ class DecisionJudge {
     }
   }
 
-  /** S5: what is acted upon was decided at most 10 s before, by the process's own clock; the last of several disruptions as well as the first. */
+  /** S5: an action was decided at most 10 s before, by the process's own clock; the last of several disruptions as well as the first. */
   #checkAge(process: string, { snapshot, durationMs }: TurnReport): void {
     const before = this.#clocks.get(process);
     const ages = (this.#sent.get(process) ?? []).flatMap(({ atMs, wallMs }) => {
       const ageMs = wallMs - snapshot.nowMs;
-      // Of its first turn only the length is known, by a clock that nobody sets.
+      // Only the length of its first turn is known, by a clock that is never set.
       if (before === undefined) return ageMs > durationMs + 1_000 ? [] : [ageMs];
-      // It was sent by the turn before, and has only now arrived.
+      // The previous turn sent it, and it arrives only now.
       if (atMs < before.atMs) return [];
       const errorMs = before.wallErrorMs + (before.rate - 1) * (atMs - before.atMs);
-      // A clock that has been set in between tells nothing.
+      // A clock that was set meanwhile proves nothing.
       return Math.abs(wallMs - runStartMs - atMs - errorMs) > 1_000 ? [] : [ageMs];
     });
     const ageMs = Math.max(0, ...ages);
@@ -122,8 +123,8 @@ class DecisionJudge {
   }
 
   /**
-   * S21: nobody acts on a state before the one that he has acted on, before a restart neither. Who sees a pod go sees all that he can have done to it: an
-   * eviction says nothing of the version that it makes, and may have met a pod that was going already.
+   * S21: a process never acts on a state older than one it acted on, also across restarts. A process that sees a pod leaving sees every
+   * effect of its own requests: an eviction reveals no version, and may have met a terminating pod.
    */
   #checkTravel(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);
@@ -148,7 +149,7 @@ class DecisionJudge {
     this.#clocks.set(process, { ...machineOf(this.#book.scene, process), atMs: this.#book.scene.nowMs() });
   }
 
-  /** S25: the group is decided as its snapshot has it, and the same digest never stands for two definitions of one group. */
+  /** S25: the group of a decision equals that of its snapshot, and one digest never stands for two definitions. */
   #checkDefinition(process: string, { snapshot, group }: TurnReport): void {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
@@ -164,7 +165,7 @@ class DecisionJudge {
     this.#definitions.set(key, { group, text });
   }
 
-  /** S27: a decision depends on nothing but what is written down of it. */
+  /** S27: a decision depends only on its recorded input. */
   #decideAgain(process: string, { snapshot, group, decision }: TurnReport): void {
     const read = JSON.parse(JSON.stringify({ snapshot, group })) as Pick<TurnReport, 'snapshot' | 'group'>;
     const again = JSON.stringify(decideGroup(read.snapshot, read.group));
@@ -176,7 +177,7 @@ class DecisionJudge {
     this.#say('S27', process, `is another one when it is made again: "${excerpt(first)}" and "${excerpt(again)}"`);
   }
 
-  /** L8: when nothing is broken any more, nobody sees what is long over. */
+  /** L8: after all repairs no process sees an outdated state. */
   #checkWatches(process: string, { snapshot, group }: TurnReport): void {
     if (this.#isOldSeen) return;
     const nowMs = this.#book.scene.nowMs();
@@ -192,7 +193,7 @@ class DecisionJudge {
   }
 }
 
-/** Whether a pod goes by it, or will go. */
+/** Returns whether the change deletes a pod now or later. */
 function isDisturbing({ type, resource, before, after }: Commit): boolean {
   if (resource === podResource) return type === 'DELETED' || (isTerminating(after) && (before === undefined || !isTerminating(before)));
   return (numberAt(after, 'spec', 'replicas') ?? 0) < (numberAt(before, 'spec', 'replicas') ?? 0);

@@ -1,15 +1,15 @@
-// The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership, and which pods are pinned.
+// Reads the stored ledgers by their documentation only: claims, leadership and pinned pods.
 import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
-/** A disruption that is announced. */
+/** An announced disruption. */
 export interface Claimed {
   readonly verb: ClaimVerb;
   readonly zone: string;
-  /** Of the pod; of the StatefulSet for scaleDown and setPartition. */
+  /** UID of the pod; of the StatefulSet for scaleDown and setPartition. */
   readonly uid: string;
   readonly resourceVersion: string | undefined;
   readonly to: number | undefined;
@@ -20,7 +20,7 @@ interface PreparedPod {
   readonly ordinal: number;
 }
 
-/** A pod of this ordinal is made at this revision. */
+/** A pod of this ordinal is created at this revision. */
 export interface PinnedPod {
   readonly zone: string;
   readonly ordinal: number;
@@ -32,25 +32,25 @@ export interface LedgerText {
   readonly epoch: number | undefined;
   /** By verb and UID, and the number of a scaleDown or setPartition. */
   readonly claims: ReadonlyMap<string, Claimed>;
-  /** Pods that may be prepared to leave. They outlive the pods, whose successors may be prepared too. */
+  /** Pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
   readonly prepared: readonly PreparedPod[];
   /** By zone and ordinal (pinKey). */
   readonly pins: ReadonlyMap<string, PinnedPod>;
 }
 
-/** Whether a ConfigMap holds the ledger of a group. */
+/** Returns whether a ConfigMap is the ledger of a group. */
 export function isLedger({ metadata }: ModelObject): boolean {
   return metadata.name.startsWith('rollout-group-') && metadata.labels?.['rollout-group.dev/document'] === 'ledger';
 }
 
-/** What it says; undefined when it is not to be read. */
+/** Returns its content; undefined if unreadable. */
 export function readLedger(object: ModelObject): LedgerText | undefined {
   const value = parsed(textAt(object, 'data', 'ledger'));
   if (value === undefined) return undefined;
   const claims = new Map<string, Claimed>();
   for (const entry of listAt(value, 'claims')) for (const claim of claimsOf(entry)) claims.set(keyOf(claim), claim);
   const prepared = listAt(value, 'preparations')
-    // A pod that was told to stay after it failed is kept only so that it is not asked again at once.
+    // A pod that was told to stay after a failure is kept only to delay the next call.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
     .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
   const pins = new Map(
@@ -65,7 +65,7 @@ export function pinKey(zone: string, ordinal: number): string {
   return `${zone} ${ordinal}`;
 }
 
-/** One row: of a pod on its way, or of all that stand at a revision. */
+/** One row: of a pod under way, or of all pods at a revision. */
 function pinnedOf(row: unknown): readonly PinnedPod[] {
   const [zone, revision] = [textAt(row, 'zone') ?? '', textAt(row, 'revision') ?? ''];
   const one = numberAt(row, 'ordinal');
@@ -73,12 +73,12 @@ function pinnedOf(row: unknown): readonly PinnedPod[] {
   return ordinals.map((ordinal) => ({ zone, ordinal, revision }));
 }
 
-/** The prepared pods of a ledger that nobody takes away: their ordinals are among those that their StatefulSet asks for. */
+/** Returns prepared pods that are not removed: the StatefulSet wants their ordinals. */
 export function stayingPods({ prepared }: LedgerText, scene: Pick<Scene, 'list' | 'get' | 'namespace'>): readonly string[] {
   if (prepared.length === 0) return [];
   const zones = scene.list(groupResource, scene.namespace).flatMap((group) => listAt(group, 'spec', 'members', 'zones'));
   return prepared.flatMap(({ zone, ordinal }) => {
-    // Zones that are found by labels have the names of their StatefulSets.
+    // Zones found by labels have the names of their StatefulSets.
     const member = zones.find((one) => field(one, 'name') === zone);
     const name = textAt(member, 'statefulSet') ?? zone;
     const spec = scene.get(statefulSetResource, scene.namespace, name)?.['spec'];
@@ -87,7 +87,7 @@ export function stayingPods({ prepared }: LedgerText, scene: Pick<Scene, 'list' 
   });
 }
 
-/** `0-2,4` as numbers. */
+/** Parses `0-2,4` to numbers. */
 function ordinalsOf(ranges: string): readonly number[] {
   return ranges.split(',').flatMap((range) => {
     const [from = 0, to = from] = range.split('-').map(Number);
@@ -95,7 +95,7 @@ function ordinalsOf(ranges: string): readonly number[] {
   });
 }
 
-/** A key that is the same for the same announcement. */
+/** Returns the same key for the same announcement. */
 export function keyOf({ verb, uid, to, resourceVersion }: Claimed): string {
   return `${verb} ${uid} ${to ?? ''} ${resourceVersion ?? ''}`;
 }

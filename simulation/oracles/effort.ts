@@ -1,11 +1,11 @@
-// Judge of how busy a process is: one that asks or decides without a pause costs everybody the server, though nothing wrong comes of it (L13).
+// Judges the load of a process: one that requests or decides without a pause loads the server (L13).
 import type { Oracle, Scene } from './oracle.ts';
 
 const windowMs = 60_000;
 
 /**
- * In a minute of a process, whatever goes wrong: more than twice of what was ever seen, clocks that run twice as fast included. Whoever tries again
- * without a pause comes to twice as much, although an answer takes up to 60 ms.
+ * Limit per process and minute under any fault: more than twice the highest observed value, including clocks at double speed. A process
+ * that retries without a pause doubles its rate, although an answer takes up to 60 ms.
  */
 const bounds = {
   request: { least: 800, ofPod: 10 },
@@ -17,11 +17,11 @@ type Kind = keyof typeof bounds;
 interface Window {
   readonly fromMs: number;
   readonly counts: Record<Kind, number>;
-  /** Of which it has been said that there were too many. */
+  /** Processes that were reported already. */
   readonly told: Set<Kind>;
 }
 
-/** Requests count when they are sent, whether or not they arrive: a refused connection makes it easy to try again. */
+/** Requests count when they are sent: a refused connection makes retries easy. */
 export function judgeEffort(scene: Scene): Oracle {
   const windows = new Map<string, Window>();
   const count = (process: string, kind: Kind): void => {
@@ -35,7 +35,7 @@ export function judgeEffort(scene: Scene): Oracle {
     const { least, ofPod } = bounds[kind];
     const number = window.counts[kind];
     if (number <= least || window.told.has(kind)) return;
-    // Each pod may have to be asked, touched and looked at once more. They come and go, so the limit may fall below what was counted before.
+    // Each pod may need a request, a touch and a read. Pods come and go, so the limit may fall below an earlier count.
     const limit = least + ofPod * scene.list('pods', scene.namespace).length;
     if (number <= limit) return;
     window.told.add(kind);

@@ -1,20 +1,20 @@
-// The judge of gates: no zone is begun unless the metric server was good so many times in a row after the zone before it was done (S8).
+// Judges gates: a zone begins only after enough consecutive good answers of the metric server after the previous zone (S8).
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from './objects.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { isDisruption } from './places.ts';
 
-/** Of groups without a gate nothing is asked. The first zone has no gate before it. */
+/** Groups without a gate, and the first zone, are exempt. */
 export const judgeGates: OracleFactory = (scene) => (scene.group.gate === undefined ? {} : judgeGated(scene));
 
 function judgeGated(scene: Scene): Oracle {
-  /** Good answers in a row to each process. */
+  /** Consecutive good answers per process. */
   const streaks = new Map<string, readonly number[]>();
-  /** When the first answer was given of the newest row that was long enough, whoever heard it: that a gate has passed is stored. */
+  /** Time of the first answer in the newest sufficient row, by any process: a passed gate is stored. */
   let passedFromMs = Number.NEGATIVE_INFINITY;
-  /** When an outdated pod of the zone was last taken away. */
+  /** Time of the last deletion of an outdated pod in the zone. */
   const takenMs = new Map<string, number>();
-  /** Zones with the revision for which they are under way: further pods need no other reading. */
+  /** Zones under way with their revision: further pods need no new reading. */
   const begun = new Set<string>();
   return {
     gateAnswered: ({ process, atMs, isGood }) => {
@@ -31,7 +31,7 @@ function judgeGated(scene: Scene): Oracle {
       const target = textAt(scene.get(statefulSetResource, namespace, statefulSet), 'status', 'updateRevision');
       if (namespace !== scene.namespace || zone < 0 || target === undefined || revisionLabelOf(before) === target) return;
       takenMs.set(statefulSet, commit.atMs);
-      // A pod that does not work is replaced in whichever zone is open.
+      // A broken pod is replaced in any open zone.
       if (zone === 0 || !readyCondition(before).isTrue || begun.has(`${statefulSet} ${target}`)) return;
       begun.add(`${statefulSet} ${target}`);
       const previous = scene.statefulSets[zone - 1] ?? '';

@@ -1,35 +1,35 @@
-// Judges of who acts: nobody without a Lease that was renewed a moment ago (S17), and somebody soon when it is free (L3).
+// Judges leadership: only a process with a recently renewed Lease acts (S17), and a free Lease is taken soon (L3).
 import type { Answered } from '../server/request.ts';
 import { field, isAgent, leaseResource, parsed, podResource, statefulSetResource, textAt } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const renewDeadlineMs = 10_000;
-/** How much slower than the true one a clock may be that Leases are safe with. */
+/** Largest clock slowdown under which Leases are safe. */
 const slowestRate = 1 / 1.5;
-/** LeaseDuration and 1.2 retry periods, rounded up as the bound has it, and what a request or two may take. */
+/** LeaseDuration and 1.2 retry periods, rounded up as in the bound, and the time of one or two requests. */
 const failoverMs = 20_000;
 
-/** A renewal, or (`isHeld` false) the Lease given away. */
+/** A renewal, or (`isHeld` false) a release of the Lease. */
 interface Holding {
   readonly sentMs: number;
-  /** When it was applied. */
+  /** Time of the commit. */
   readonly atMs: number;
-  /** How fast the clock of the process was then. */
+  /** Speed of the process's clock at that time. */
   readonly rate: number;
   readonly isHeld: boolean;
 }
 
 /**
- * S17 is asked of what a process knew when it sent the request, however late that arrives: by then it may have given the Lease away, or have it again.
- * It is asked of what changes the group: its pods, what they are told, its StatefulSets, its ledger and what it mirrors. Events, published decisions
- * and records of runs are what a process tells of the time when it led; it may end its sentence.
+ * S17 judges what a process knew when it sent the request, however late it arrives. It covers changes of the group: its pods and their
+ * prepare calls, its StatefulSets, its ledger and mirrored objects. Events, published decisions and run records describe the time of
+ * leadership, so a process may finish them.
  */
 export function judgeLeadership(scene: Scene): Oracle {
-  /** What each process has made of its Lease, in the order in which it was sent. */
+  /** Lease operations per process, in the order of sending. */
   const holdings = new Map<string, Holding[]>();
   const running = new Set<string>();
   let healingMs = Number.POSITIVE_INFINITY;
-  /** When a process last began or ended: one that was being stopped when everything was mended ends later, and comes back later still. */
+  /** Last start or end of a process: a process that was stopping at the repair ends later, and restarts later still. */
   let turnoverMs = 0;
   let isFailoverChecked = false;
 
@@ -37,13 +37,13 @@ export function judgeLeadership(scene: Scene): Oracle {
   const noteLease = ({ request, status, atMs, verb }: Answered): void => {
     const { process, sentAtMs = atMs } = request.actor;
     if (process === undefined || status > 299 || verb === 'get' || verb === 'list') return;
-    // The one that gives the Lease away is no renewal.
+    // A release is not a renewal.
     const isHeld = (textAt(parsed(request.body), 'spec', 'holderIdentity') ?? '') !== '';
     const known = holdings.get(process) ?? [];
     holdings.set(process, known);
     known.splice(known.findLastIndex(({ sentMs }) => sentMs <= sentAtMs) + 1, 0, { sentMs: sentAtMs, atMs, rate: rateOf(process), isHeld });
   };
-  /** What a process knew of its Lease at that time, at most: one that it had not sent, or that had not been applied, gave it nothing. */
+  /** Returns the latest Lease time the process could know: a request that was not sent or not applied gives none. */
   const holdingAt = (process: string, nowMs: number): Holding | undefined =>
     holdings.get(process)?.findLast(({ sentMs, atMs, isHeld }) => sentMs <= nowMs && (atMs <= nowMs || !isHeld));
   const checkHolder = (process: string, sentAtMs: number, what: string): void => {
@@ -86,7 +86,7 @@ export function judgeLeadership(scene: Scene): Oracle {
   };
 }
 
-/** Whether only a leader may ask for it. */
+/** Returns whether the request requires leadership. */
 function isGuarded({ agentUser, namespace: ours }: Scene, { verb, resource, namespace, name, request, isDryRun }: Answered): boolean {
   if (verb === 'get' || verb === 'list' || isDryRun || namespace !== ours || !isAgent(request.actor, agentUser)) return false;
   if (resource === podResource || resource === statefulSetResource) return true;

@@ -1,4 +1,4 @@
-// Judges of the ledger: whoever disturbs has announced it, nobody forgets what is not over, leaderships follow one another (S1, S18, S19, S28, L4).
+// Judges the ledger: disruptions are announced, open claims are never forgotten, and leaderships follow each other (S1, S18, S19, S28, L4).
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
@@ -8,17 +8,17 @@ import type { Oracle } from './oracle.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
 
-/** A claim and who wrote it. */
+/** A claim and its writer. */
 interface Open {
   readonly claim: Claimed;
   readonly by: string;
   readonly sinceMs: number;
 }
 
-/** How long the server may take for a request, twice: after that nobody waits for one that left no trace. */
+/** Twice the longest time of a request: after that, a request without a trace is void. */
 const unappliedMs = 120_000;
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgeLedgers(book: Book): Oracle {
   const judge = new LedgerJudge(book);
   return {
@@ -33,7 +33,7 @@ class LedgerJudge {
   /** By name of the ConfigMap. */
   readonly #ledgers = new Map<string, LedgerText>();
   readonly #open = new Map<string, Open>();
-  /** The leadership under which each process last wrote. */
+  /** The leadership of each process at its last write. */
   readonly #epochs = new Map<string, number>();
   #epoch = 0;
   #healingMs: number | undefined;
@@ -58,7 +58,7 @@ class LedgerJudge {
       const { uid, name } = after.metadata;
       const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
       if (!isClaimed) scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
-      // An eviction that is on its way cannot be made void, so the claim of it stands for it.
+      // An eviction under way cannot be revoked, so its claim stands.
       const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
       if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
     }
@@ -93,12 +93,12 @@ class LedgerJudge {
     const to = numberAt(after, 'spec', 'replicas') ?? 1;
     if (to >= (numberAt(before, 'spec', 'replicas') ?? 1)) return;
     const { uid, name } = after.metadata;
-    // A decrease that is on its way cannot be made void either; announced, it is known to every later leader.
+    // A decrease under way cannot be revoked either; its claim tells every later leader.
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
     if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
   }
 
-  /** A partition that lets pods go; one that lets none go needs no announcement. */
+  /** A partition that exposes pods; others need no claim. */
   #checkPartition({ before, after, actor, atMs }: Commit): void {
     const { scene, zoneOf, momentOf } = this.#book;
     const zone = zoneOf(after.metadata.name);
@@ -159,11 +159,11 @@ class LedgerJudge {
     return binds(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
   }
 
-  /** The half of S1 that is about what is announced: nothing is, while something else is in another zone. */
+  /** The half of S1 about claims: only one zone has open claims. */
   #checkAdded(added: readonly Claimed[], ledger: LedgerText, { actor, atMs }: Commit): void {
     const { scene, terms } = this.#book;
     const { fromMs } = this.#book.momentOf({ actor, atMs });
-    // Adopted groups shrink zones without a look at the others.
+    // Drop-in groups shrink zones without a check of the others.
     const counts = ({ verb }: Claimed): boolean => verb !== 'scaleDown' || scene.group.kind === 'native';
     const [first] = added.filter(counts);
     if (first === undefined || terms.isExcepted()) return;
@@ -174,7 +174,7 @@ class LedgerJudge {
       scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} beside ${elsewhere.map(describe).join(', ')}`);
   }
 
-  /** Whether its zone has been there, and of the group, since the instant: what has left, or was made anew, may be forgotten. */
+  /** Returns whether the zone existed and belonged to the group since then: claims of removed or recreated StatefulSets may go. */
   #hasBeenMember(claim: Claimed, fromMs: number): boolean {
     const zone = this.#book.zones.find(({ statefulSet }) => this.#book.terms.zoneName(statefulSet) === claim.zone);
     if (zone === undefined) return false;
@@ -183,20 +183,20 @@ class LedgerJudge {
     return uids.size === 1 && !uids.has(undefined) && terms.every(({ isMember }) => isMember);
   }
 
-  /** A claim may go when its object is gone or replaced, or was written since, or, by whoever wrote it, when nothing was sent. */
+  /** A claim may end if its object is gone or replaced, was written since, or if its writer sent nothing. */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {
       this.#checkDroppedScale(claim, ledger, by);
       return;
     }
-    // The StatefulSet itself says from when on its pods may go.
+    // The StatefulSet itself exposes its pods from then on.
     if (claim.verb === 'setPartition') return;
     const pod = this.#book.podByUid(claim.uid);
-    // One that names a newer state of the same pod takes the place of the older one.
+    // A claim with a newer state of the same pod replaces the older one.
     if (pod === undefined || [...ledger.claims.values()].some(({ uid }) => uid === claim.uid)) return;
     if (isTerminating(pod)) {
-      // What somebody else ends is not what was announced.
+      // A deletion by another client is not the announced one.
       if (this.#book.placeOfPod(pod)?.isOurs !== true) return;
       scene.violated('S19', `${by} forgets ${describe(claim)} while ${pod.metadata.name} still ends`);
       return;
@@ -216,7 +216,7 @@ class LedgerJudge {
     const facts = zone?.facts.latest();
     const isSame = [...ledger.claims.values()].some(({ uid, verb }) => uid === claim.uid && verb === claim.verb);
     if (zone === undefined || facts === undefined || facts.uid !== claim.uid || isSame) return;
-    // Not carried out, or carried out and undone by somebody: nothing leaves.
+    // Not carried out, or carried out and reverted: no pod leaves.
     if (facts.replicas > (claim.to ?? 0) || zone.surplus === undefined || !zone.surplus.isOurs) return;
     this.#book.scene.violated('S19', `${by} forgets ${describe(claim)} while pods of ${zone.statefulSet} are on their way out`);
   }
@@ -238,7 +238,7 @@ class LedgerJudge {
     this.#epoch = Math.max(this.#epoch, ledger.epoch ?? 0);
   }
 
-  /** L4: what is announced is over at some time, when nothing is broken any more. */
+  /** L4: after all repairs every claim ends. */
   #checkAge(atMs: number): void {
     if (this.#healingMs === undefined) return;
     const { drainMs, startMs, minReadySeconds, delaySeconds } = this.#book.scene.group;

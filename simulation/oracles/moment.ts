@@ -21,17 +21,17 @@
 import type { Actor } from '../server/request.ts';
 import type { MachineState, Scene } from './oracle.ts';
 
-/** What a change that an agent asked for is judged by. */
+/** The times by which a change of an agent is judged. */
 export interface Moment {
-  /** T: when the storage took it. */
+  /** T: time of the commit. */
   readonly atMs: number;
-  /** S - 10 s: what was visible then, the decision knew. */
+  /** S - 10 s: the decision knew what was visible then. */
   readonly fromMs: number;
-  /** By how much the wall clock of the agent is ahead: what time alone makes of a pod, it sees so much earlier. */
+  /** How far the agent's wall clock is ahead: it sees time-dependent states that much earlier. */
   readonly aheadMs: number;
 }
 
-/** A change as the storage took it, or an answer. */
+/** A commit or an answer. */
 export interface Asked {
   readonly actor: Actor;
   readonly atMs: number;
@@ -39,13 +39,13 @@ export interface Asked {
 
 const snapshotAgeMs = 10_000;
 
-/** By the clock of whoever asked. */
+/** By the requester's clock. */
 export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Asked): Moment {
   const { rate, wallErrorMs } = machineOf(scene, actor.process);
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
 }
 
-/** The clock of the machine on which the process runs. */
+/** Returns the clock of the process's machine. */
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {
   return (process === undefined ? undefined : scene.clockOf?.(process)) ?? { rate: 1, wallErrorMs: 0 };
 }

@@ -1,4 +1,4 @@
-// What the judges read of Kubernetes objects: single fields, places of pods, instants on the run's clock.
+// Reads Kubernetes objects for the judges: fields, places of pods, and times on the run's clock.
 import { runStartMs } from '../process/clock.ts';
 import type { Actor, ModelObject } from '../server/request.ts';
 
@@ -11,7 +11,7 @@ export const groupResource = 'rolloutgroups.rollout-group.dev';
 export const intentResource = 'rolloutintents.rollout-group.dev';
 export const exceptionResource = 'rolloutexceptions.rollout-group.dev';
 
-/** The value at a path of keys; undefined where there is none, or null. */
+/** Returns the value at a path of keys; undefined if absent or null. */
 export function field(value: unknown, ...path: readonly string[]): unknown {
   let current = value;
   for (const name of path) {
@@ -36,7 +36,7 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
   return Array.isArray(found) ? found : [];
 }
 
-/** The value of a JSON text; undefined when it is none. */
+/** Parses JSON; undefined if invalid. */
 export function parsed(text: string | undefined): unknown {
   if (text === undefined || text === '') return undefined;
   try {
@@ -46,18 +46,18 @@ export function parsed(text: string | undefined): unknown {
   }
 }
 
-/** The StatefulSet and the ordinal that the name of a pod says. */
+/** Returns StatefulSet and ordinal of a pod name. */
 export function placeOf(pod: string): { readonly statefulSet: string; readonly ordinal: number } | undefined {
   const found = /^(.+)-(\d{1,9})$/.exec(pod);
   return found === null ? undefined : { statefulSet: found[1] ?? '', ordinal: Number(found[2]) };
 }
 
-/** UID of the object that controls it. */
+/** Returns the UID of the controlling object. */
 export function controllerOf({ metadata }: ModelObject): string | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
-/** The revision of its StatefulSet that the pod was made from; empty when nobody says. */
+/** Returns the revision of the pod; empty if unknown. */
 export function revisionLabelOf({ metadata }: ModelObject): string {
   return metadata.labels?.['controller-revision-hash'] ?? '';
 }
@@ -66,33 +66,33 @@ export function isTerminating({ metadata }: ModelObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Condition Ready of a pod or a node. */
+/** Returns the condition Ready of a pod or a node. */
 export function readyCondition(object: ModelObject): { readonly isTrue: boolean; readonly sinceMs: number | undefined } {
   const condition = listAt(object, 'status', 'conditions').find((one) => field(one, 'type') === 'Ready');
   return { isTrue: field(condition, 'status') === 'True', sinceMs: instantAt(condition, 'lastTransitionTime') };
 }
 
-/** Every container runs and is ready: what grafana/rollout-operator calls a ready pod. */
+/** Returns whether every container runs and is ready: the definition of grafana/rollout-operator. */
 export function areContainersReady(pod: ModelObject): boolean {
   return listAt(pod, 'status', 'containerStatuses').every(
     (status) => field(status, 'ready') === true && field(status, 'state', 'running') !== undefined,
   );
 }
 
-/** An RFC 3339 text as milliseconds since the run began. */
+/** Converts an RFC 3339 text to milliseconds since the run began. */
 export function instantAt(value: unknown, ...path: readonly string[]): number | undefined {
   const ms = Date.parse(textAt(value, ...path) ?? '');
   return Number.isNaN(ms) ? undefined : ms - runStartMs;
 }
 
-/** Images of the containers of a pod, or of a template. */
+/** Returns the container images of a pod or a template. */
 export function imagesOf(value: unknown): readonly string[] {
   return listAt(value, 'spec', 'containers').map((container) => textAt(container, 'image') ?? '');
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration such as `90s` or `1h30m` in milliseconds; undefined when it is none. */
+/** Parses a duration such as `90s` or `1h30m` to milliseconds; undefined if invalid. */
 export function durationAt(value: unknown, ...path: readonly string[]): number | undefined {
   const text = textAt(value, ...path);
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(text)) return undefined;
@@ -101,7 +101,7 @@ export function durationAt(value: unknown, ...path: readonly string[]): number |
   return sum;
 }
 
-/** Whether a request or a change is an agent's. */
+/** Returns whether an agent made the request or change. */
 export function isAgent(actor: Actor, agentUser: string): boolean {
   return actor.process !== undefined || actor.user === agentUser;
 }

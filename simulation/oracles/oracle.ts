@@ -1,4 +1,4 @@
-// Who judges a run: each oracle hears of everything that happens, at once, and says what must not have been. None of them shares code with what it judges.
+// Defines a judge of a run: it sees every event at once and reports violations. Judges share no code with the judged parts.
 import type { TurnReport } from '../../agent/report.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import type { Point } from '../faults/fault.ts';
@@ -6,10 +6,10 @@ import type { GroupShape } from '../scenario.ts';
 import type { Answered, Commit, ModelObject } from '../server/request.ts';
 
 export interface Violation {
-  /** Of the list of invariants in docs/simulation.md, such as `S1` or `L2`. */
+  /** Id of the invariant in docs/simulation.md, such as `S1` or `L2`. */
   readonly invariant: string;
   readonly atMs: number;
-  /** Names the object, and the process when there is one. */
+  /** Names the object, and the process if there is one. */
   readonly message: string;
 }
 
@@ -18,70 +18,70 @@ export interface MachineState {
   readonly wallErrorMs: number;
 }
 
-/** What oracles may look at. Reads only; never the agents' memory. */
+/** Read-only view for oracles; never the agents' memory. */
 export interface Scene {
   readonly nowMs: () => number;
   readonly group: GroupShape;
-  /** It is somebody's own group, which may wait for longer, and for more, than any group that is made up. */
+  /** The group of a user, which may wait longer and for more than generated groups. */
   readonly isGiven?: boolean;
   readonly namespace: string;
-  /** Names of the StatefulSets, in the order of the zones. */
+  /** Names of the StatefulSets by zone. */
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
-  /** The newest state of the storage, by name. */
+  /** Newest state of the storage by name. */
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly violated: (invariant: string, message: string) => void;
-  /**
-   * The clock of the machine on which the process runs: how many of its milliseconds pass in a true one, and by how much its wall clock is
-   * ahead of the true one. Right when left out.
-   */
+  /** Clock of the process's machine: its speed, and how far its wall clock is ahead. Correct if omitted. */
   readonly clockOf?: (process: string) => MachineState;
-  /** Whether a watch of an agent is dead and still open. None dies after all faults; those that did before last until the agent gives them up. */
+  /**
+   * Returns whether an open watch of an agent is dead. No watch dies after faults end; earlier ones stay dead until the agent gives them
+   * up.
+   */
   readonly isWatchDead?: () => boolean;
 }
 
-/** A call of a pod by an agent, when it arrives there. */
+/** A call of a pod by an agent, on arrival. */
 export interface PodCalled {
   readonly process: string;
   readonly atMs: number;
   readonly sentAtMs: number;
   readonly namespace: string;
   readonly pod: string;
-  /** Of the pod that has heard it. */
+  /** UID of the pod that received it. */
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
-  /** The time that its answer names, lie or not, in milliseconds since the run began; absent when it names none. */
+  /** The reported time, true or not, in milliseconds since the run began; absent without one. */
   readonly reportedMs?: number;
 }
 
-/** An answer of the metric server to an agent, when the question arrives there. */
+/** An answer of the metric server, when the question arrives. */
 export interface GateAnswered {
   readonly process: string;
   readonly atMs: number;
-  /** Whether it says that the gate's condition holds, in a way that counts. */
+  /** Whether the answer passes the gate. */
   readonly isGood: boolean;
 }
 
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
-  /** A request or a call of a pod is about to be sent; `verb` as in Faults. */
+  /** A request or pod call before it is sent; `verb` as in Faults. */
   readonly sending?: (point: Point, verb: string) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;
   readonly podCalled?: (call: PodCalled) => void;
   readonly gateAnswered?: (answer: GateAnswered) => void;
-  /** A pod is about to be stored; only of groups whose pods are pinned. */
+  /** A pod before it is stored; only for groups with pinned pods. */
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
-  /** Faults are over, everything broken is mended and every agent runs. */
+  /** Faults have ended, repairs are done and every agent runs. */
   readonly healingBegan?: () => void;
-  /** The run is over; the agents still run. */
+  /** The run has ended; the agents still run. */
   readonly ended?: () => void;
 }
 
-/** Makes the oracle for one run. */
+/** Creates the oracle of one run. */
 export type OracleFactory = (scene: Scene) => Oracle;

@@ -1,4 +1,4 @@
-// Judges of what agents write to partitions: what goes by one is a disruption like any other, though the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
+// Judges writes of partitions: an exposed pod is a disruption, although the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
@@ -7,7 +7,7 @@ import type { Oracle } from './oracle.ts';
 import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgePartitions(book: Book): Oracle {
   return {
     committed: (commit) => {
@@ -16,7 +16,7 @@ export function judgePartitions(book: Book): Oracle {
       const zone = book.zoneOf(after.metadata.name);
       const [from, to] = [partitionOf(before), partitionOf(after)];
       if (zone === undefined || from === to || book.terms.isExcepted()) return;
-      // Where pods are pinned one by one the partition is raised over pods of any revision (pins.ts).
+      // With pinned pods the partition rises above pods of any revision (pins.ts).
       if (to > from && traitsOfShape(book.scene.group).pinsPods) return;
       if (to > from) checkRaised(book, zone, commit);
       else checkLowered(book, zone, commit, { from, to });
@@ -28,7 +28,7 @@ function partitionOf(set: ModelObject | undefined): number {
   return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }
 
-/** Pods that the StatefulSet asks for and that do not run what it asks for, by any status that the decision may have seen. */
+/** Returns outdated pods by any status that the decision may have seen. */
 function outdated(zone: Zone, fromMs: number): readonly Place[] {
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
@@ -39,7 +39,7 @@ function outdated(zone: Zone, fromMs: number): readonly Place[] {
   });
 }
 
-/** A partition goes up only over pods that all run what is asked for: any other one would change its version by a restart. */
+/** A partition rises only above pods at the update revision: a restart would change the revision of any other. */
 function checkRaised(book: Book, zone: Zone, { actor, atMs, after }: Commit): void {
   const behind = outdated(zone, book.momentOf({ actor, atMs }).fromMs);
   if (behind.length === 0) return;
@@ -61,7 +61,7 @@ function checkLowered(
   if (going.length === 0) return;
   const what = `${actor.process ?? ''} lets ${named(going)} go by partition ${to} of ${after.metadata.name}`;
   const [only, ...more] = going;
-  // As with deletes: a pod that is down itself takes nothing away, so that one at a time is cured beside other zones.
+  // As with deletions: an unavailable pod costs no availability, so one at a time is repaired next to other zones.
   const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);
   for (const other of book.zones) {
     if (other === zone || (isCure && !isAbsent(book, other, moment))) continue;

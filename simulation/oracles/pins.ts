@@ -1,4 +1,4 @@
-// Judges of pinned pods: a pod comes back at the revision that it had, or at the one that an agent decided for it, and nobody tries for ever (S6, S7, S19, L4).
+// Judges pinned pods: a pod comes back at its revision, or at one that an agent decided, and attempts are limited (S6, S7, S19, L4).
 
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import { traitsOfShape } from '../scenario.ts';
@@ -22,15 +22,15 @@ import { type Book, isDisruption, type Place, type SetFacts, type Zone } from '.
 
 /** The partition under which the StatefulSet controller replaces no pod. */
 const holding = 1_000_000;
-/** How often a pod is taken away so that it comes back at one revision, before a person says so. */
+/** Deletions of a pod for one revision before a person is asked. */
 const mostTries = 2;
 
-/** The last pod of a place that was told to end, and what was said of its successor then. */
+/** The last deleted pod of a place, and the pin of its successor. */
 interface Left {
-  /** Of the StatefulSet. */
+  /** UID of the StatefulSet. */
   readonly owner: string | undefined;
   readonly revision: string;
-  /** The ledger had said that it comes back at its revision. */
+  /** The ledger pinned it to its revision. */
   readonly isNoted: boolean;
   readonly pinnedTo: string | undefined;
 }
@@ -41,7 +41,7 @@ interface Tries {
   readonly sinceMs: number;
 }
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgePins(book: Book): Oracle {
   if (!traitsOfShape(book.scene.group).pinsPods) return {};
   const judge = new PinJudge(book);
@@ -58,9 +58,9 @@ class PinJudge {
   readonly #admitted = new Map<string, PodAdmitted>();
   readonly #left = new Map<Place, Left>();
   readonly #tries = new Map<Place, Tries>();
-  /** UIDs of pods of which the ledger has said that they come back at the revision that they have. */
+  /** UIDs of pods that the ledger pins to their current revision. */
   readonly #noted = new Set<string>();
-  /** Since when pods are there, by UID; those of the beginning have always been. */
+  /** Creation time by UID; initial pods always existed. */
   readonly #madeMs = new Map<string, number>();
 
   constructor(book: Book) {
@@ -76,7 +76,7 @@ class PinJudge {
     const { resource, after, type } = commit;
     if (after.metadata.namespace !== this.#book.scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) this.#written(commit);
-    // A person lets them be tried again.
+    // A person permits further attempts.
     if (resource === intentResource && field(after, 'spec', 'action') === 'retry') this.#tries.clear();
     if (resource === statefulSetResource && type === 'MODIFIED') this.#checkPartition(commit);
     if (resource !== podResource) return;
@@ -115,7 +115,7 @@ class PinJudge {
     }
   }
 
-  /** What a pod comes back at is forgotten only when that is what the StatefulSet controller does anyway, or when the pod is to become another. */
+  /** A pin is dropped only if the StatefulSet controller would create the same revision, or the pod gets another one. */
   #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
     const facts = this.#standsApart(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
@@ -123,7 +123,7 @@ class PinJudge {
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} forgets that ${place.pod?.metadata.name} comes back at ${revision}`);
   }
 
-  /** What the StatefulSet has said since the decision, when its pod stands there at the revision and would not come back at it; else undefined. */
+  /** Returns the status since the decision if its pod has the revision but would not come back at it; else undefined. */
   #standsApart({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);
@@ -142,7 +142,7 @@ class PinJudge {
       .every(({ isMember }) => isMember);
   }
 
-  /** A partition is raised as far as it goes, and not before the ledger says what every pod comes back at. */
+  /** A partition rises to its maximum, and only after every pod is pinned. */
   #checkPartition(commit: Commit): void {
     const { before, after, actor } = commit;
     const { scene, zoneOf } = this.#book;
@@ -178,7 +178,7 @@ class PinJudge {
     };
   }
 
-  /** What becomes of a pod is stored before it is taken away, and after two tries in vain somebody is asked. */
+  /** A pin is stored before the deletion, and after two failed attempts a person is asked. */
   #checkTaken(place: Place, pod: ModelObject, { actor, atMs }: Commit): void {
     const { scene, momentOf } = this.#book;
     const { fromMs } = momentOf({ actor, atMs });
@@ -222,8 +222,8 @@ class PinJudge {
   }
 
   /**
-   * Without the webhook a pod is made as the StatefulSet controller asks. One that works with the past asks for an older revision, and above the
-   * partition it asks for the update revision; neither is the agent's doing.
+   * Without the webhook a pod gets the revision of the StatefulSet controller. A lagging controller wants an older one, and above the
+   * partition the update revision; the agent causes neither.
    */
   #checkSame(
     zone: Zone,

@@ -1,4 +1,4 @@
-// The book of the places of a group: whether each ordinal of each zone has an available pod, since when it has none, and whose doing that is.
+// Keeps the book of places: whether each ordinal has an available pod, since when not, and who caused it.
 import type { Commit, ModelObject } from '../server/request.ts';
 import { type Asked, type Moment, momentOf } from './moment.ts';
 import {
@@ -19,7 +19,7 @@ import type { Scene } from './oracle.ts';
 import { createTerms, limitOf, type TermsBook } from './terms.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
-/** What a StatefulSet says at one time. */
+/** State of a StatefulSet at one time. */
 export interface SetFacts {
   readonly uid: string;
   readonly replicas: number;
@@ -28,7 +28,7 @@ export interface SetFacts {
   readonly minReadyMs: number;
   readonly updateRevision: string;
   readonly currentRevision: string;
-  /** The status is as new as the spec. */
+  /** Whether the status is as new as the spec. */
   readonly isObserved: boolean;
 }
 
@@ -37,31 +37,31 @@ export interface Place {
   readonly ordinal: number;
   /** The pod of that name, owned or not. */
   pod: ModelObject | undefined;
-  /** Since when it has no available pod; undefined while it has one. */
+  /** Time since which it has no available pod; undefined with one. */
   downSinceMs: number | undefined;
-  /** An agent took the pod away, and no other one has become available since. */
+  /** An agent deleted the pod, and no successor has been available since. */
   isOurs: boolean;
-  /** A pod that is ready becomes available then; infinite when it is not ready. */
+  /** When a ready pod becomes available; infinite for an unready one. */
   upAtMs: number;
-  /** When it was last down, so far as it is not any more. */
+  /** End of its last outage. */
   lastDownMs: number;
-  /** Since when the StatefulSet asks for it. */
+  /** Time since which the StatefulSet wants it. */
   requiredSinceMs: number;
-  /** An agent raised the replicas so that it does. */
+  /** An agent caused it by a scale-up. */
   isRequiredByUs: boolean;
-  /** What an agent disrupted there and has not settled: the pod, and the revisions that its successor may have. */
+  /** An agent's disruption that has not settled: the pod, and the allowed revisions of its successor. */
   open: { readonly uid: string; readonly targets: Set<string> } | undefined;
 }
 
 export interface Zone {
   readonly statefulSet: string;
   set: ModelObject | undefined;
-  /** undefined: there is no such StatefulSet. */
+  /** undefined: the StatefulSet does not exist. */
   readonly facts: Timeline<SetFacts | undefined>;
-  /** How many pods the StatefulSet owns. */
+  /** Number of owned pods. */
   readonly podCounts: Timeline<number>;
   readonly places: Map<number, Place>;
-  /** Since when pods beyond the replicas have been there, and whether an agent made them so. */
+  /** Time since which surplus pods exist, and whether an agent caused them. */
   surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
 }
 
@@ -72,12 +72,12 @@ export interface Book {
   readonly apply: (commit: Commit) => void;
   readonly zoneOf: (statefulSet: string) => Zone | undefined;
   readonly placeOfPod: (pod: ModelObject) => Place | undefined;
-  /** By UID, as it stands in the storage. */
+  /** By UID as stored. */
   readonly podByUid: (uid: string) => ModelObject | undefined;
   readonly momentOf: (asked: Asked) => Moment;
 }
 
-/** Begins with what is in the storage. */
+/** Begins with the stored state. */
 export function createBook(scene: Scene): Book {
   const terms = createTerms(scene);
   const zones = scene.statefulSets.map(
@@ -182,24 +182,24 @@ export function createBook(scene: Scene): Book {
   };
 }
 
-/** Whether a pod was told to end, or removed at once. */
+/** Returns whether a pod was deleted, gracefully or at once. */
 export function isDisruption({ resource, type, before, after }: Commit): boolean {
   if (resource !== podResource || before === undefined || isTerminating(before)) return false;
   return type === 'DELETED' || isTerminating(after);
 }
 
-/** Whether no pod is available there at the instant, which is not before the last change. */
+/** Returns whether no pod is available there at that time, which is not before the last change. */
 function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, atMs: number): boolean {
   return downSinceMs !== undefined && atMs < upAtMs;
 }
 
-/** Whether a decision of that moment may have seen it as down: it was so at T, or at some instant since `fromMs`. */
+/** Returns whether a decision of that moment may have seen it as down: at T, or at any time since `fromMs`. */
 export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
   const upSinceMs = place.downSinceMs === undefined ? place.lastDownMs : place.upAtMs;
   return isDown(place, atMs) || upSinceMs >= fromMs;
 }
 
-/** The places of the zone that are down at T and that the decision had to count; undefined when the zone is not to be counted. */
+/** Returns the places that are down at T and that the decision had to count; undefined if the zone does not count. */
 export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
   if (
     !terms
@@ -219,7 +219,7 @@ export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }
   return lacking;
 }
 
-/** Whether what the place lacks is an agent's doing, or was visible at the instant. */
+/** Returns whether the outage was caused by an agent, or visible at that time. */
 function isKnown(place: Place, fromMs: number): boolean {
   if (place.isOurs) return true;
   if (place.isRequiredByUs && place.downSinceMs === place.requiredSinceMs) return true;
@@ -227,8 +227,8 @@ function isKnown(place: Place, fromMs: number): boolean {
 }
 
 /**
- * The zone has been gone, as a StatefulSet, at every instant that a decision may have seen. An adopted group consists of the StatefulSets that
- * there are.
+ * Returns whether the StatefulSet did not exist at any time that a decision may have seen. A drop-in group consists of the existing
+ * StatefulSets.
  */
 export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   if (scene.group.kind === 'adopted') return false;
@@ -239,7 +239,7 @@ export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment)
   return isMember && zone.facts.since(fromMs).every((facts) => facts === undefined);
 }
 
-/** The most pods of the zone that may be down, of all limits since the instant; undefined where nobody but the eviction API knows. */
+/** Returns the largest permitted outage of the zone under all limits since then; undefined if only the eviction API knows it. */
 export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): number | undefined {
   let most = 0;
   for (const { maxUnavailable } of terms.of(zone.statefulSet).since(fromMs)) {
@@ -249,22 +249,22 @@ export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): num
   return most;
 }
 
-/** Whether what an agent disrupted there still has no successor that has been available at a revision which was asked for since. */
+/** Returns whether an agent's disruption has no successor yet that was available at a revision requested since. */
 export function isOpen(place: Place, atMs: number): boolean {
-  // Once settled it stays so, whatever becomes of the successor.
+  // A settled disruption stays settled.
   if (place.open !== undefined && isSettled(place, atMs)) place.open = undefined;
   return place.open !== undefined;
 }
 
-/** Whether nothing is open there at the instant, or nobody asks for the place any more. */
+/** Returns whether nothing is open there at that time, or the place is not wanted any more. */
 export function isSettled(place: Place, atMs: number): boolean {
   if (place.open === undefined || isUnasked(place)) return true;
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
 /**
- * Whether another pod is available there, whatever its revision: it is the StatefulSet controller that chooses it, and one that works with the past
- * makes the old one again, which is then as outdated as the rest of its zone.
+ * Returns whether another pod is available there at any revision: the StatefulSet controller chooses it, and a lagging one creates an
+ * outdated pod.
  */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
@@ -323,11 +323,11 @@ function require(zone: Zone, facts: SetFacts | undefined, { before, atMs, isOurs
     const place = placeIn(zone, ordinal, atMs);
     place.requiredSinceMs = atMs;
     place.isRequiredByUs = isOurs;
-    // What was on its way out is not missed before somebody asks for it.
+    // A leaving pod is missed only after its place is wanted again.
     if (isDown(place, atMs)) place.downSinceMs = atMs;
     place.isOurs = false;
   }
-  // Pods that have another owner, or none, are nobody's disruption any more.
+  // Pods of another owner are not disruptions.
   if (isNew) for (const place of zone.places.values()) place.open = undefined;
 }
 
@@ -344,7 +344,7 @@ function disrupt(place: Place, pod: ModelObject, atMs: number): void {
   place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]) };
 }
 
-/** From when on the pod of the place is available if nothing happens to it. */
+/** Returns when the pod becomes available without further events. */
 function availability({ pod, zone }: Place, isAdopted: boolean, isReadyNode: (name: string) => boolean): number {
   const facts = zone.facts.latest();
   const never = Number.POSITIVE_INFINITY;

@@ -1,36 +1,35 @@
-// Judges of pods that are prepared to leave: none leaves before its delay is over, and all that stay are told so (S11, L5).
+// Judges prepared pods: none leaves before its delay is over, and those that stay are told so (S11, L5).
 import type { Commit } from '../server/request.ts';
 import { machineOf } from './moment.ts';
 import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
 import type { Oracle, PodCalled } from './oracle.ts';
 import type { Book } from './places.ts';
 
-/** What the pods of one place have heard at one path since they were last told to stay. */
+/** The calls of one place and path since the pod was last told to stay. */
 interface Asked {
-  /** Of the pod that heard it last. */
+  /** UID of the last pod that received it. */
   readonly uid: string;
-  /** From when on the delay counts. */
+  /** Start of the delay. */
   readonly sinceMs: number;
-  /** By how much the wall clock of whoever asked then was ahead. */
+  /** How far the wall clock of the requester was ahead. */
   readonly wallErrorMs: number;
-  /** The earliest time that a pod has reported, on the run's clock. */
+  /** The earliest reported time, on the run's clock. */
   readonly reportedMs: number | undefined;
 }
 
-/** Instants are stored in whole milliseconds, and pods report whole seconds. */
+/** Times are stored in whole milliseconds, and pods report whole seconds. */
 const roundingMs = 1_000;
 
 /**
- * Asked of each commit before the book knows of it. The delay is counted here from the call that the pod heard first, by the true clock: a pod
- * that lies about its time does not shorten it, one that names a later time begins anew, and a successor goes on only when it reports what its
- * predecessor did. A wall clock that was set or drifts shortens it by as much as it is wrong: what is stored across restarts can be nothing
- * but wall clock time. Adopted groups believe the pod, as the original does.
+ * Called for each commit before the book. The delay counts from the first received call by the true clock: a wrong reported time does not
+ * shorten it, a later one restarts it, and a successor continues only if it reports the same time. A wrong wall clock shortens it by its
+ * error, because only wall-clock time survives restarts. Drop-in groups trust the pod, as the original does.
  */
 export function judgePreparations(book: Book): Oracle {
   const { scene } = book;
   /** By name of the pod. */
   const asked = new Map<string, Asked>();
-  /** By path and name of the pod: whether the last call that arrived asked it to leave. */
+  /** By path and name of the pod: whether the last received call asked it to leave. */
   const isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
 
   const noteCall = ({ process, pod, uid, method, path, atMs, reportedMs }: PodCalled): void => {
@@ -55,7 +54,7 @@ export function judgePreparations(book: Book): Oracle {
     if (!Number.isFinite(delayMs)) return;
     for (let ordinal = facts.first + to; ordinal < facts.first + from; ordinal += 1) {
       const pod = zone.places.get(ordinal)?.pod;
-      // A pod that is not there has nothing to prepare, and one that has just come was not there for the decision.
+      // An absent pod has nothing to prepare, and a new one was unknown to the decision.
       if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
       const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
       const call = asked.get(pod.metadata.name);
@@ -90,7 +89,7 @@ export function judgePreparations(book: Book): Oracle {
 function continued(before: Asked | undefined, call: Asked, atMs: number): Asked {
   if (before === undefined) return call;
   const { reportedMs } = call;
-  // What lies ahead is no answer.
+  // A time in the future is not an answer.
   if (reportedMs === undefined || before.reportedMs === undefined || reportedMs > atMs) {
     return { ...before, uid: call.uid, reportedMs: before.reportedMs ?? reportedMs };
   }

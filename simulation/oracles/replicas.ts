@@ -1,4 +1,5 @@
-// Judges of what agents make of replicas: one zone at a time, long enough apart, within bounds, behind the leader, and not to and fro (S1, S4, S12 to S16, S28).
+// Judges replica writes of agents: one zone at a time, with the time between zones, within bounds, not below the leader, without
+// oscillation (S1, S4, S12 to S16, S28).
 import type { Commit } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
 import { type Moment, machineOf } from './moment.ts';
@@ -17,7 +18,7 @@ import { type Book, lackingIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
 import { createTimeline } from './timeline.ts';
 
-/** A write of replicas by an agent. */
+/** A replica write of an agent. */
 interface Write {
   readonly zone: Zone;
   readonly from: number;
@@ -29,11 +30,11 @@ interface Write {
 
 interface Direction {
   readonly sign: number;
-  /** What the number may have followed from, as it was when the decision was made. */
+  /** Possible causes of the number at the time of the decision. */
   readonly input: number;
 }
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgeReplicas(book: Book): Oracle {
   const { scene } = book;
   const decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
@@ -49,7 +50,7 @@ export function judgeReplicas(book: Book): Oracle {
       .map(({ betweenZonesMs }) => betweenZonesMs);
     const gapMs = Math.min(...gaps, Number.POSITIVE_INFINITY);
     for (const [zone, last] of decreases) {
-      // It is dated by the clock of whoever announced it, some moments before it was sent.
+      // Its time comes from the announcer's clock, shortly before the request.
       const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + announcedAheadMs;
       if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
       scene.violated(
@@ -84,7 +85,7 @@ export function judgeReplicas(book: Book): Oracle {
   };
 }
 
-/** How long before its request a decrease may have been decided and dated. */
+/** Longest time between the decision and the request of a decrease. */
 const announcedAheadMs = 10_000;
 
 function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Commit): Write | undefined {
@@ -112,7 +113,7 @@ function checkDecrease(book: Book, write: Write): void {
   const { scene } = book;
   const { zone, moment, to } = write;
   if (isHalted(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
-  // Adopted groups keep the original's arithmetic: a decrease without preparation looks at no other zone.
+  // Drop-in groups keep the original's arithmetic: a decrease without preparation ignores other zones.
   if (scene.group.kind === 'adopted') return;
   checkObserved(book, moment, describe(write));
   const others = book.zones.filter((other) => other !== zone);
@@ -135,7 +136,7 @@ function checkDecrease(book: Book, write: Write): void {
   checkLeader(book, write);
 }
 
-/** A follower never has fewer pods than its leader asks for, nor fewer than the leader still has. */
+/** A follower never has fewer pods than its leader requests or still has. */
 function checkLeader({ scene, zones }: Book, write: Write): void {
   const leader = zones[0];
   if (scene.group.replicas !== 'leader' || leader === undefined || leader === write.zone) return;
@@ -147,13 +148,13 @@ function checkLeader({ scene, zones }: Book, write: Write): void {
   }
 }
 
-/** Whether replicas of other zones may follow from it: anything that is not a pod's life, an agent's record, or somebody's status. */
+/** Returns whether replicas may follow from the change: not from a pod, an agent's record or a status. */
 function isInput({ scene }: Book, { resource, before, after, actor, type }: Commit, write: Write | undefined): boolean {
   if (write !== undefined) return write.from !== write.to;
   if ([podResource, nodeResource, leaseResource, configMapResource, 'events', 'events.events.k8s.io'].includes(resource)) return false;
   if (isAgent(actor, scene.agentUser)) return false;
   if (type !== 'MODIFIED' || before === undefined || resource === groupResource) return true;
-  // The number of an object whose status is all that has changed is still the same.
+  // A change of the status alone leaves the number.
   if (before['spec'] === after['spec'] && before.metadata.annotations === after.metadata.annotations) return false;
   return (
     JSON.stringify([before['spec'], before.metadata.labels, before.metadata.annotations]) !==

@@ -1,16 +1,16 @@
-// Judges of single requests of agents: gentle verbs, preconditions, dry runs that change nothing, and no endless conflict (S10, S20, S29, L11).
+// Judges single requests of agents: safe verbs, preconditions, dry runs without effect, no endless conflicts (S10, S20, S29, L11).
 import type { Answered } from '../server/request.ts';
 import { field, isAgent, listAt, parsed } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const neverDeleted = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);
-/** Questions in the form of a POST. */
+/** Reads that use POST. */
 const reviews = /^(?:self)?subject(?:access|rules)?reviews\.|^tokenreviews\./;
 
-/** Conflicts in a row of one process at one object: with others that write now and then, nobody has so many. */
+/** Consecutive conflicts of one process on one object: occasional writers never cause this many. */
 const conflictLimit = 20;
 
-/** Judges refused requests too: that the server caught one is luck. */
+/** Judges refused requests too: that the server refused one is luck. */
 export function judgeRequests(scene: Scene): Oracle {
   const conflicts = new Map<string, number>();
   return {
@@ -32,7 +32,7 @@ export function judgeRequests(scene: Scene): Oracle {
 
 type Say = (invariant: 'S10' | 'S20', what: string) => void;
 
-/** The request in words, as `a1 deletes pods mimir/server-0`. */
+/** Describes a request, such as `a1 deletes pods mimir/server-0`. */
 function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
   return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
 }
@@ -65,14 +65,14 @@ function checkChange({ verb, request }: Answered, body: unknown, say: Say): void
     say('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
 }
 
-/** A patch that says `finalizers: null` or `[]`, or an operation on them. */
+/** A patch with `finalizers: null` or `[]`, or an operation on them. */
 function namesFinalizers(body: unknown): boolean {
   if (Array.isArray(body)) return body.some((operation) => String(field(operation, 'path') ?? '').startsWith('/metadata/finalizers'));
   const metadata = field(body, 'metadata');
   return typeof metadata === 'object' && metadata !== null && 'finalizers' in metadata;
 }
 
-/** Whether the process does not get through. A Lease is there to be fought for. */
+/** Returns whether the process cannot succeed. Lease conflicts are normal. */
 function countConflicts(conflicts: Map<string, number>, { request, resource, namespace, name, status }: Answered): boolean {
   if (resource.startsWith('leases')) return false;
   const key = `${request.actor.process ?? ''} ${resource} ${namespace}/${name}`;

@@ -1,4 +1,5 @@
-// Judges of the end: the group becomes what it should and stays so, then everything is quiet, and until then nothing is forgotten (L1, L2, L6, L8, L9, L10, L12).
+// Judges the end: the group reaches its state and keeps it, then everything is quiet, and nothing is forgotten before (L1, L2, L6, L8, L9,
+// L10, L12).
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { whatIsLeft } from './converged.ts';
@@ -24,23 +25,23 @@ import {
 } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
-/** What is written of a work that is done may follow it by so much: its record, the published decision, events, a status. */
+/** Records of finished work may follow by this time: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
-/** A wait must be readable so soon. */
+/** A wait must be visible within this time. */
 const toldMs = 60_000;
-/** From when on after the end of all faults a leader is there, and until when it has seen a change. */
+/** Earliest and latest time after the end of faults at which a leader exists and has seen a change. */
 const steadyMs = 45_000;
 const wakeMs = 15_000;
-/** The longest pause between two tries (five minutes), and a turn. */
+/** The longest pause between two attempts (five minutes), and a turn. */
 const longestPauseMs = 330_000;
-/** A minute, what a server may have asked for before everything was mended, and a turn: so soon a turn that failed is tried again. */
+/** A minute, a delay that a server requested before the repair, and a turn: a failed turn is repeated this soon. */
 const retriedMs = 120_000;
-/** So long after all faults a watch by which nothing comes is found out: a minute and a half without a bookmark, and a bit. */
+/** Time after the end of faults in which a silent watch is detected: a minute and a half without a bookmark, with slack. */
 const givenUpMs = 100_000;
-/** How often convergence is looked at when nothing has happened to it, for time makes pods available. */
+/** Interval of the convergence check without events, because time makes pods available. */
 const lookEveryMs = 5_000;
 
-/** Hears of everything; speaks only after everything has been mended. */
+/** Receives everything; reports only after all repairs. */
 export function judgeSettling(scene: Scene): Oracle {
   const judge = new SettlingJudge(scene);
   return {
@@ -55,21 +56,21 @@ export function judgeSettling(scene: Scene): Oracle {
 class SettlingJudge {
   readonly #scene: Scene;
   #healingMs = Number.POSITIVE_INFINITY;
-  /** Since when nothing is left to do. */
+  /** Time since which no work is left. */
   #convergedMs: number | undefined;
-  /** When a turn has said so. */
+  /** Time of the turn that reported it. */
   #doneMs: number | undefined;
   #isDirty = true;
   #lookedMs = 0;
   #lastTurnMs = 0;
-  /** When somebody's own group is to have its next turn at the latest, if nothing changes until then. */
+  /** Latest next turn of a user's own group without further changes. */
   #dueMs = 0;
-  /** Changes that no turn has begun after: when the first and the last of them happened. */
+  /** Changes without a later turn: the first and the last. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
-  /** When the last turn of the leader failed, and whose it was. */
+  /** The last failed turn of the leader, and its process. */
   #failed: { readonly process: string; readonly atMs: number } | undefined;
-  /** What was said once. */
+  /** Reported once. */
   readonly #said = new Set<string>();
 
   constructor(scene: Scene) {
@@ -77,7 +78,7 @@ class SettlingJudge {
   }
 
   committed(commit: Commit): void {
-    // Whoever leads from now on begins with a turn of his own.
+    // A new leader begins with its own turn.
     if (commit.resource === leaseResource && textAt(commit.after, 'spec', 'holderIdentity') !== this.#failed?.process)
       this.#failed = undefined;
     if (!this.#isHealing()) return;
@@ -87,7 +88,7 @@ class SettlingJudge {
     if (isOurs) this.#checkStay(commit);
     else if (isDemand(commit)) this.#convergedMs = undefined;
     const what = isOurs || after.metadata.namespace !== scene.namespace ? undefined : wakingChange(commit, scene.group.kind === 'adopted');
-    // What only a dead watch tells of nobody can hear before L8 has him give it up.
+    // A change on a dead watch is unknown until L8 makes the agent give it up.
     if (what !== undefined && atMs >= this.#healingMs + steadyMs && scene.isWatchDead?.() !== true) {
       this.#unseen = { firstMs: this.#unseen?.firstMs ?? atMs, lastMs: atMs, what: this.#unseen?.what ?? what };
     }
@@ -155,7 +156,7 @@ class SettlingJudge {
     this.#scene.violated(invariant, message);
   }
 
-  /** Everything that is measured in time. */
+  /** Checks every deadline. */
   #look(): void {
     const nowMs = this.#scene.nowMs();
     if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#lookedMs >= lookEveryMs)) {
@@ -185,7 +186,7 @@ class SettlingJudge {
     else if (this.#failed?.process === process) this.#failed = undefined;
   }
 
-  /** L8: who could do nothing as long as a server was away is back soon after it. */
+  /** L8: a process that was blocked by an outage resumes soon after it. */
   #checkRetried(nowMs: number): void {
     if (this.#failed === undefined) return;
     const { process, atMs } = this.#failed;
@@ -194,7 +195,7 @@ class SettlingJudge {
     this.#say('L8', `${process} has not tried again for ${Math.round(nowMs - atMs)} ms what failed while things went wrong`);
   }
 
-  /** L1: what is as it should be stays so. */
+  /** L1: the reached state stays. */
   #checkStay(commit: Commit): void {
     const { resource, before, after, type, actor } = commit;
     if (this.#convergedMs === undefined || this.#isPaused()) return;
@@ -215,7 +216,7 @@ class SettlingJudge {
     }
   }
 
-  /** L9: who asks why nothing happens finds an answer beside the group. */
+  /** L9: every wait has a visible reason. */
   #checkTold(nowMs: number): void {
     const { sinceMs, report } = this.#waiting ?? {};
     if (sinceMs === undefined || report === undefined || nowMs - sinceMs < toldMs) return;
@@ -231,7 +232,7 @@ class SettlingJudge {
     this.#waiting = { sinceMs: nowMs, report };
   }
 
-  /** The published decision of the group, by the names of the objects that hold it. */
+  /** The published decisions of the group, by the name of their objects. */
   #published(): unknown {
     const scene = this.#scene;
     for (const object of scene.list(groupResource, scene.namespace)) {
@@ -248,7 +249,7 @@ class SettlingJudge {
       .some((intent) => ['pause', 'hold', 'abort'].includes(textAt(intent, 'spec', 'action') ?? ''));
   }
 
-  /** A pod that is down at a revision that nobody asks for any more. */
+  /** An unavailable pod at a revision that is not requested any more. */
   #stuckPod(): string | undefined {
     for (const name of this.#scene.statefulSets) {
       const set = this.#scene.get(statefulSetResource, this.#scene.namespace, name);
@@ -268,19 +269,19 @@ class SettlingJudge {
   }
 }
 
-/** For how long the decision has nothing to look at again by itself: it may wait for a window, a soak, or for what only people can change. */
+/** How long the decision has nothing to check: it may wait for a window, a soak or a person. */
 function waitOf({ decision, snapshot }: TurnReport): number {
   if (decision === undefined || decision.outcome === 'act') return 0;
   return decision.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, decision.wakeAtMs - snapshot.nowMs);
 }
 
-/** Whether somebody asks for something else. */
+/** Returns whether the request changes the wanted state. */
 function isDemand({ resource, before, after }: Commit): boolean {
   if (resource === podResource || resource === configMapResource || resource === leaseResource) return false;
   return before === undefined || JSON.stringify(before['spec']) !== JSON.stringify(after['spec']);
 }
 
-/** What of a change a group must look at. */
+/** The part of a change that a group must react to. */
 function wakingChange({ resource, before, after, type }: Commit, isAdopted: boolean): string | undefined {
   const { name } = after.metadata;
   if (resource === intentResource) return `the change of RolloutIntent ${name}`;

@@ -1,4 +1,4 @@
-// Judges of which pod goes: the one that was seen, behind the target, once, of the group, while nobody has paused it (S4, S6, S7, S22, S28).
+// Judges the choice of the pod: the observed one, outdated, once, of the group, and not paused (S4, S6, S7, S22, S28).
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import type { Moment } from './moment.ts';
@@ -6,9 +6,9 @@ import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, tex
 import type { Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Place } from './places.ts';
 
-/** Asked of each commit before the book knows of it. */
+/** Called for each commit before the book. */
 export function judgeTargets(book: Book): Oracle {
-  /** Of each pod that was told to end: by whom, when, and at which revision. */
+  /** Deletions: by whom, when, and at which revision. */
   const ended = new Map<string, { readonly isOurs: boolean; readonly atMs: number; readonly revision: number }>();
   return {
     committed: (commit) => {
@@ -35,7 +35,7 @@ export function judgeTargets(book: Book): Oracle {
   };
 }
 
-/** The pod that an agent asked to be taken away, when the server did what was asked. */
+/** The pod that an agent deleted with this answer. */
 function askedPod(
   { scene }: Book,
   { resource, subresource, verb, status, namespace, isDryRun, request }: Answered,
@@ -70,7 +70,7 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
   if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${by} takes ${name} away although it is paused`);
 }
 
-/** Nobody can tell what is outdated of a zone whose status is older than its spec. Adopted groups do not look at it. */
+/** Outdated pods are unknown in a zone whose status is older than its spec. Drop-in groups do not check it. */
 export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment, what: string): void {
   if (scene.group.kind === 'adopted') return;
   for (const { statefulSet, facts } of zones) {
@@ -85,13 +85,13 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
   }
 }
 
-/** Whether none of its pods may be replaced, by its settings or because a person has paused it, and the decision must have known. */
+/** Returns whether no pod of it may be replaced, by its settings or a pause, and the decision had to know. */
 export function isPaused(book: Book, statefulSet: string, moment: Moment): boolean {
   const settings = book.terms.of(statefulSet).since(moment.fromMs);
   return (settings.length > 0 && settings.every((one) => one.isPaused)) || isHalted(book, statefulSet, moment);
 }
 
-/** Whether a person has paused it, and the decision must have known. What the settings of a zone pause is its rollout: it shrinks all the same. */
+/** Returns whether a person paused it, and the decision had to know. `paused` of a zone stops its rollout, not its downscale. */
 export function isHalted({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
   return terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
 }

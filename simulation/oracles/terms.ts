@@ -1,4 +1,4 @@
-// What the objects in the storage ask of a zone: whether it is a member, how much of it may be down, how it scales, whether it is paused.
+// Reads the stored settings of a zone: membership, budget, scaling, pauses.
 import type { Commit, ModelObject } from '../server/request.ts';
 import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
@@ -9,16 +9,16 @@ type Amount = number | `${number}%`;
 /** The settings of one zone. */
 interface Terms {
   readonly isMember: boolean;
-  /** The last that could be read; undefined where it follows from budgets that the eviction API enforces. */
+  /** The last readable value; undefined if it follows from budgets that the eviction API enforces. */
   readonly maxUnavailable: Amount | undefined;
-  /** What stands there cannot be read, so `maxUnavailable` is older. */
+  /** The current value is unreadable, so `maxUnavailable` is older. */
   readonly isUnreadable: boolean;
   readonly isPaused: boolean;
-  /** A person orders the replicas, whatever rules say. */
+  /** A person forces the replicas, whatever rules say. */
   readonly isForced: boolean;
   readonly minReplicas: number;
   readonly betweenZonesMs: number;
-  /** How long pods are prepared before they leave; undefined when they need not be. */
+  /** Duration of the preparation before pods leave; undefined without one. */
   readonly delayMs: number | undefined;
 }
 
@@ -31,18 +31,18 @@ interface Pause {
 
 export interface TermsBook {
   readonly of: (statefulSet: string) => Timeline<Terms>;
-  /** Whether a person has paused the zone, by an intent, since this instant or before. */
+  /** Returns whether a person paused the zone by an intent, since this time or before. */
   readonly isPausedSince: (statefulSet: string, sinceMs: number, atMs: number) => boolean;
-  /** Somebody permits what rules forbid, so nobody can say what they forbid. */
+  /** An exception permits what rules deny, so nothing can be judged. */
   readonly isExcepted: () => boolean;
   /** Name of a zone in claims and waves. */
   readonly zoneName: (statefulSet: string) => string;
   readonly apply: (commit: Commit) => void;
-  /** A StatefulSet has changed, or is gone. */
+  /** A StatefulSet changed, or is gone. */
   readonly setChanged: (statefulSet: string, set: ModelObject | undefined, atMs: number) => void;
 }
 
-/** Begins with what is in the storage. */
+/** Begins with the stored state. */
 export function createTerms(scene: Scene): TermsBook {
   const timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
   const pauses = new Map<string, Pause>();
@@ -150,7 +150,7 @@ function adoptedTerms({ metadata }: ModelObject, before: Terms | undefined): Ter
     isForced: annotations['grafana.com/rollout-force-replicas'] !== undefined,
     minReplicas: 0,
     betweenZonesMs: durationAt(labels, 'grafana.com/min-time-between-zones-downscale') ?? 0,
-    // Only zones that mirror are delayed.
+    // Only mirroring zones have a delay.
     delayMs: isMirrored ? durationAt(annotations, 'grafana.com/rollout-delayed-downscale') : undefined,
   };
 }
@@ -160,7 +160,7 @@ function amountOf(value: unknown): Amount | undefined {
   return typeof value === 'string' && /^\d+%$/.test(value) ? (value as `${number}%`) : undefined;
 }
 
-/** Pods of a zone of so many that may be down at once: a percentage is rounded down, and is at least 1. */
+/** Returns how many pods of a zone may be down at once: percentages are rounded down, at least 1. */
 export function limitOf(amount: Amount, replicas: number): number {
   return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
 }

@@ -1,15 +1,15 @@
-// The values that something has had, and since when.
+// Stores the values of a variable over time.
 
 export interface Timeline<Value> {
-  /** From this instant on. Instants never go back; of several at one instant the last one counts afterwards. */
+  /** Sets the value from this time on. Times never decrease; the last of several at one time counts. */
   readonly set: (atMs: number, value: Value) => void;
-  /** As it is now; undefined when nothing was said yet. */
+  /** Returns the current value; undefined without one. */
   readonly latest: () => Value | undefined;
-  /** The value at the instant and every later one, the oldest first. The first value holds for all time before it, too. */
+  /** Returns the value at the time and all later ones, the oldest first. The first value also applies to all earlier times. */
   readonly since: (fromMs: number) => readonly Value[];
 }
 
-/** Without values. */
+/** A history without values. */
 export function createTimeline<Value>(): Timeline<Value> {
   const instants: number[] = [];
   const values: Value[] = [];

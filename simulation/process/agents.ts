@@ -1,4 +1,4 @@
-// The agents of a run: processes that start, die, stand still, are stopped and come back, each with the agent's own loop in it.
+// Runs the agents: processes that start, die, stand still, stop and return, each with the real loop of the agent.
 import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
@@ -25,59 +25,56 @@ export interface AgentsOptions {
     readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
     readonly goBackFrontEnd: (frontEnd: number, revision: number, untilMs: number) => void;
   };
-  /** How many the server has. */
+  /** Number of front ends of the server. */
   readonly frontEnds: number;
   readonly faults: Faults;
-  /** The one that is watched. */
+  /** Namespace to watch. */
   readonly namespace: string;
-  /** What the policy directory holds; without one when left out. */
+  /** Files of the policy directory; optional. */
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
   readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
   readonly podCalled: (call: PodCalled) => void;
-  /** Whom gates ask; without one no gate is ever read. */
+  /** The metric server; without it no gate is read. */
   readonly gateServer?: GateServer;
-  /** Somebody else changes the object that the request is about (F4). */
+  /** Another writer changes the object of the request (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** What the loop of this process reports, as long as it lives. */
+  /** Receives the reports of the loop while the process lives. */
   readonly listenerOf?: (process: string) => TurnListener;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   readonly log?: (process: string, level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields) => void;
-  /** For the trace: everything that is sent, answered and delivered. */
+  /** Receives everything sent, answered and delivered, for the trace. */
   readonly note?: (...parts: readonly (string | number)[]) => void;
 }
 
 export interface Leak {
   readonly process: string;
-  /** Such as `2 timers` or `1 open watch`. */
+  /** For example `2 timers` or `1 open watch`. */
   readonly what: string;
 }
 
-/**
- * Letters name processes whatever life they are in. Each name of a life is also the identity with which it holds the Lease. What is done to one of
- * them answers whether it was there to have it done.
- */
+/** Letters name processes across lives. The name of a life is also its Lease identity. Methods return whether the process was there. */
 export interface Agents {
-  /** Dies at once; nothing when it is dead already. */
+  /** Dies at once; no effect on a dead process. */
   readonly crash: (letter: string, restartAfterMs: number) => boolean;
-  /** Hands over as after SIGTERM, then ends; the next life begins `restartAfterMs` after that. Nothing when it is dead or stopping. */
+  /** Shuts down as after SIGTERM; the next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
   readonly stop: (letter: string, restartAfterMs: number) => boolean;
   readonly pause: (letter: string, durationMs: number) => boolean;
   readonly jumpWallClock: (letter: string, byMs: number) => boolean;
-  /** What only a fault holds up comes now, the dead start, those that stand still go on, clocks run true, front ends of the past catch up. */
+  /** Releases everything that a fault delays: starts the dead, resumes the suspended, corrects clocks, updates lagging front ends. */
   readonly heal: () => void;
-  /** Of the machine of a process such as `a1`: how fast its clock runs, and by how much its wall clock is ahead of the true one. */
+  /** Returns speed and wall-clock offset of the machine of a process such as `a1`. */
   readonly clockOf: (process: string) => { readonly rate: number; readonly wallErrorMs: number };
-  /** Names of those that live, such as `a1`. */
+  /** Names of living processes, such as `a1`. */
   readonly alive: () => readonly string[];
-  /** Whether every process lives and is ready. */
+  /** Returns whether every process lives and is ready. */
   readonly isReady: () => boolean;
-  /** Whether a watch is dead, and its process has not found out yet. */
+  /** Returns whether a watch is dead and its process has not noticed. */
   readonly isWatchDead: () => boolean;
-  /** Hands every process over and says what each left behind. Resolves while the scheduler runs on, within half a minute. */
+  /** Shuts every process down and returns what each left behind. Resolves within half a minute of scheduler time. */
   readonly end: () => Promise<readonly Leak[]>;
-  /** What went wrong and nobody in the agent had thought of: rejected promises without a handler, listeners that threw. */
+  /** Unexpected errors in agents: unhandled rejections, listeners that threw. */
   readonly defects: () => readonly string[];
-  /** Ends everything at once. To be called when the run is over, however it ended. */
+  /** Ends everything at once. Call it after the run. */
   readonly close: () => void;
 }
 
@@ -94,12 +91,12 @@ interface Machine {
   running?: Running;
 }
 
-/** Between the end of the hand-over and the look at what is left: what is on the way arrives, as a rule. */
+/** Delay between the shutdown and the check for leaks: requests under way usually arrive. */
 const lingerMs = 1_000;
-/** So long a request that was under way may take to its end, both ways at their slowest. Nobody can call one back. */
+/** Longest duration of a request, both ways at their slowest. It cannot be revoked. */
 const longestAnswerMs = 2 * slowestWayMs;
 
-/** Starts as many as the scenario says, one after the other within the first second. One run at a time in a process of Node. */
+/** Starts the processes of the scenario one after the other within the first second. One run at a time per Node process. */
 export function startAgents(options: AgentsOptions): Agents {
   const { scenario, scheduler, server, frontEnds, processChanged } = options;
   const { seed } = scenario;
@@ -162,7 +159,7 @@ export function startAgents(options: AgentsOptions): Agents {
     const running: Running = { life, isStopping: false };
     machine.running = running;
     processChanged?.(name, 'started');
-    // It may die of the first request that it sends.
+    // It may die of its first request.
     running.body = startBody({ ...options, ...past, life, onDefect: (message) => defects.push(message) });
   };
   const endLife = (machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void => {
@@ -185,13 +182,13 @@ export function startAgents(options: AgentsOptions): Agents {
   };
   const later = (delayMs: number): Promise<void> => new Promise((resolve) => void scheduler.after(delayMs, resolve));
   const leftBy = async ({ life, body }: Running): Promise<readonly Leak[]> => {
-    // Whoever dies in the middle of it leaves nothing.
+    // A process that dies during it leaves nothing.
     const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
     const end = await Promise.race([body?.handOver(), death]);
     await later(lingerMs);
     const underWay = life.open.requests;
     const { begun } = life.open;
-    // What was sent in the last moment is no leak, if it comes to its end by itself and nothing follows from it.
+    // A last-moment request is no leak if it ends by itself without consequences.
     if (underWay > 0 && leftNow(life, underWay).length === 0) await later(longestAnswerMs);
     if (!life.time.isAlive()) return [];
     const left = [...leftNow(life), ...counted(life.open.begun - begun, 'later request')];
@@ -246,13 +243,13 @@ export function startAgents(options: AgentsOptions): Agents {
   };
 }
 
-/** The process is gone: it takes nothing in any more, and its connections close. */
+/** Ends the process: it receives nothing more, and its connections close. */
 function endTime({ time, onEnd }: Life): void {
   time.end();
   for (const callback of [...onEnd]) callback();
 }
 
-/** Each of the requests that may be under way has the timer of its patience. */
+/** Each request under way has a timeout timer. */
 function leftNow({ time, open }: Life, requests = 0): readonly string[] {
   const { watches } = open;
   return [
@@ -268,7 +265,7 @@ function counted(count: number, what: string): readonly string[] {
   return [`${count} ${count === 1 ? what : plural}`];
 }
 
-/** The executable ends itself when a promise is rejected and nobody had thought of it. */
+/** The executable exits on an unhandled rejection. */
 function watchRejections(tell: (message: string) => void): () => void {
   const note = (error: unknown): void =>
     tell(`an unhandled rejection: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

@@ -1,10 +1,10 @@
-// Answers that no API server gives to what was asked: errors of servers and proxies, expired tokens, bodies that are none.
+// Builds faulty answers: errors of servers and proxies, expired tokens, invalid bodies.
 import type { RequestFault } from '../faults/fault.ts';
 import type { ModelResponse } from '../server/request.ts';
 
 type AnswerFault = Extract<RequestFault, { readonly kind: 'answer' }>;
 
-/** `applied`: what the server has answered, when it was asked. `tls` has no answer: the connection fails. */
+/** `applied`: the answer of the server, if it was asked. `tls` has no answer: the connection fails. */
 export function faultyAnswer(
   fault: AnswerFault & { readonly what: Exclude<AnswerFault['what'], 'tls'> },
   applied?: ModelResponse,
@@ -30,7 +30,7 @@ export function faultyAnswer(
   }
 }
 
-/** To a list or a watch, as the API server says that it cannot serve that version any more, or not yet. */
+/** Answers a list or a watch with a version that is too old or too new. */
 export function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
   if (kind === 'expired') {
     const message = 'The provided continue parameter is too old to display a consistent list result.';
@@ -39,7 +39,7 @@ export function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
   return statusAnswer(504, 'Timeout', 'Too large resource version: injected, current: 1', 1);
 }
 
-/** The line with which a watch ends whose version is gone. */
+/** The last line of a watch whose version is gone. */
 export const goneLine: string = JSON.stringify({
   type: 'ERROR',
   object: {

@@ -1,4 +1,4 @@
-// What runs in one life of a process: the agent's own loop with all that the executable gives it, on ports of this life alone.
+// Runs one life of a process: the real loop of the agent as in the executable, on ports of this life.
 import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, Log } from '../../agent/env.ts';
@@ -13,28 +13,28 @@ import type { Life } from './life.ts';
 import { createPods } from './pods.ts';
 import { createTransport, type TransportOptions } from './transport.ts';
 
-/** As the API server names the agents. */
+/** User name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
-/** Where their Lease is. */
+/** Namespace of their Lease. */
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
 interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
-  /** A part of the agent threw where none may. */
+  /** A part of the agent threw unexpectedly. */
   readonly onDefect: (message: string) => void;
 }
 
 export interface Body {
   readonly agent: Agent;
-  /** As after SIGTERM: `late` when it took longer than a process has until it is killed. Never resolves when the process dies first. */
+  /** As after SIGTERM: `late` if it exceeded the grace period. Never resolves if the process dies first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
 
-/** As the executable gives itself (agent/process/main.ts). */
+/** Settings as in the executable (agent/process/main.ts). */
 const handOverMs = 25_000;
 
-/** Starts the agent in a process that has just begun. */
+/** Starts the agent in a new process. */
 export function startBody(options: BodyOptions): Body {
   const { life, namespace, policies, listenerOf, gateServer } = options;
   const { clock, timers } = life.time;
@@ -91,14 +91,14 @@ function logOf({ life, log, onDefect }: BodyOptions): Log {
     (level: keyof Log): Log['info'] =>
     (message, fields = {}) => {
       if (!life.time.isAlive()) return;
-      // Nothing stops when a listener throws, so nobody would see it.
+      // A throwing listener stops nothing, so it would go unnoticed.
       if (message === 'listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
       log?.(life.name, level, message, fields);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A process that is over tells nobody anything. */
+/** A dead process reports nothing. */
 function whileAlive({ time }: Life, listener: TurnListener): TurnListener {
   return {
     turnEnded: (report) => {

@@ -1,36 +1,36 @@
-// The clocks and timers of one process: they may run too fast or too slow, the wall clock may jump, and the process may stand still or be over.
+// Models the clocks and timers of one process: wrong speed, jumps of the wall clock, suspension and death.
 import type { Clock, Timers } from '../../cluster/env.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Holds } from './holds.ts';
 
-/** 2026-01-15T12:00:00Z, where the scenario says nothing else. */
+/** 2026-01-15T12:00:00Z, the default. */
 const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
 
-/** The wall clock when the run begins, in milliseconds since 1970. One run at a time in a process of Node. */
+/** Wall clock at the start of the run, in milliseconds since 1970. One run at a time per Node process. */
 export let runStartMs: number = usualStartMs;
 
-/** The next run begins then. */
+/** The start of the next run. */
 export function beginRunAt(startMs: number = usualStartMs): void {
   runStartMs = startMs;
 }
 
-/** The clock of the machine on which each life of a process runs. */
+/** The machine clock of all lives of a process. */
 export interface MachineClock {
-  /** Milliseconds since the run began, as this clock counts them. Never goes back. */
+  /** Milliseconds since the run began by this clock. Never decreases. */
   readonly elapsedMs: () => number;
   /** Whole milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly jumpWallClock: (byMs: number) => void;
-  /** How many of its milliseconds pass in a true one. */
+  /** Speed: its milliseconds per true millisecond. */
   readonly rate: () => number;
-  /** From now on it runs true, and the wall clock is right. */
+  /** Corrects speed and wall clock from now on. */
   readonly mend: () => void;
-  /** Calls back after the rate has changed; the answer ends that. */
+  /** Calls back after a change of speed; returns a function that ends it. */
   readonly onRate: (listener: () => void) => () => void;
 }
 
-/** A clock that was right when the run began. */
+/** A correct clock. */
 export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1): MachineClock {
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
@@ -39,7 +39,7 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
   return {
     elapsedMs,
-    // What is a whole millisecond must not become the one before it by a rounding error.
+    // Avoids that rounding turns a whole millisecond into the previous one.
     wallMs: () => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
     jumpWallClock: (byMs) => {
       jumpedMs += byMs;
@@ -62,18 +62,18 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
 export interface ProcessTime {
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Something comes from outside: taken in at once, or when the process goes on if it stands still, or never when it is over. */
+  /** Delivers an external event: at once, after a suspension, or never to a dead process. */
   readonly take: (callback: () => void) => void;
   /**
-   * Stands still for so many milliseconds on the scheduler's clock, or for what is left of a longer pause; clocks go on. `resumeWith` is the
-   * first thing afterwards: what the process was in the middle of.
+   * Suspends for these milliseconds on the scheduler's clock, or for the rest of a longer suspension; clocks continue. `resumeWith` runs
+   * first afterwards, as the interrupted work.
    */
   readonly pause: (durationMs: number, resumeWith?: () => void) => void;
-  /** Nothing is taken in from now on, and no timer is left. */
+  /** Delivers nothing from now on, and drops all timers. */
   readonly end: () => void;
   readonly isAlive: () => boolean;
   readonly isPaused: () => boolean;
-  /** Timers that are still to fire. */
+  /** Number of pending timers. */
   readonly timerCount: () => number;
 }
 
@@ -82,7 +82,7 @@ interface ProcessTimeOptions {
   readonly machine: MachineClock;
   readonly holds: Holds;
   readonly seed: number;
-  /** Such as `a1`; the offset of the monotonic clock, and what comes first after a pause, are drawn by it. */
+  /** For example `a1`; seeds the offset of the monotonic clock, and the order after a suspension. */
   readonly name: string;
   readonly onPaused?: () => void;
   readonly onResumed?: () => void;
@@ -100,7 +100,7 @@ interface Arrival {
   readonly run: () => void;
 }
 
-/** Time as a process that begins now sees it. */
+/** Time for a process that begins now. */
 export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
   const { scheduler, machine, holds, seed, name } = options;
   const offsetMs = Math.floor(draw(seed, `${name} monotonic`) * 1e9) - machine.elapsedMs();
@@ -121,11 +121,11 @@ export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
     else if (state !== 'over') inbox.push(arrival);
   };
   const schedule = (timer: Timer, delayMs: number): void => {
-    // In whole milliseconds, as Node's timers; never too early by the process's own clock.
+    // In whole milliseconds, as Node's timers; never early by the process's own clock.
     timer.cancel = scheduler.after(Math.ceil(delayMs / machine.rate()), () => arrive({ kind: 'timer', run: () => fire(timer) }));
   };
   const fire = (timer: Timer): void => {
-    // It may have been cancelled by what came before it after a pause.
+    // An earlier event after a suspension may have cancelled it.
     if (!timers.delete(timer)) return;
     floorMs = Math.max(floorMs, timer.dueMs);
     timer.callback();
@@ -144,7 +144,7 @@ export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
     options.onResumed?.();
     catchUp();
   };
-  // One after the other, as events of their own: what follows from one is done before the next.
+  // Runs as separate events: consequences of one finish before the next.
   const catchUp = (): void => {
     if (state !== 'catchingUp') return;
     const arrival = inbox.shift();
@@ -204,12 +204,12 @@ export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
 
 const ranks = [
   { middle: 0, timer: 1, outside: 1 },
-  // A process that slept in the middle of its turn goes on with timers; one that slept while it waited, with what it waited for.
+  // A process suspended during its turn continues with timers; one suspended while waiting, with its input.
   { middle: 0, timer: 1, outside: 2 },
   { middle: 0, timer: 2, outside: 1 },
 ] as const;
 
-/** What has come in while a process stood still is taken in as it came, or timers first, or timers last. */
+/** Input of a suspension is delivered in order, or timers first, or timers last. */
 function inOrderOfResume(inbox: Arrival[], lot: number): void {
   const rank = ranks[Math.floor(lot * ranks.length)] ?? ranks[0];
   inbox.sort((one, other) => rank[one.kind] - rank[other.kind]);

@@ -1,4 +1,4 @@
-// The providers of gates as one process reaches them: a network that takes time, between it and the model of the metric server.
+// Models the gate providers of one process: a network with latency in front of the metric server.
 import type { GateAnswer, GateHttp } from '../../agent/env.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import { podVerb } from '../faults/source.ts';
@@ -9,7 +9,7 @@ interface GatePortOptions {
   readonly server: GateServer;
 }
 
-/** A port whose faults (F22) have the key `PROCESS/gate.read#N`; the process may die or stand still there as at any other place. */
+/** A port with faults (F22) under the key `PROCESS/gate.read#N`; the process may die or be suspended there. */
 export function gateHttp({ life, server }: GatePortOptions): GateHttp {
   return {
     query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>

@@ -1,10 +1,10 @@
-// What waits only because of a fault: requests on their way, stalled watches, pauses, restarts. All of it is let go when faults are over.
+// Collects everything that waits because of a fault: requests, watches, suspensions, restarts. Releases it when faults end.
 import type { Scheduler } from '../scheduler.ts';
 
 export interface Holds {
-  /** Calls back once, `delayMs` from now or when everything is released. The answer cancels; cancelling twice does nothing. */
+  /** Calls back once, after `delayMs` or on release. Returns a function that cancels; cancelling twice has no effect. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
-  /** Everything that waits comes now, in the order in which it began to wait. */
+  /** Releases everything in the order in which it began to wait. */
   readonly release: () => void;
 }
 

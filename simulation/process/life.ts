@@ -1,4 +1,4 @@
-// One life of a process as its ports see it: its name, its time, its faults, and what is open at the moment.
+// Describes one life of a process for its ports: name, time, faults, and open requests.
 import type { Faults, Point, RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -6,22 +6,22 @@ import type { ProcessTime } from './clock.ts';
 import type { Holds } from './holds.ts';
 
 export interface Life {
-  /** Such as `a1`: the first life of `a`. */
+  /** For example `a1`: the first life of `a`. */
   readonly name: string;
   readonly seed: number;
   readonly scheduler: Scheduler;
   readonly time: ProcessTime;
   readonly holds: Holds;
   readonly faults: Faults;
-  /** Of this life only; names places. */
+  /** Number of this life; names places. */
   readonly places: Places;
-  /** Ends this life at once; the next one begins after so many milliseconds. */
+  /** Ends this life at once; the next one begins after these milliseconds. */
   readonly crash: (restartAfterMs: number) => void;
-  /** Told of everything that is sent, answered and delivered, for the trace of the run. */
+  /** Receives everything sent, answered and delivered, for the trace. */
   readonly note: (...parts: readonly (string | number)[]) => void;
-  /** `begun`: how many requests there were until now, those that are over with them. `dead`: of the watches, those by which nothing can come any more. */
+  /** `begun`: number of requests so far. `dead`: watches that can deliver nothing. */
   readonly open: { requests: number; watches: number; begun: number; dead: number };
-  /** What the rest of the world notices when the process is gone: its connections close. */
+  /** The connections of a dead process close. */
   readonly onEnd: Set<() => void>;
 }
 
@@ -29,7 +29,7 @@ interface Places {
   readonly next: (port: 'request' | 'line' | 'pod', site: string) => Point;
 }
 
-/** Counts how often a process comes to each of its places. */
+/** Counts visits of each place by a process. */
 export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>): Places {
   const counts = new Map<string, number>();
   return {
@@ -42,10 +42,10 @@ export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>):
   };
 }
 
-/** How long one way through the network takes at most. */
+/** Longest latency of one way. */
 export const slowestWayMs = 3_000;
 
-/** How long one way through the network takes: 1 to 30 ms, and now and then up to 3 s. `lot` is at least 0 and less than 1. */
+/** Returns the latency of one way: 1 to 30 ms, and rarely up to 3 s. `lot` is at least 0 and less than 1. */
 export function latencyMs(lot: number): number {
   const isSlow = lot < slowShare;
   return Math.round(isSlow ? 100 + (lot / slowShare) * (slowestWayMs - 100) : 1 + ((lot - slowShare) / (1 - slowShare)) * 29);
@@ -58,11 +58,11 @@ interface Call<Answer> {
   /** As in Answered, `watch`, or podVerb. */
   readonly verb: string;
   readonly timeoutMs: number;
-  /** What the caller gets when its time is over. */
+  /** The result after a timeout. */
   readonly timedOut: () => Error;
-  /** Sends it, unless the process died before. What comes of it is told by `replied` or `failed`, both on their way for a while yet. */
+  /** Sends it, unless the process died before. `replied` or `failed` receive the result, after the way back. */
   readonly send: (sending: Sending<Answer>) => void;
-  /** The answer came when nobody waited any more. */
+  /** The answer arrived after the caller stopped waiting. */
   readonly unheard?: (answer: Answer) => void;
 }
 
@@ -71,13 +71,12 @@ export interface Sending<Answer> {
   readonly fault: RequestFault | undefined;
   readonly replied: (answer: Answer) => void;
   readonly failed: (error: Error) => void;
-  /** To be called when it has been applied: the process may die just then, and then no answer is of use. */
+  /** Call it when the request was applied: the process may die just then, and then no answer is needed. */
   readonly hasDied: () => boolean;
 }
 
 /**
- * One call of a process, from its sending to the moment at which the process learns how it ended, with everything that can happen to the process
- * meanwhile. Never settles when the process is over before.
+ * Models one call of a process from sending to its result, with every fault of the process. Never settles if the process is over before.
  */
 export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer> {
   const { time, places, faults } = life;
@@ -135,7 +134,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
 
 type Moment = Extract<RequestFault, { readonly kind: 'crash' }>['moment'];
 
-/** Of a request on its way to whom it is meant for. */
+/** Latency of a request. */
 export function sendingLatencyMs(life: Life, point: Point): number {
   return latencyMs(draw(life.seed, `${point.key} to`));
 }

@@ -1,4 +1,4 @@
-// The lines of one watch on their way from the server to the process: in order, some time later, and with everything that a watch can suffer.
+// Models the lines of one watch from the server to the process: in order, delayed, and with every fault of a watch.
 import type { KubernetesStream } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
 import { type Random, streamOf } from '../random.ts';
@@ -9,15 +9,15 @@ import { type Life, latencyMs } from './life.ts';
 interface LinesOptions {
   readonly life: Life;
   readonly site: string;
-  /** Of the request that opened it. */
+  /** Key of the request that opened it. */
   readonly key: string;
-  /** The next watch of this site shall be served by a server that is so far behind. */
+  /** A lagging server serves the next watch of this site. */
   readonly onReconnectToPast: (behindMs: number) => void;
-  /** From now on and for so long servers show the world as of that revision. */
+  /** Servers show the state of that revision from now on for a while. */
   readonly onShowVersion: (revision: number, forMs: number) => void;
 }
 
-/** Lines of one object that are passed over. */
+/** Skipped lines of one object. */
 interface Hidden {
   left: number;
   readonly cancel: () => void;
@@ -25,24 +25,24 @@ interface Hidden {
 
 export interface Lines {
   readonly sink: WatchSink;
-  /** The server has opened it. */
+  /** The server opened it. */
   readonly opened: (watch: ModelWatch) => void;
-  /** The process has heard that it is open. */
+  /** The process knows that it is open. */
   readonly connect: (onLine: (line: string) => void) => KubernetesStream;
-  /** The process will never hear of it, or is over: the server closes it. */
+  /** The process will never know it, or is over: the server closes it. */
   readonly abandon: () => void;
 }
 
 interface Coming {
   readonly kind: 'line' | 'end';
-  /** A line, or why it ended. */
+  /** A line, or the reason for the end. */
   readonly text: string;
   readonly dueMs: number;
-  /** What happens to it has been decided. */
+  /** Its fault is decided. */
   readonly isDecided: boolean;
 }
 
-/** Nobody waits longer for the next line of an object before the one that it would replace is delivered. */
+/** Longest wait for the next line of an object before the replaced one is delivered. */
 const longestCoalesceMs = 5_000;
 
 export function createLines({ life, site, key, onReconnectToPast, onShowVersion }: LinesOptions): Lines {
@@ -55,9 +55,9 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
   let resolveEnded: (reason: string) => void = () => undefined;
   let state: 'opening' | 'open' | 'ended' = 'opening';
   let isServed = true;
-  /** A stall, or the wait for the line that replaces the first one. */
+  /** A stall, or the wait for the replacing line. */
   let isBlocked = false;
-  /** The connection is gone, and neither side knows. */
+  /** The connection is gone, unknown to both sides. */
   let isDead = false;
   let isPlanned = false;
   const hidden = new Map<string, Hidden>();
@@ -65,7 +65,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
 
   const enqueue = (kind: Coming['kind'], text: string): void => {
     if (!isServed || isDead || state === 'ended') return;
-    // In the order in which they were sent, whatever the network does.
+    // In the order of sending, whatever the network does.
     lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + latencyMs(random()));
     coming.push({ kind, text, dueMs: lastDueMs, isDecided: false });
     if (kind === 'line' && awaited !== undefined && objectOf(text) === awaited.object) awaited.found();
@@ -130,7 +130,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
         fault satisfies never;
     }
   };
-  /** Nothing comes before this line, which comes then. The answer goes on at once, without it. */
+  /** Delays all lines until this one. Returns a function that continues without it. */
   const block = (one: Coming, durationMs: number): (() => void) => {
     isBlocked = true;
     coming.unshift({ ...one, isDecided: true });
@@ -148,7 +148,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
   };
   const coalesce = (one: Coming): void => {
     const object = objectOf(one.text);
-    // When the next one is on its way already, this one is as good as never sent.
+    // The next line is under way already, so this one is dropped.
     const isReplaced = coming.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
     if (object === undefined) deliver(one.text);
     else if (!isReplaced) awaited = { object, found: block(one, longestCoalesceMs) };
@@ -238,7 +238,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
   };
 }
 
-/** Which object a line is about; undefined when it is about none, as a bookmark. */
+/** Returns the object of a line; undefined for a bookmark. */
 function objectOf(line: string): string | undefined {
   try {
     const { type, object } = JSON.parse(line) as {

@@ -1,4 +1,4 @@
-// Pods as one process reaches them over HTTP, and what can go wrong with a pod that is asked to prepare.
+// Models pods over HTTP for one process, and the faults of prepare calls.
 import type { PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
@@ -6,7 +6,7 @@ import type { PodCalled } from '../oracles/oracle.ts';
 import { runStartMs } from './clock.ts';
 import { type Life, makeCall, sendingLatencyMs } from './life.ts';
 
-/** What a pod says, and which pod it was. */
+/** The answer of a pod, and its UID. */
 export interface PodAnswered {
   readonly status: number;
   readonly body: string;
@@ -17,24 +17,24 @@ export interface PodAnswered {
 
 export interface PodCall {
   readonly method: 'POST' | 'DELETE';
-  /** Without the port. */
+  /** Host name without the port. */
   readonly host: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
 }
 
 interface PodsOptions {
   readonly life: Life;
-  /** The model of the pods; undefined when nobody listens there. What the call changes has happened when it returns. */
+  /** The model of the pods; undefined if nothing listens there. Changes take effect before it returns. */
   readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
   readonly podCalled: (call: PodCalled) => void;
 }
 
-/** Calls to pods: they take time, and fail as `PodFault` says; a process may die or stand still at each. */
+/** Calls pods: with latency and faults as in `PodFault`; a process may die or be suspended at each. */
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
   const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodAnswered | undefined => {
     const { method } = request;
-    // Probes of gates, which no group of the simulation has.
+    // Probes of gates, which no simulated group has.
     if (method === 'GET') return undefined;
     const url = new URL(request.url);
     const path = url.pathname + url.search;
@@ -71,14 +71,14 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
   };
 }
 
-/** The time that reaches the caller, on the run's clock; undefined when none does. */
+/** The time that reaches the caller, on the run's clock; undefined without one. */
 function reportedBy(answer: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
   const told = toldBy(answer, fault, maxBodyBytes);
   const seconds = told instanceof Error || told.status > 299 ? undefined : timestampIn(told.body);
   return seconds === undefined ? undefined : seconds * 1000 - runStartMs;
 }
 
-/** What reaches the caller of what the pod has answered. */
+/** The part of the answer that reaches the caller. */
 function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
   switch (fault?.kind) {
     case 'replyLost':
@@ -98,14 +98,14 @@ function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxB
   }
 }
 
-/** The body with another `timestamp`, in seconds; as it is when there is none. */
+/** Returns the body with another `timestamp` in seconds; unchanged without one. */
 function lying(body: string, byMs: number): string {
   const timestamp = timestampIn(body);
   if (timestamp === undefined) return body;
   return JSON.stringify({ ...(JSON.parse(body) as object), timestamp: timestamp + Math.round(byMs / 1000) });
 }
 
-/** `timestamp` of a JSON text, in seconds; undefined when it has none. */
+/** Returns `timestamp` of a JSON text in seconds; undefined without one. */
 function timestampIn(body: string): number | undefined {
   try {
     const value: unknown = JSON.parse(body);

@@ -1,4 +1,4 @@
-// The API server as one process reaches it: a network that takes time, loses, holds and garbles, between it and the model of the server.
+// Models the API server for one process: a network that delays, loses, holds and garbles, in front of the model server.
 import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import { draw } from '../random.ts';
@@ -7,7 +7,7 @@ import { faultyAnswer, versionAnswer } from './answers.ts';
 import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 import { createLines, type Lines } from './lines.ts';
 
-/** What the transport needs of the model of the API server (server/server.ts). */
+/** The parts of the model server that the transport needs (server/server.ts). */
 export interface ServedModel {
   readonly handle: (request: ModelRequest, frontEnd?: number) => ModelResponse | Promise<ModelResponse>;
   readonly watch: (request: ModelRequest, sink: WatchSink, frontEnd?: number) => ModelWatch | ModelResponse;
@@ -16,23 +16,23 @@ export interface ServedModel {
 export interface TransportOptions {
   readonly life: Life;
   readonly server: ServedModel;
-  /** As whom the server knows the process. */
+  /** User name of the process. */
   readonly user: string;
-  /** How many there are, 1 or more. */
+  /** Number of front ends, 1 or more. */
   readonly frontEnds: number;
-  /** Somebody else changes the object that the request is about (F4). */
+  /** Another writer changes the object of the request (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** A front end that shows, from now on and for so long, nothing new (F8). */
+  /** A front end shows nothing new for a while (F8). */
   readonly frontEndOfPast: (behindMs: number) => number;
-  /** All front ends go back to that revision for so long (F10). */
+  /** All front ends show that revision for a while (F10). */
   readonly showVersion: (revision: number, forMs: number) => void;
-  /** Whether they show a past to which they have gone back. */
+  /** Returns whether they show the past. */
   readonly isPastShown: () => boolean;
 }
 
 /**
- * A client with connections of its own, as the agent has two: one that acts and one that publishes. Connections stay with one front end until
- * something fails; a watch now and then finds another.
+ * A client with its own connections; the agent has two: one for actions and one for status. Connections keep their front end until a
+ * failure; watches sometimes find another.
  */
 export function createTransport(options: TransportOptions, connection: 'acting' | 'writing'): KubernetesHttp {
   const { life, server, user, frontEnds } = options;
@@ -116,12 +116,12 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
   };
 }
 
-/** Whether it is the list that a cache begins with, or begins anew. */
+/** Returns whether it is the list of a new cache. */
 function isListOfCache(site: string): boolean {
   return site.startsWith('watch.') && site.endsWith('.list');
 }
 
-/** The list as it is asked for by clients that are content with whatever version the server has at hand. */
+/** The list with any version, as clients request it. */
 function ofAnyVersion(path: string): string {
   const [collection = path, query = ''] = path.split('?');
   const parameters = new URLSearchParams(query);
@@ -131,7 +131,7 @@ function ofAnyVersion(path: string): string {
 
 interface Opened {
   readonly response: ModelResponse;
-  /** Absent when the server opened none. */
+  /** Absent if the server opened none. */
   readonly lines?: Lines;
 }
 
@@ -140,7 +140,7 @@ const opening: ModelResponse = { status: 200, headers: { 'content-type': 'applic
 function streamOf({ response, lines }: Opened, onLine: (line: string) => void): KubernetesStream {
   if (lines !== undefined) return lines.connect(onLine);
   const { status, body } = response;
-  // A stream that is over when it begins, as when a proxy answers with a page.
+  // A stream that ends at once, as if a proxy answered.
   if (status === 200) for (const line of body.split('\n')) onLine(line);
   return { status, body: status === 200 ? '' : body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
 }
@@ -149,7 +149,7 @@ interface Exchange<Answer> {
   readonly ask: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
   readonly made: (response: ModelResponse) => Answer;
   readonly responseOf: (answer: Answer) => ModelResponse;
-  /** The answer reaches nobody. */
+  /** The answer is lost. */
   readonly unheard: (answer: Answer) => void;
 }
 
@@ -162,7 +162,7 @@ interface SendOptions<Answer> {
   readonly touch: (request: ModelRequest) => void;
 }
 
-/** To the server and back, with the fault of this place. What is on its way arrives whether or not its sender lives. */
+/** To the server and back, with the fault of this place. A request under way arrives even if its sender is dead. */
 function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: SendOptions<Answer>): void {
   const { point, fault } = sending;
   const garbled = (response?: ModelResponse): void => {
@@ -198,7 +198,7 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
   else life.scheduler.after(onTheWayMs, arrive);
 }
 
-/** As the API server would log it, of a request that is no watch. */
+/** A log entry as of the API server, for a request that is no watch. */
 export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
   if (method === 'POST') return 'create';
   if (method === 'PUT') return 'update';

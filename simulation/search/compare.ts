@@ -1,4 +1,4 @@
-// The differential judge: faults may cost time, but they may neither change what becomes of a group nor have work done twice.
+// Judges by comparison: faults may cost time, but may neither change the end state nor repeat work.
 
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
@@ -16,20 +16,20 @@ const ofProcesses: ReadonlySet<ScenarioEvent['kind']> = new Set([
   'frontEndRestarts',
 ]);
 
-/** What an event does to agents, their clocks, their Lease and their servers, and not to the group. */
+/** Returns whether the event affects agents, their clocks, Lease or servers, and not the group. */
 function isOfProcesses(event: ScenarioEvent): boolean {
   return ofProcesses.has(event.kind);
 }
 
-/** The same workload, and nothing that goes wrong with the agents or on their way to the server. People and accidents stay. */
+/** Returns the same workload without faults of agents or their servers. Events of people and accidents stay. */
 export function withoutFaults(scenario: Scenario): Scenario {
   const { clockRates: _, ...rest } = scenario;
   return { ...rest, rates: {}, faults: [], events: scenario.events.filter((event) => !isOfProcesses(event)) };
 }
 
 /**
- * The same faults over a workload whose writes can be counted beforehand: one rollout, or (half of the seeds) one change of replicas, and pauses.
- * With more than that it depends on the instants how often a pod is replaced: a second image may find the first one everywhere, or nowhere.
+ * Returns the same faults over a workload with countable writes: one rollout, or (half of the seeds) one change of replicas, and pauses.
+ * With more events the number of replacements depends on timing: a second image may find the first one everywhere, or nowhere.
  */
 export function countable(scenario: Scenario): Scenario {
   const wishes: readonly ScenarioEvent[] =
@@ -44,7 +44,7 @@ function otherReplicas({ group, seed }: Scenario): number {
   return draw(seed, 'countable replicas') < 0.5 && group.podsPerZone > 1 ? group.podsPerZone - 1 : group.podsPerZone + 1;
 }
 
-/** What is different in what has become of the group, one sentence each; nothing when all is the same. */
+/** Returns differences of the end states, one sentence each; empty if equal. */
 export function differentEnds(result: RunResult, faultless: RunResult): readonly string[] {
   const names = [...new Set([...Object.keys(result.endState), ...Object.keys(faultless.endState)])].sort();
   return names.flatMap((name) => {
@@ -55,8 +55,8 @@ export function differentEnds(result: RunResult, faultless: RunResult): readonly
 }
 
 /**
- * Writes that take availability away or give it back: applied by the server, they are counted once each, whatever became of their answers.
- * Preconditions and the ledger are there so that a fault, whichever it is, never has one of them done twice.
+ * Writes that change availability, counted once each when the server applies them. Preconditions and the ledger must prevent duplicates
+ * under every fault.
  */
 const neverTwice: readonly string[] = [
   'delete pods',
@@ -67,10 +67,10 @@ const neverTwice: readonly string[] = [
   'update statefulsets.apps/scale',
 ];
 
-/** Into how many steps a partition goes down depends on the instants: what is let go together after a pause goes one by one without. */
+/** The number of partition steps depends on timing: after a pause several pods are exposed together. */
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
-/** What the agents did more or less often than without faults, one sentence each. For scenarios that are `countable`. */
+/** Returns what the agents did more or less often than without faults, one sentence each. For `countable` scenarios. */
 export function differentWrites(result: RunResult, faultless: RunResult, shape: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
     if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];

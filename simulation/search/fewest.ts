@@ -1,8 +1,8 @@
-// Leaves out of a list what is not needed: first halves of it, then quarters, at last single items.
+// Minimises a list: omits halves, then quarters, at last single items.
 
 /**
- * A shorter list that still is so, in the same order. Asks about shorter and shorter stretches to leave out until no single item can go, or
- * `isSo` has had enough and answers false to everything. Asks at most about n log n + n² times for n items, far less when most can go.
+ * Returns a shorter list with the property, in the same order. Tries to omit shorter and shorter parts until no single item can go, or
+ * until `isSo` has reached its limit and returns false. Calls `isSo` at most about n log n + n² times for n items, far less if most can go.
  */
 export async function fewest<Item>(items: readonly Item[], isSo: (items: readonly Item[]) => Promise<boolean>): Promise<readonly Item[]> {
   if (items.length === 0 || (await isSo([]))) return [];
@@ -18,7 +18,7 @@ export async function fewest<Item>(items: readonly Item[], isSo: (items: readonl
       } else from += stretch;
     }
     if (stretch === 1 && !isShorter) return kept;
-    // At single items it goes round until nothing goes any more: what was needed may have been needed by what has gone since.
+    // Repeats at single items until nothing can go: an item may have been needed only by a removed one.
     stretch = Math.max(1, Math.ceil(stretch / 2));
   }
 }

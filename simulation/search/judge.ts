@@ -1,46 +1,46 @@
-// Whether a scenario is fine: it breaks no invariant, comes to rest, does the same when it runs again, and ends as it would without faults.
+// Judges a scenario: it keeps every invariant, comes to rest, repeats identically, and ends as without faults.
 import { type RunOptions, type RunResult, runScenario } from '../run.ts';
 import type { Scenario } from '../scenario.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
 import type { Attempt } from './shrink.ts';
 
 export interface Failure {
-  /** The invariant that was broken first, or one of `failureIds`. */
+  /** The first broken invariant, or one of `failureIds`. */
   readonly id: string;
   readonly atMs: number;
   readonly message: string;
-  /** The one that failed: the one that was judged, or one that it was compared with. */
+  /** The failing scenario: the judged one, or one it was compared with. */
   readonly scenario: Scenario;
 }
 
-/** How a scenario can fail beside by an invariant. */
+/** Failures besides broken invariants. */
 export const failureIds = {
-  /** It did not converge, or did not become quiet, or left something behind. */
+  /** It did not converge, did not become quiet, or left something behind. */
   unfinished: 'unfinished',
-  /** The same scenario went another way the second time. */
+  /** The second run of the same scenario differed. */
   unrepeatable: 'unrepeatable',
-  /** It ends otherwise than without faults. */
+  /** Its end state differs from the one without faults. */
   endsOtherwise: 'ends-otherwise',
-  /** Faults had something done twice, or left out. */
+  /** Faults repeated or omitted a write. */
   writesOtherwise: 'writes-otherwise',
 } as const;
 
 export interface Checks {
-  /** It runs twice, and both traces must be the same. */
+  /** Runs it twice and compares both traces. */
   readonly isRepeated: boolean;
-  /** What is compared with what happens without faults: what becomes of the group, or what was written on the way, over a workload where that can be counted. */
+  /** Compares with a run without faults: the end state, or the writes of a countable workload. */
   readonly compared: readonly ('ends' | 'writes')[];
 }
 
 export interface Judged {
-  /** Of the scenario itself. */
+  /** Result of the scenario itself. */
   readonly result: RunResult;
   readonly failure?: Failure;
-  /** Of runs, all in all. */
+  /** Number of all runs. */
   readonly runs: number;
 }
 
-/** Runs the scenario, and what it is compared with. */
+/** Runs the scenario, and the runs it is compared with. */
 export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
   const result = await runScenario(scenario, options);
   const failed = failureOf(result, scenario);
@@ -66,7 +66,7 @@ interface Compared {
   readonly runs: number;
 }
 
-/** The scenario as it is, against the same without faults. */
+/** The scenario against the same one without faults. */
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
   const faultless = await runScenario(plain);
@@ -76,7 +76,7 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
   };
 }
 
-/** The scenario's faults over a workload whose writes can be counted, against that workload without them. */
+/** The scenario's faults over a countable workload, against that workload without them. */
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
@@ -94,7 +94,7 @@ function found(id: string, result: RunResult, scenario: Scenario, messages: read
   return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
 }
 
-/** How the run of the scenario failed; undefined when all was well. */
+/** How the run failed; undefined on success. */
 export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
   const [violation] = result.violations;
   if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };
@@ -102,7 +102,7 @@ export function failureOf(result: RunResult, scenario: Scenario): Failure | unde
   return { id: failureIds.unfinished, atMs: result.endMs, message: result.unfinished, scenario };
 }
 
-/** Runs the scenario as often as it takes to see whether it fails by `failure`, and ends as soon as it does: what shrinking asks. */
+/** Runs the scenario until it fails by `failure`; used by shrinking. */
 export async function tryFor(failure: string, scenario: Scenario): Promise<Attempt> {
   const checks: Checks = {
     isRepeated: failure === failureIds.unrepeatable,

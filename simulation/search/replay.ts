@@ -1,25 +1,25 @@
-// Scenarios as text: what a failing seed leaves behind, and what is kept of it for good.
+// Reads and writes scenarios as text: from failing seeds, and as stored plans.
 import type { z } from 'zod';
 import { messageOf } from '../../policies/error-message.ts';
 import type { Scenario } from '../scenario.ts';
 import { planSchema, scenarioSchema } from './schema.ts';
 
-/** A scenario that has found something once, and is played again with every test run. */
+/** A scenario that once found a defect, and is played in every test run. */
 export interface StoredPlan extends Scenario {
-  /** In the words of a file name, such as `delete-after-takeover`. */
+  /** In file-name form, such as `delete-after-takeover`. */
   readonly name: string;
-  /** What it found: an invariant such as `S7`, or the name of a defect that was put in on purpose. */
+  /** What it found: an invariant such as `S7`, or the name of a planted defect. */
   readonly finds: string;
-  /** One or two sentences: what happens in it, and what was wrong. */
+  /** One or two sentences: what happens, and what was wrong. */
   readonly why: string;
 }
 
-/** A text that is no scenario, or no plan: says of which file, and each place in it at which something is wrong. */
+/** Thrown for an invalid scenario or plan: names the file and each invalid place. */
 export class PlanError extends Error {
   override readonly name = 'PlanError';
 }
 
-/** Reads a scenario, or a stored plan as one. `source` is named in what is thrown: a PlanError. */
+/** Reads a scenario, or a stored plan as one. Throws PlanError that names `source`. */
 export function readScenario(text: string, source: string): Scenario {
   const value = parsed(text, source);
   const isPlan = typeof value === 'object' && value !== null && 'finds' in value;
@@ -28,12 +28,12 @@ export function readScenario(text: string, source: string): Scenario {
   return scenario;
 }
 
-/** Reads a stored plan. `source` is named in what is thrown: a PlanError. */
+/** Reads a stored plan. Throws PlanError that names `source`. */
 export function readPlan(text: string, source: string): StoredPlan {
   return ordered(checked(planSchema, parsed(text, source), source), source) as StoredPlan;
 }
 
-/** The text of a scenario or plan: short values on one line each, so that a change of one fault is a change of one line. */
+/** Returns the text of a scenario or plan with short values on one line, so that a change of one fault changes one line. */
 export function writeScenario(scenario: Scenario | StoredPlan): string {
   return `${written(scenario, '', 0, true)}\n`;
 }
@@ -48,7 +48,7 @@ function parsed(text: string, source: string): unknown {
 
 function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
   const result = schema.safeParse(value);
-  // The schema says the same as the type; it does so in another language, and the compiler cannot compare the two.
+  // The schema equals the type; the compiler cannot compare the two.
   if (result.success) return result.data as Scenario;
   const problems = result.error.issues.map((issue) => `  ${placeOf(issue.path)}: ${issue.message}`);
   throw new PlanError([`${source} cannot be played:`, ...problems].join('\n'));
@@ -61,7 +61,7 @@ function ordered(scenario: Scenario, source: string): Scenario {
   return scenario;
 }
 
-/** Such as `events[3].zone`. */
+/** For example `events[3].zone`. */
 function placeOf(path: readonly PropertyKey[]): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   return text === '' ? 'the whole' : text.replace(/^\./, '');
@@ -69,7 +69,7 @@ function placeOf(path: readonly PropertyKey[]): string {
 
 const lineWidth = 140;
 
-/** JSON, with what fits on a line on one line. `before` characters of the first line are taken already. */
+/** Returns JSON with short values on one line. The first line already has `before` characters. */
 function written(value: unknown, indent: string, before: number, isOpen = false): string {
   const flat = flatText(value);
   if (typeof value !== 'object' || value === null) return flat;
@@ -88,7 +88,7 @@ function written(value: unknown, indent: string, before: number, isOpen = false)
   return `{\n${lines.join(',\n')}\n${indent}}`;
 }
 
-/** A list of several objects has a line for each, however short they are. */
+/** A list of several objects has one line per object. */
 function needsLines(value: object): boolean {
   return Array.isArray(value) && value.length > 1 && value.some((item) => typeof item === 'object' && item !== null);
 }

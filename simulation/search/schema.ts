@@ -1,4 +1,4 @@
-// The form of a stored scenario: what a file may say, checked before anything runs.
+// Defines the schema of a stored scenario, checked before a run.
 
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
@@ -136,7 +136,7 @@ const placed = z.discriminatedUnion('port', [
   z.strictObject({ at, port: z.literal('gate'), fault: gateFault }),
 ]);
 
-/** What both have: a scenario as the search writes it, and a plan as it is stored. */
+/** Common fields: of a generated scenario, and of a stored plan. */
 const fields = {
   seed: z.number().int().min(0),
   group,

@@ -1,36 +1,36 @@
-// Makes a failing scenario small: fewer faults, events, agents, zones and pods, and less time, as long as it fails in the same way.
+// Shrinks a failing scenario: fewer faults, events, agents, zones and pods, and less time, with the same failure.
 import { canonicalJson } from '../../engine/hash.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
 import { letterOf } from '../letter.ts';
 import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
 import { fewest } from './fewest.ts';
 
-/** What running a scenario has shown. */
+/** Result of a scenario. */
 export interface Attempt {
-  /** The invariant that was broken first, or another name for how it failed; undefined when all was well. */
+  /** The first broken invariant, or another failure; undefined on success. */
   readonly failure?: string;
-  /** When that was, in virtual milliseconds. */
+  /** Time of the failure, in virtual milliseconds. */
   readonly failedAtMs?: number;
-  /** Faults that happened, with their places (RunResult.placed). */
+  /** Faults with their places (RunResult.placed). */
   readonly placed: readonly PlacedFault[];
 }
 
 type TryScenario = (scenario: Scenario) => Promise<Attempt>;
 
 interface Shrunk {
-  /** Fails in the same way as the one that was given. */
+  /** Fails in the same way as the given one. */
   readonly scenario: Scenario;
   readonly runs: number;
-  /** There were more things to try than runs. */
+  /** The limit of runs was reached before all candidates were tried. */
   readonly isCutShort: boolean;
 }
 
-/** How many runs shrinking may take when nobody says otherwise. */
+/** Default limit of runs. */
 const usualRuns = 250;
 
 /**
- * A smaller scenario that fails as this one does: `failure` names how, and any other way does not count. Rates are turned into the faults that they
- * led to first, so that leaving one out does not move the others. Throws when the scenario does not fail so to begin with.
+ * Returns a smaller scenario with the same failure; other failures do not count. First replaces rates by the resulting faults, so that
+ * omitting one does not move the others. Throws if the scenario does not fail with `failure`.
  */
 export async function shrink(scenario: Scenario, failure: string, attempt: TryScenario, maxRuns: number = usualRuns): Promise<Shrunk> {
   const search = await startSearch(scenario, failure, attempt, maxRuns);
@@ -43,11 +43,14 @@ export async function shrink(scenario: Scenario, failure: string, attempt: TrySc
 }
 
 interface Search {
-  /** The smallest one so far that fails. */
+  /** The smallest failing scenario so far. */
   readonly best: () => Scenario;
   readonly failedAtMs: () => number;
   readonly placed: () => readonly PlacedFault[];
-  /** Whether it fails in the same way; then it is the best from now on. False without a run when no run is left, or it was tried before. */
+  /**
+   * Returns whether it fails in the same way; then it becomes the best. Returns false without a run if no run is left, or it was tried
+   * before.
+   */
   readonly fails: (candidate: Scenario) => Promise<boolean>;
   readonly runs: () => number;
   readonly isSpent: () => boolean;
@@ -85,7 +88,7 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
 
 type Reducer = (search: Search) => Promise<unknown>;
 
-/** Rates are turned into the faults that they led to. When it then no longer fails, classes are left out one by one. */
+/** Replaces rates by the resulting faults. If it no longer fails, omits classes one by one. */
 async function placeFaults(search: Search): Promise<void> {
   if (await search.fails({ ...search.best(), rates: {}, faults: search.placed() })) return;
   for (const name of Object.keys(search.best().rates)) {
@@ -94,7 +97,7 @@ async function placeFaults(search: Search): Promise<void> {
   }
 }
 
-/** Nothing after the failure matters; and the less before it, the better. */
+/** Time after the failure does not matter; less time before it is better. */
 async function lessTime(search: Search): Promise<void> {
   const cut = (safetyMs: number): Promise<boolean> => {
     const scenario = search.best();
@@ -128,7 +131,7 @@ async function fewerAgents(search: Search): Promise<void> {
   }
 }
 
-/** Steps towards the plainest group. */
+/** Steps towards the simplest group. */
 const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   ({ gate: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
@@ -144,7 +147,7 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   (group) => ({ ...group, rotateBy: 'delete' }),
 ];
 
-/** One step at a time. Somebody's own group stays as it is. */
+/** One step at a time. A user's own group stays. */
 async function plainerGroup(search: Search): Promise<void> {
   if (search.best().given !== undefined) return;
   for (const change of plainer) {
@@ -154,7 +157,7 @@ async function plainerGroup(search: Search): Promise<void> {
   }
 }
 
-/** The event with only those of its zones that there are; nothing when it has none left. */
+/** Returns the event with existing zones only; undefined without any. */
 function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] {
   const isThere = (zone: string): boolean => zone < letterOf(zones);
   if ('zone' in event && event.zone !== undefined) return isThere(event.zone) ? [event] : [];

@@ -1,9 +1,9 @@
-// Binding: how the scheduler gives a pod its node, which no other write can.
+// Implements binding: the scheduler assigns a node, which no other write can.
 import { objectOf } from './json.ts';
 import type { Json, ModelObject } from './request.ts';
 import { type Core, keep, type Target, timeOf, type WriteOptions } from './write.ts';
 
-/** Puts the pod onto the node. Undefined when there is no such pod, or it has a node already. */
+/** Assigns the node. Undefined if the pod does not exist, or already has a node. */
 export function bind(core: Core, { kind, namespace, name }: Target, nodeName: string, options: WriteOptions): ModelObject | undefined {
   const pod = core.storage.collection('pods').get(namespace, name);
   const spec = objectOf(pod?.['spec']);

@@ -1,11 +1,11 @@
-// Bodies of requests: which formats are taken, and how what is no object, or no patch, is refused.
+// Parses request bodies, and refuses invalid objects and patches.
 import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
 import type { Json, ModelRequest } from './request.ts';
 import { strategicPatch } from './strategic.ts';
 
-/** The object in the body of a POST or PUT. Throws Refusal. */
+/** Returns the object of a POST or PUT. Throws Refusal. */
 export function objectIn({ body = '', contentType = 'application/json' }: ModelRequest, kind: ServedKind): Json {
   if (mediaTypeOf(contentType) !== 'application/json') throw unsupportedMediaType(kind);
   const shown = body === '' ? '<empty>' : body.slice(0, 30);
@@ -22,7 +22,7 @@ export function objectIn({ body = '', contentType = 'application/json' }: ModelR
   return value;
 }
 
-/** The JSON in the body, undefined without one. Throws Refusal. */
+/** Returns the JSON of the body, undefined without one. Throws Refusal. */
 export function optionalJson(body: string | undefined): unknown {
   if (body === undefined || body === '') return undefined;
   try {
@@ -32,7 +32,7 @@ export function optionalJson(body: string | undefined): unknown {
   }
 }
 
-/** What the patch in the body makes of an object; it throws Refusal for a patch that cannot be read or applied. Throws Refusal for other formats. */
+/** Returns a function that applies the patch; it throws Refusal for an invalid patch. Throws Refusal for other formats. */
 export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: ServedKind): (before: Json) => unknown {
   switch (mediaTypeOf(contentType)) {
     case 'application/merge-patch+json':

@@ -1,12 +1,12 @@
-// What Kubernetes' own kinds cannot be read from: values of another type than their field, where somebody may write them by mistake.
+// Rejects built-in objects with values of a wrong type, where a user may write them by mistake.
 import { isObject, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import type { Json } from './request.ts';
 
-/** Times of Leases have six digits after the point; without them they are no times. */
+/** Times of Leases have six fractional digits; others are invalid. */
 const microTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Why the object cannot be read as one of the kind, as the server's decoder says it; undefined when it can. */
+/** Returns why the object cannot be decoded, as the server says it; undefined if it can. */
 export function misfitOf(kind: ServedKind, object: Json): string | undefined {
   if (kind.isCustom) return undefined;
   const metadata = objectOf(object['metadata']);

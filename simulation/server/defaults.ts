@@ -1,9 +1,9 @@
-// What the API server makes of an object before it stores it: fields that it does not know go, and those that it knows a default for come.
+// Applies the API server's changes before an object is stored: drops unknown fields, and adds defaults.
 import { isObject, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
 import type { Json } from './request.ts';
 
-/** Fields of kinds that have more than `spec` and `status`. */
+/** Fields of kinds with more than `spec` and `status`. */
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   configmaps: ['immutable', 'data', 'binaryData'],
   'controllerrevisions.apps': ['data', 'revision'],
@@ -48,7 +48,7 @@ const metadataFields = [
   'finalizers',
 ];
 
-/** The metadata as the server keeps it: nothing empty, nothing unknown. Who changed which field (managedFields) is not modelled. */
+/** Returns the stored metadata: nothing empty, nothing unknown. managedFields are not modelled. */
 function cleanMetadata(metadata: Json): Json {
   const clean: Record<string, unknown> = {};
   for (const field of metadataFields) {
@@ -64,7 +64,7 @@ function isEmpty(value: unknown): boolean {
   return true;
 }
 
-/** The object with the fields of its kind only, and their defaults. */
+/** Returns the object with the fields of its kind, and their defaults. */
 export function prepared(kind: ServedKind, object: Json): Json {
   const resource = resourceOf(kind);
   const metadata = cleanMetadata(objectOf(object['metadata']));
@@ -76,7 +76,7 @@ export function prepared(kind: ServedKind, object: Json): Json {
   return known;
 }
 
-/** What comes out of here goes in again with the next change of another part of the object: then it is left as it is. */
+/** Marks results, which return here with the next change of another part: then they stay as they are. */
 const ready = new WeakMap<object, string>();
 
 function fieldOf(resource: string, field: string, value: unknown): unknown {
@@ -90,7 +90,7 @@ function fieldOf(resource: string, field: string, value: unknown): unknown {
   return made;
 }
 
-/** `null` is the same as absent in Kubernetes' own kinds. Times of pod conditions are the exception: there it is written. */
+/** `null` equals absent in built-in kinds, except for times of pod conditions. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(withoutNulls);
@@ -112,7 +112,7 @@ function unlessEmpty(value: Json): Json | undefined {
   return isEmpty(value) ? undefined : value;
 }
 
-/** By resource and field, what the server makes of the field; of an object without fields where there is none. */
+/** By resource and field: the server's value of the field; of an empty object if absent. */
 const defaulted: Readonly<Record<string, Readonly<Record<string, (value: Json) => Json | undefined>>>> = {
   configmaps: { data: unlessEmpty, binaryData: unlessEmpty },
   pods: { spec: (spec) => podSpec(spec, true), status: podStatus },
@@ -135,7 +135,7 @@ function isNothing(value: unknown): boolean {
   return value === 0 || value === '' || isEmpty(value);
 }
 
-/** The object with the fields that it lacks. */
+/** Returns the object with missing fields added. */
 function filled(object: Json, defaults: Json): Json {
   for (const key in defaults) if (object[key] === undefined) return { ...defaults, ...object };
   return object;
@@ -154,7 +154,7 @@ const tolerations = ['not-ready', 'unreachable'].map((taint) => ({
   tolerationSeconds: 300,
 }));
 
-/** `isPod`: with what admission adds to pods and not to templates; the volume with the account's token is not modelled. */
+/** `isPod`: with the additions of admission to pods but not templates; the token volume is not modelled. */
 function podSpec(spec: Json, isPod: boolean): Json {
   const containers = listOf(spec['containers']).map(container);
   const initContainers = listOf(spec['initContainers']).map(container);
@@ -223,7 +223,7 @@ function statefulSetStatus(status: Json): Json {
   return without(filled(status, { replicas: 0, availableReplicas: 0 }), [...countsOfSets, 'conditions'], isNothing);
 }
 
-/** What a pod's status is when the pod is created, whatever the request says. */
+/** Initial status of a pod, whatever the request says. */
 export function newPodStatus(spec: Json): Json {
   const resources = listOf(spec['containers']).map((one) => objectOf(objectOf(one)['resources']));
   const isBestEffort = resources.every(({ requests, limits }) => isEmpty(objectOf(requests)) && isEmpty(objectOf(limits)));

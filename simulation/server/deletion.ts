@@ -1,4 +1,4 @@
-// How objects go: at once, after a grace period, or when their last finalizer has left.
+// Deletes objects: at once, after a grace period, or after their last finalizer.
 import { isObject, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { badRequest, type Cause, invalid, notFound, preconditionFailed } from './refusal.ts';
@@ -13,7 +13,7 @@ export interface DeleteOptions {
   readonly isDryRun: boolean;
 }
 
-/** Options of a DELETE, from its body where there is one, from its query otherwise. Throws Refusal. */
+/** Returns the options of a DELETE, from its body or its query. Throws Refusal. */
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): DeleteOptions {
   const given = objectOf(body);
   if (body !== undefined && !isObject(body)) throw badRequest('the body of a DELETE is no DeleteOptions');
@@ -44,7 +44,7 @@ function refuseUnknown(policy: unknown, dryRun: readonly unknown[]): void {
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', causes);
 }
 
-/** What is wrong with the values of `dryRun`. */
+/** Returns the problem of the values of `dryRun`. */
 export function dryRunCauses(values: readonly unknown[]): readonly Cause[] {
   if (values.every((value) => value === 'All')) return [];
   const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
@@ -52,7 +52,7 @@ export function dryRunCauses(values: readonly unknown[]): readonly Cause[] {
 }
 
 interface Removed {
-  /** As it was stored last, or as it would be. */
+  /** The last stored state, or the state that would be stored. */
   readonly object: ModelObject;
   readonly isGone: boolean;
 }
@@ -71,15 +71,15 @@ export function remove(core: Core, target: Target, options: DeleteOptions, { act
   const going = hasFinalizers && resource !== 'pods' ? markAsGoing(core, marked) : marked;
   const store = (type: 'MODIFIED' | 'DELETED', from: ModelObject, object: ModelObject): ModelObject =>
     options.isDryRun ? object : core.storage.commit({ type, resource, before: from, object, actor });
-  // A graceful kind is marked first, also when it goes in the same moment: watchers see both.
+  // A graceful kind is marked first even if it is removed at once: watchers see both.
   const isDated = graceful.object !== before;
-  // What goes because nothing holds it any more goes as it was stored last.
+  // An object without further references is removed in its last stored state.
   const stored = going === before || !(hasFinalizers || isDated) ? before : store('MODIFIED', before, going);
   if (hasFinalizers || (going.metadata.deletionGracePeriodSeconds ?? 0) > 0) return { object: stored, isGone: false };
   return { object: store('DELETED', stored, stored), isGone: true };
 }
 
-/** Throws Refusal 409 when the object is not the one that is meant, or has changed since. */
+/** Throws Refusal 409 if the object is another one, or changed since. */
 export function refuseOther(
   kind: ServedKind,
   { metadata }: ModelObject,
@@ -95,7 +95,7 @@ export function refuseOther(
   }
 }
 
-/** The pod with its deletion dated. A pod that is dated already may only be dated earlier. */
+/** Returns the pod with a deletion time. An existing deletion time may only decrease. */
 function graceOf(
   core: Core,
   pod: ModelObject,
@@ -107,16 +107,16 @@ function graceOf(
     const dated = { deletionTimestamp: timeOf(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
     return { isPending: false, object: withMetadata(pod, { ...dated, ...(generation > 0 && { generation: generation + 1 }) }) };
   }
-  // Its time is over: what holds it is looked at again.
+  // Its grace period is over: checks finalizers again.
   if (known === 0) return { isPending: false, object: pod };
-  // Whoever asks again gets what he asks for, whatever has become of the pod since.
+  // A second request is granted, whatever happened to the pod since.
   const sooner = gracePeriodSeconds === undefined || gracePeriodSeconds >= 0 ? gracePeriodSeconds : 1;
   if (sooner === undefined || sooner >= known) return { isPending: true, object: pod };
   const earlier = timeOf(Date.parse(deletionTimestamp) - (known - sooner) * 1000);
   return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: sooner }) };
 }
 
-/** Nobody has to be waited for where no kubelet runs the pod, or its containers have ended. */
+/** Returns whether no kubelet runs the pod, or its containers ended, so that nothing has to be waited for. */
 function podGrace(pod: ModelObject, asked: number | undefined): number {
   const { nodeName, terminationGracePeriodSeconds } = objectOf(pod['spec']);
   const { phase } = objectOf(pod['status']);
@@ -136,7 +136,7 @@ function markAsGoing(core: Core, object: ModelObject): ModelObject {
   });
 }
 
-/** With the finalizers by which the garbage collector sees what is to become of what the object owns. */
+/** Adds the finalizers that tell the garbage collector what happens to owned objects. */
 function withFinalizers(object: ModelObject, { propagationPolicy }: DeleteOptions): ModelObject {
   const known = object.metadata.finalizers ?? [];
   if (propagationPolicy === undefined) return object;

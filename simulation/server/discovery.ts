@@ -1,4 +1,4 @@
-// What the API server says that it serves, in the aggregated documents and in the classic ones.
+// Answers discovery, in the aggregated and the classic documents.
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { hasSubresource } from './path.ts';
 import { answer, pageNotFound } from './refusal.ts';
@@ -7,7 +7,7 @@ import type { Json, ModelResponse } from './request.ts';
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-/** Answers the paths of discovery and `/version`; undefined for any other. */
+/** Answers discovery paths and `/version`; undefined for others. */
 export function discover(kinds: readonly ServedKind[], path: string, accept: string): ModelResponse | undefined {
   if (isBelowVersion(path)) return undefined;
   const isAggregated = accept.replaceAll(' ', '').includes(aggregatedType);
@@ -25,7 +25,7 @@ export function discover(kinds: readonly ServedKind[], path: string, accept: str
   return more.length === 0 ? resources(kinds, group, name) : undefined;
 }
 
-/** Whether the path is longer than that of a group's version, as those of all objects are: nearly every request asks for one. */
+/** Returns whether the path is longer than a group version, as object paths are: nearly every request has one. */
 function isBelowVersion(path: string): boolean {
   let slashes = 0;
   for (let index = path.indexOf('/'); index >= 0; index = path.indexOf('/', index + 1)) slashes += 1;
@@ -107,7 +107,7 @@ function resources(kinds: readonly ServedKind[], group: string, name: string): M
   return json({ kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersionOf(first), resources: entries });
 }
 
-/** In one document everything of all groups, as API servers answer since 1.26 to those who accept it. */
+/** Returns one document for all groups, as API servers do since 1.26 for clients that accept it. */
 function aggregated(kinds: readonly ServedKind[]): ModelResponse {
   const items = [...versionsOf(kinds)].map(([group, names]) => ({
     metadata: group === '' ? {} : { name: group },

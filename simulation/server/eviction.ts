@@ -1,4 +1,4 @@
-// Evictions: deletions of pods that a PodDisruptionBudget has to allow.
+// Implements evictions: deletions that a PodDisruptionBudget must allow.
 import { type DeleteOptions, refuseOther, remove } from './deletion.ts';
 import { objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
@@ -7,7 +7,7 @@ import type { Json, ModelObject } from './request.ts';
 import { matchesSelector } from './selector.ts';
 import { type Core, keep, type Target, timeOf, type WriteOptions } from './write.ts';
 
-/** As many pods may be on their way out of one budget. */
+/** Largest number of disrupted pods in one budget. */
 const mostDisruptedPods = 2000;
 
 interface Evicting extends WriteOptions {
@@ -15,7 +15,7 @@ interface Evicting extends WriteOptions {
   readonly deleteOptions: DeleteOptions;
 }
 
-/** Evicts the pod. Throws Refusal: 429 when its budget does not allow it, 500 when it has several. */
+/** Evicts the pod. Throws Refusal: 429 if its budget does not allow it, 500 if it has several. */
 export function evict(core: Core, target: Target, options: Evicting): void {
   const pod = core.storage.collection('pods').get(target.namespace, target.name);
   if (pod === undefined) throw notFound(target.kind, target.name);
@@ -24,13 +24,13 @@ export function evict(core: Core, target: Target, options: Evicting): void {
   leave(core, target, spent ? options : { ...options, deleteOptions: guarded(options.deleteOptions, pod) });
 }
 
-/** A pod that does not serve, or has been asked to go, disrupts nothing. */
+/** A pod that is not ready, or terminating, disrupts nothing. */
 function isOver(pod: ModelObject): boolean {
   const { phase } = objectOf(pod['status']);
   return phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed' || pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** False when the pod may go without its budget being spent, as it is in the state that was looked at. */
+/** Returns false if the pod may be deleted without using the budget, in its observed state. */
 function spend(core: Core, pod: ModelObject, options: Evicting): boolean {
   const { namespace = '', labels } = pod.metadata;
   const budgets = core.storage
@@ -109,7 +109,7 @@ function guarded(options: DeleteOptions, pod: ModelObject): DeleteOptions {
   return { ...options, resourceVersion: options.resourceVersion ?? pod.metadata.resourceVersion };
 }
 
-/** Says in the pod why it goes, and deletes it. */
+/** Adds the disruption condition to the pod, and deletes it. */
 function leave(core: Core, target: Target, { deleteOptions, budgets: _, ...options }: Evicting): void {
   const pod = core.storage.collection('pods').get(target.namespace, target.name);
   if (pod === undefined) throw notFound(target.kind, target.name);

@@ -1,16 +1,16 @@
-// One process of the API server: for each resource a watch cache that follows the storage a little behind, and the watches that hang on it.
+// Models one process of the API server: a slightly lagging watch cache per resource, and its watches.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { tooLarge } from './refusal.ts';
 import type { Commit } from './request.ts';
 import type { Collection, Storage } from './store.ts';
 
-/** How long a commit takes to arrive in a watch cache, drawn for each, in milliseconds. */
+/** Latency of a commit into a watch cache, drawn for each, in milliseconds. */
 const latencyMs = { from: 5, to: 50 };
-/** How long a read waits for a version that the cache has not reached, and how often it looks, as in the API server. */
+/** How long a read waits for a version that the cache lacks, and its check interval, as in the API server. */
 const longestWaitMs = 3000;
 const lookAgainMs = 100;
-/** Events that wait in a cache that nobody follows until they are looked through. */
+/** Events in an unfollowed cache before they are processed. */
 const mostUnread = 100;
 
 interface FrontEndOptions {
@@ -20,7 +20,7 @@ interface FrontEndOptions {
   readonly index: number;
 }
 
-/** Somebody who is told of each event that a cache takes in. */
+/** Receives each event of a cache. */
 interface Follower {
   readonly saw: (commit: Commit) => void;
   readonly cut: (reason: string) => void;
@@ -31,7 +31,7 @@ export class FrontEnd {
   readonly storage: Storage;
   readonly #options: FrontEndOptions;
   readonly #caches = new Map<string, WatchCache>();
-  /** From when on its caches know what happened. */
+  /** Time from which its caches know events. */
   #startRevision = 0;
   #lag: { readonly untilMs: number; readonly revision: number } | undefined;
 
@@ -50,14 +50,14 @@ export class FrontEnd {
     return cache;
   }
 
-  /** Takes note of a commit that will be seen later. */
+  /** Records a commit that becomes visible later. */
   hear(commit: Commit): void {
     const { seed, index } = this.#options;
     const latency = latencyMs.from + (latencyMs.to - latencyMs.from) * draw(seed, `latency ${index} ${commit.revision}`);
     this.cache(commit.resource).expect(commit, commit.atMs + latency);
   }
 
-  /** Shows nothing new until that instant. */
+  /** Shows nothing new until that time. */
   lag(untilMs: number): void {
     const nowMs = this.scheduler.nowMs();
     const isLagging = this.#lag !== undefined && this.#lag.untilMs > nowMs;
@@ -66,25 +66,25 @@ export class FrontEnd {
     this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
   }
 
-  /** Goes back to that revision, and shows nothing newer until that instant. Whoever watches is told nothing twice. */
+  /** Goes back to that revision, and shows nothing newer until that time. Watches receive nothing twice. */
   goBack(revision: number, untilMs: number): void {
     for (const cache of this.#caches.values()) cache.goBack(revision);
     this.#lag = { untilMs, revision };
   }
 
-  /** Ends every watch. `isCompacted`: begins anew from what the storage holds now, and knows nothing of what was before. */
+  /** Ends every watch. `isCompacted`: restarts from the stored state without history. */
   restart(isCompacted: boolean): void {
     if (isCompacted) this.#lag = undefined;
     if (isCompacted) this.#startRevision = this.storage.revision;
     for (const cache of this.#caches.values()) cache.restart(isCompacted);
   }
 
-  /** Up to when nothing new is seen; at most now when everything is. */
+  /** Time until which nothing new is visible; at most now without a fault. */
   get lagsUntilMs(): number {
     return this.#lag?.untilMs ?? 0;
   }
 
-  /** The newest revision that any cache of it can have reached. */
+  /** The newest revision that any of its caches can have. */
   get horizon(): number {
     return this.#lag !== undefined && this.#lag.untilMs > this.scheduler.nowMs() ? this.#lag.revision : this.storage.revision;
   }
@@ -101,7 +101,7 @@ export class WatchCache {
   readonly #followers = new Set<Follower>();
   #expected: Expected[] = [];
   #lastDueMs = 0;
-  /** From when on it knows what happened. */
+  /** Time from which it knows events. */
   #startRevision: number;
   #cancelTimer: (() => void) | undefined;
 
@@ -118,12 +118,12 @@ export class WatchCache {
     else if (this.#expected.length > mostUnread) this.catchUp();
   }
 
-  /** What has happened since is to come again. */
+  /** Later events are delivered again. */
   goBack(revision: number): void {
     this.#expected = this.collection.since(revision).map((commit) => ({ commit, dueMs: commit.atMs }));
   }
 
-  /** Takes in what is due, and tells the followers. */
+  /** Processes due events, and tells the followers. */
   catchUp(): void {
     const nowMs = this.frontEnd.scheduler.nowMs();
     if (this.frontEnd.lagsUntilMs > nowMs) return;
@@ -135,7 +135,7 @@ export class WatchCache {
     for (const { commit } of seen) for (const follower of [...this.#followers]) follower.saw(commit);
   }
 
-  /** Everything up to this revision has been seen. */
+  /** The newest processed revision. */
   version(): number {
     this.catchUp();
     const next = this.#expected[0];
@@ -143,7 +143,7 @@ export class WatchCache {
     return next === undefined ? horizon : Math.min(horizon, next.commit.revision - 1);
   }
 
-  /** The oldest revision that a watch may begin at. */
+  /** The oldest revision at which a watch may begin. */
   oldest(): number {
     return Math.max(this.#startRevision, this.collection.oldestWatchable(this.frontEnd.scheduler.nowMs()));
   }
@@ -163,7 +163,7 @@ export class WatchCache {
     this.#startRevision = this.frontEnd.storage.revision;
   }
 
-  /** Resolves when the revision has been seen; rejects with Refusal when that takes too long. */
+  /** Resolves when the revision was processed; rejects with Refusal after too long. */
   async reach(revision: number): Promise<void> {
     const { scheduler } = this.frontEnd;
     const endMs = scheduler.nowMs() + longestWaitMs;
@@ -176,7 +176,7 @@ export class WatchCache {
     }
   }
 
-  /** Only followers need to be told in time; everybody else catches up when they ask. */
+  /** Only followers need events in time; others catch up when they read. */
   #setTimer(): void {
     const next = this.#expected[0];
     if (this.#cancelTimer !== undefined || next === undefined || this.#followers.size === 0) return;

@@ -1,4 +1,4 @@
-// The garbage collector: what is owned goes with the last of its owners, or is left behind when an owner's deletion says so.
+// Models the garbage collector: an owned object is deleted with its last owner, or orphaned.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { remove } from './deletion.ts';
@@ -8,7 +8,7 @@ import type { Actor, Commit, ModelObject } from './request.ts';
 import { type Core, keep, type Target } from './write.ts';
 
 const actor: Actor = { user: 'system:serviceaccount:kube-system:generic-garbage-collector' };
-/** How long until it acts, in milliseconds. */
+/** Delay in milliseconds. */
 const delayMs = { from: 20, to: 500 };
 
 interface GarbageOptions {
@@ -42,7 +42,7 @@ export function collectGarbage(options: GarbageOptions): void {
       return;
     }
     if (hasNewlyGone(commit)) soon(commit.revision, () => finalize(options, kind, commit.after, existing));
-    // An object that names an owner which is not there, such as one that went in the same moment.
+    // An object with a missing owner, such as one deleted at the same time.
     else if (commit.type === 'ADDED' && ownersOf(commit.after).some(({ uid }) => !existing.has(uid))) {
       soon(commit.revision, () => collect(options, { kind, object: commit.after }, existing));
     }
@@ -74,7 +74,7 @@ function orphaned(options: GarbageOptions, uid: string, existing: ReadonlySet<st
   for (const owned of ownedBy(options, uid)) collect(options, owned, existing);
 }
 
-/** Deletes what has no owner left, and takes owners that are gone out of what still has one. */
+/** Deletes objects without owners, and removes deleted owners from others. */
 function collect(options: GarbageOptions, { kind, object }: Owned, existing: ReadonlySet<string>): void {
   const { core } = options;
   const current = core.storage.collection(resourceOf(kind)).get(object.metadata.namespace ?? '', object.metadata.name);
@@ -90,7 +90,7 @@ function collect(options: GarbageOptions, { kind, object }: Owned, existing: Rea
   }
 }
 
-/** Does what the finalizer asks for, then takes it away. */
+/** Does what the finalizer requires, then removes it. */
 function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject, existing: ReadonlySet<string>): void {
   const { core, scheduler } = options;
   const current = core.storage.collection(resourceOf(kind)).get(owner.metadata.namespace ?? '', owner.metadata.name);
@@ -135,7 +135,7 @@ function targetOf(kind: ServedKind, { metadata }: ModelObject): Target {
   return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
-/** Somebody else may have been faster; a real collector tries again, and finds nothing to do. */
+/** Another writer was faster; a real collector retries, and finds nothing to do. */
 function attempt(act: () => void): void {
   try {
     act();

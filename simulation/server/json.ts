@@ -1,17 +1,17 @@
-// What can be done with JSON without changing it in place: merging a patch, applying operations, comparing. What did not change stays the same object.
+// Operates on JSON without mutation: merges patches, applies operations, compares. Unchanged parts stay identical.
 import type { Json } from './request.ts';
 
-/** Whether the value is a JSON object: no array and not null. */
+/** Returns whether the value is a JSON object: no array and not null. */
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value when it is a JSON object, one without fields otherwise. */
+/** Returns the value if it is a JSON object, otherwise an empty one. */
 export function objectOf(value: unknown): Json {
   return isObject(value) ? value : {};
 }
 
-/** Whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
+/** Returns whether two values are equal JSON; key order does not matter, and `undefined` equals absent. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -53,10 +53,7 @@ export interface Operation {
   readonly value?: unknown;
 }
 
-/**
- * JSON patch (RFC 6902) as the API server's library does it: undefined when an operation cannot be carried out. It replaces a field of an object
- * that is not there.
- */
+/** JSON patch (RFC 6902) as in the API server's library: undefined if an operation fails. It adds a missing field on replace. */
 export function jsonPatch(target: unknown, operations: readonly Operation[]): unknown {
   let result = target;
   for (const operation of operations) {

@@ -1,4 +1,4 @@
-// The kinds of object that the model of the API server serves, and what each of them has: subresources, generations, whose rules.
+// Lists the kinds of the model server: subresources, generations, and rules.
 
 export interface ServedKind {
   /** Empty for the core group. */
@@ -8,22 +8,22 @@ export interface ServedKind {
   readonly singular: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
-  /** By a CustomResourceDefinition: whole objects are kept as they come, and PUT must name a resourceVersion. */
+  /** Served by a CustomResourceDefinition: objects are stored as they come, and PUT requires a resourceVersion. */
   readonly isCustom: boolean;
-  /** Whether `/status` is there; then the object itself ignores what a request says of the status. */
+  /** Has `/status`; then the object itself ignores status in requests. */
   readonly hasStatus: boolean;
-  /** Whether the server counts changes of what is wanted in `metadata.generation`. */
+  /** Whether the server counts spec changes in `metadata.generation`. */
   readonly hasGeneration: boolean;
-  /** Where `/scale` finds its numbers; absent without the subresource. */
+  /** Paths of `/scale`; absent without the subresource. */
   readonly scale?: ScalePaths;
   readonly shortNames?: readonly string[];
 }
 
 export interface ScalePaths {
-  /** Such as `.spec.replicas`. */
+  /** For example `.spec.replicas`. */
   readonly specReplicas: string;
   readonly statusReplicas: string;
-  /** Of a selector as text, for custom kinds. */
+  /** Path of a selector text, for custom kinds. */
   readonly labelSelector?: string;
 }
 
@@ -34,7 +34,7 @@ function served(brief: Brief): ServedKind {
   return { ...defaults, ...brief };
 }
 
-/** A kind served by a CustomResourceDefinition; it has generations, as all of them. */
+/** A kind of a CustomResourceDefinition; all of them have generations. */
 export function customKind(brief: Brief): ServedKind {
   return served({ isCustom: true, hasGeneration: true, ...brief });
 }
@@ -75,7 +75,7 @@ export const kubernetesKinds: readonly ServedKind[] = [
 const ours = { group: 'rollout-group.dev', version: 'v1alpha1' };
 const grafana = { group: 'rollout-operator.grafana.com', version: 'v1' };
 
-/** The kinds of this project (deploy/crds) and those that grafana/rollout-operator brings. */
+/** The kinds of this project (deploy/crds) and those of grafana/rollout-operator. */
 export const projectKinds: readonly ServedKind[] = [
   customKind({ ...ours, plural: 'metricsources', kind: 'MetricSource' }),
   customKind({ ...ours, plural: 'notificationchannels', kind: 'NotificationChannel' }),
@@ -101,7 +101,7 @@ export const projectKinds: readonly ServedKind[] = [
   customKind({ ...grafana, plural: 'zoneawarepoddisruptionbudgets', kind: 'ZoneAwarePodDisruptionBudget' }),
 ];
 
-/** Plural and group, such as `pods` or `statefulsets.apps`: how resources are named everywhere in the simulation. */
+/** Plural and group, such as `pods` or `statefulsets.apps`: the name of a resource everywhere in the simulation. */
 export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
   let name = resourceNames.get(kind);
   if (name === undefined) {
@@ -111,7 +111,7 @@ export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
   return name;
 }
 
-/** One text for each kind: it is looked up and compared many times for each request, which takes longer for a text that was just put together. */
+/** One string per kind: comparing a newly concatenated one takes longer. */
 const resourceNames = new WeakMap<object, string>();
 
 /** `apiVersion` of the kind's objects. */

@@ -1,4 +1,4 @@
-// Lists: all of a collection as of one version, in pages that tell of the same moment.
+// Implements lists: a collection at one version, in pages of the same version.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, expired, invalid, type Refusal } from './refusal.ts';
@@ -9,17 +9,17 @@ import { keyOf, textOf } from './store.ts';
 interface Wanted {
   /** Revision of the pages; undefined for the newest one. */
   readonly exact: number | undefined;
-  /** At least this one, from the cache; undefined when the storage is asked. */
+  /** Oldest acceptable revision, from the cache; undefined reads the storage. */
   readonly notOlderThan: number | undefined;
-  /** The key after which the page begins; empty for the first page. */
+  /** The key before the page; empty for the first page. */
   readonly after: string;
-  /** 0 for everything. */
+  /** 0 means no limit. */
   readonly limit: number;
 }
 
-/** The body of the answer; a promise when the front end has to see more first. Throws Refusal. */
+/** Returns the body; a promise if the front end must catch up. Throws Refusal. */
 export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string | Promise<string> {
-  // In the order in which the server takes a query apart.
+  // In the server's order of query parameters.
   labelRequirements(query.get('labelSelector') ?? '');
   const asked = wantedOf(query);
   const selection = selectionOf(kind, query);
@@ -33,7 +33,7 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
     const selected = selection.selects === undefined ? rest : rest.filter(selection.selects);
     const items = wanted.limit > 0 ? selected.slice(0, wanted.limit) : selected;
     const leftCount = selected.length - items.length;
-    // What follows the last of a full page may be of no interest: that is found out on the next one, unless an index knows.
+    // Items after a full page may not match: the next page shows it, unless an index knows.
     const last = leftCount > 0 || (wanted.limit > 0 && items.length === wanted.limit) ? items.at(-1) : undefined;
     const isMore = last !== undefined && (isIndexed(query) ? leftCount > 0 : rest.at(-1) !== last);
     return textOfList(kind, items, {
@@ -49,12 +49,12 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
   return cache.reach(needed).then(page);
 }
 
-/** Caches of pods know them by node; the fields of other kinds do not have this one. */
+/** Caches of pods have an index by node; other kinds do not have this field. */
 function isIndexed(query: URLSearchParams): boolean {
   return /(?:^|,)spec\.nodeName==?[^=]/.test(query.get('fieldSelector') ?? '');
 }
 
-/** One key is read, of which there are no pages; a limit does not make the version an exact one either. */
+/** A read of one key has no pages; a limit does not make its version exact. */
 function ofOneName(wanted: Wanted, query: URLSearchParams): Wanted {
   const isExact = query.get('resourceVersionMatch') === 'Exact';
   return { ...wanted, limit: 0, exact: isExact ? wanted.exact : undefined };
@@ -79,10 +79,10 @@ function wantedOf(query: URLSearchParams): Wanted {
   }
   if (version === '') return { exact: undefined, notOlderThan: undefined, after: '', limit };
   const revision = Number(version);
-  // A limit with a version and no word on how to match it has always meant that version.
+  // A limit with a version and without a match parameter means exactly that version.
   const isExact = match === 'Exact' || (match === '' && limit > 0 && revision > 0);
   if (isExact) return { exact: revision, notOlderThan: undefined, after: '', limit };
-  // Of any version, the watch cache answers everything at once.
+  // For any version, the watch cache returns everything at once.
   return { exact: undefined, notOlderThan: revision, after: '', limit: revision === 0 ? 0 : limit };
 }
 
@@ -101,7 +101,7 @@ function wrongMatch(message: string, reason = 'FieldValueForbidden'): Refusal {
   return invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [{ reason, message, field: 'resourceVersionMatch' }]);
 }
 
-/** The page of a snapshot that is gone comes with a token that goes on from where it was, in whatever is there now. */
+/** A page of an expired snapshot returns a token that continues in the current state. */
 function tooOld({ exact = 0, after }: Wanted): Refusal {
   if (after === '') return expired(`The resourceVersion for the provided list is too old.`);
   const message =
@@ -112,7 +112,7 @@ function tooOld({ exact = 0, after }: Wanted): Refusal {
   return expired(message, exact > 0 ? { continue: tokenOf(-1, after) } : {});
 }
 
-/** As etcd3 storage writes them: where the next page begins is right after the last key. */
+/** As in etcd3 storage: the next page begins after the last key. */
 function tokenOf(revision: number, after: string): string {
   const text = JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` });
   return Buffer.from(text).toString('base64url');
@@ -123,12 +123,12 @@ function parseToken(token: string): { readonly revision: number; readonly after:
     const { rv, start } = JSON.parse(Buffer.from(token, 'base64url').toString()) as { readonly rv: number; readonly start: string };
     if (Number.isInteger(rv) && typeof start === 'string') return { revision: rv, after: start.slice(0, -1) };
   } catch {
-    // What is no JSON is refused as what lacks its fields.
+    // Invalid JSON is refused like missing fields.
   }
   throw badRequest('invalid continue token: continue key is not valid');
 }
 
-/** Items of Kubernetes' own kinds come without apiVersion and kind, for the list says them. */
+/** Items of built-in kinds have no apiVersion and kind, because the list has them. */
 function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: object): string {
   const name = `"kind":"${kind.kind}List"`;
   const version = `"apiVersion":"${apiVersionOf(kind)}"`;
@@ -137,7 +137,7 @@ function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: o
   return `{${name},${version},"metadata":${JSON.stringify(metadata)},"items":[${texts.join(',')}]}`;
 }
 
-/** How the text of every stored object of the kind begins. */
+/** Beginning of every stored text of the kind. */
 function prefixOf(kind: ServedKind): string {
   return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
 }

@@ -1,11 +1,11 @@
-// What a request is about: the path and the query taken apart as the API server routes them.
+// Parses path and query of a request as the API server routes them.
 import type { ServedKind } from './kinds.ts';
 import { badRequest, methodNotAllowed, noSuchResource, notFound } from './refusal.ts';
 import type { ModelRequest } from './request.ts';
 
 export interface Route {
   readonly kind: ServedKind;
-  /** Empty for kinds without namespaces and for a whole cluster. */
+  /** Empty for cluster-scoped kinds and for all namespaces. */
   readonly namespace: string;
   /** Empty for a collection. */
   readonly name: string;
@@ -23,7 +23,7 @@ export interface Address {
 
 const noQuery = new URLSearchParams();
 
-/** Path and query of a request. Nobody changes the query. */
+/** Path and query of a request; the query is not changed. */
 export function addressOf(text: string): Address {
   const at = text.indexOf('?');
   return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
@@ -34,18 +34,18 @@ export interface KindIndex {
   readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
   /** Whether the group is served in that version. */
   readonly has: (group: string, version: string) => boolean;
-  /** Whether the group is one of Kubernetes itself. */
+  /** Whether the group is built in. */
   readonly isBuiltIn: (group: string) => boolean;
 }
 
-/** Where the request goes; undefined when the path is not one of the API's. Throws Refusal for what is not there, or not in that way. */
+/** Returns the target of the request; undefined for paths outside of the API. Throws Refusal for unknown targets. */
 export function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const isCore = parts[0] === 'api';
   if (!isCore && parts[0] !== 'apis') return undefined;
   const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
   if (rest.length === 0) return undefined;
-  // Groups of custom kinds have nobody who would answer for what is not there with a Status.
+  // Groups of custom kinds answer unknown paths without a Status.
   if (!kinds.isBuiltIn(group) && !kinds.has(group, version)) return undefined;
   const place = kinds.has(group, version) ? placeOf(rest, (plural) => kinds.find(group, version, plural)) : undefined;
   if (place === undefined && !kinds.isBuiltIn(group)) return undefined;
@@ -66,7 +66,7 @@ function placeOf(parts: readonly string[], find: (plural: string) => ServedKind 
   return undefined;
 }
 
-/** Whether the kind has the subresource. */
+/** Returns whether the kind has the subresource. */
 export function hasSubresource(kind: ServedKind, subresource: string): boolean {
   if (subresource === 'status') return kind.hasStatus;
   if (subresource === 'scale') return kind.scale !== undefined;
@@ -97,7 +97,7 @@ function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequ
       if (subresource !== '') throw methodNotAllowed();
       return 'delete';
     case 'POST':
-      // The server of custom kinds does not look at the name in the path.
+      // The server of custom kinds ignores the name in the path.
       if (kind.isCustom && subresource === '') return 'create';
       throw methodNotAllowed();
     default:

@@ -1,4 +1,4 @@
-// How the API server says no: an error of ours that carries the Status it answers with.
+// Defines refusals of the API server: errors that carry the Status of the answer.
 import { resourceOf, type ServedKind } from './kinds.ts';
 import type { Json, ModelResponse } from './request.ts';
 
@@ -8,12 +8,12 @@ export interface Cause {
   readonly field?: string;
 }
 
-/** A request that is not carried out. */
+/** A refused request. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   /** HTTP status code. */
   readonly status: number;
-  /** Of the Status; empty where the server gives none. */
+  /** Reason of the Status; empty without one. */
   readonly reason: string;
   readonly details: Json | undefined;
   /** `metadata` of the Status. */
@@ -33,7 +33,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The refusal as a Status object. */
+/** Returns the refusal as a Status object. */
 export function statusOf({ status, reason, message, details, metadata }: Refusal): Json {
   return {
     kind: 'Status',
@@ -49,12 +49,12 @@ export function statusOf({ status, reason, message, details, metadata }: Refusal
 
 const headers: ModelResponse['headers'] = { 'content-type': 'application/json' };
 
-/** An answer with that body. */
+/** Returns an answer with that body. */
 export function answer(status: number, body: string): ModelResponse {
   return { status, headers, body };
 }
 
-/** The refusal as an answer. */
+/** Returns the refusal as an answer. */
 export function refused(refusal: Refusal): ModelResponse {
   const seconds = refusal.details?.['retryAfterSeconds'];
   const body = JSON.stringify(statusOf(refusal));
@@ -62,7 +62,7 @@ export function refused(refusal: Refusal): ModelResponse {
   return { status: refusal.status, headers: { ...headers, 'retry-after': String(seconds) }, body };
 }
 
-/** Where nothing of the server's is served, its mux answers, without a Status. */
+/** Unknown paths are answered by the mux, without a Status. */
 export const pageNotFound: ModelResponse = {
   status: 404,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
@@ -106,7 +106,7 @@ export function modified(kind: ServedKind, name: string): Refusal {
   return conflict(kind, name, 'the object has been modified; please apply your changes to the latest version and try again');
 }
 
-/** The conflict of a DELETE names the kind where others name the resource. */
+/** The conflict of a DELETE names the kind, others the resource. */
 export function preconditionFailed({ group, kind }: ServedKind, name: string, why: string): Refusal {
   const what = group === '' ? kind : `${kind}.${group}`;
   const details = { name, ...(group !== '' && { group }), kind };
@@ -121,13 +121,13 @@ export function internal(message: string): Refusal {
   return new Refusal(500, '', message);
 }
 
-/** One or more fields are wrong. `subject` is the kind, or the resource where the storage itself refuses. */
+/** Invalid fields. `subject` is the kind, or the resource if the storage refuses. */
 export function invalid(
   { group, kind }: { readonly group: string; readonly kind: string },
   name: string,
   causes: readonly Cause[],
 ): Refusal {
-  // A cause that is found twice is told once in the message, and twice in the details.
+  // A duplicate cause appears once in the message, and twice in the details.
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const message = `${group === '' ? kind : `${kind}.${group}`} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
   const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), ...(kind !== '' && { kind }), causes };
@@ -156,7 +156,7 @@ export function budgetExceeded(message: string, retryAfterSeconds?: number): Ref
   return new Refusal(429, 'TooManyRequests', text, { details });
 }
 
-/** As RBAC says it. */
+/** As RBAC words it. */
 export function forbidden(
   kind: ServedKind,
   { user, verb, namespace, name, subresource }: Readonly<Record<'user' | 'verb' | 'namespace' | 'name' | 'subresource', string>>,

@@ -1,8 +1,8 @@
-// What goes into the model of the API server and what comes out of it, and what its observers are told.
+// Defines the requests and answers of the model server, and what observers receive.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** An object as the server stores it: never changed in place, so that whoever holds one holds a moment of the past. */
+/** An object as stored: never mutated, so a reference keeps its moment. */
 export interface ModelObject extends Json {
   readonly apiVersion: string;
   readonly kind: string;
@@ -28,19 +28,19 @@ export interface ModelObject extends Json {
   };
 }
 
-/** Who asks. */
+/** The requester. */
 export interface Actor {
-  /** As the API server would name it, such as `system:serviceaccount:kube-system:statefulset-controller`. */
+  /** User name, such as `system:serviceaccount:kube-system:statefulset-controller`. */
   readonly user: string;
-  /** Of an agent: which process, such as `a1` for the first life of `a`. */
+  /** For an agent: the process, such as `a1` for the first life of `a`. */
   readonly process?: string;
-  /** Of an agent: the place in its code (KubernetesRequest.site). */
+  /** For an agent: the place in its code (KubernetesRequest.site). */
   readonly site?: string;
-  /** Of an agent: which time it came to that place (Point.key). */
+  /** For an agent: the visit of that place (Point.key). */
   readonly point?: string;
-  /** When the request left its sender, on the scheduler's clock. */
+  /** When the request was sent, on the scheduler's clock. */
   readonly sentAtMs?: number;
-  /** What the wall clock of that process said then, in milliseconds since 1970. */
+  /** Wall clock of the process at that time, in milliseconds since 1970. */
   readonly sentWallMs?: number;
 }
 
@@ -48,7 +48,7 @@ export interface ModelRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query. */
   readonly path: string;
-  /** `application/json` when left out. */
+  /** Default `application/json`. */
   readonly contentType?: string;
   readonly accept?: string;
   readonly body?: string;
@@ -62,7 +62,7 @@ export interface ModelResponse {
   readonly body: string;
 }
 
-/** A watch that the server has opened; its lines come through the sink that it was opened with. */
+/** A watch that the server opened; its lines go to the sink. */
 export interface ModelWatch {
   readonly close: () => void;
 }
@@ -70,27 +70,27 @@ export interface ModelWatch {
 export interface WatchSink {
   /** One JSON text without its line end. */
   readonly line: (text: string) => void;
-  /** The server is done with it; no line follows. */
+  /** The server ended it; no line follows. */
   readonly end: (reason: string) => void;
 }
 
 /** One change of the storage. */
 export interface Commit {
-  /** Of the whole server: each commit has the next one. */
+  /** Counter of the whole server. */
   readonly revision: number;
   /** On the scheduler's clock. */
   readonly atMs: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   /** Plural and group, such as `pods` or `statefulsets.apps`. */
   readonly resource: string;
-  /** Absent when it did not exist. */
+  /** Absent for a new object. */
   readonly before?: ModelObject;
-  /** As it is now; as it was last, with the deletion's own resourceVersion, when it is gone. */
+  /** The current state; for a deleted object the last state with the deletion's resourceVersion. */
   readonly after: ModelObject;
   readonly actor: Actor;
 }
 
-/** One request that the server has answered, watches left out. */
+/** One answered request, without watches. */
 export interface Answered {
   readonly request: ModelRequest;
   readonly atMs: number;
@@ -103,7 +103,7 @@ export interface Answered {
   readonly subresource: string;
   readonly isDryRun: boolean;
   readonly status: number;
-  /** Revisions of what it changed. */
+  /** Revisions of its changes. */
   readonly revisions: readonly number[];
 }
 

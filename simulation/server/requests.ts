@@ -1,4 +1,4 @@
-// Requests as text: routed, permitted, carried out and answered, and every answer told to whoever observes.
+// Serves requests as text: routes, authorises, executes and answers them, and reports every answer.
 import { objectIn, optionalJson, patchIn } from './body.ts';
 import { deleteOptionsOf, dryRunCauses, remove } from './deletion.ts';
 import { discover } from './discovery.ts';
@@ -19,7 +19,7 @@ import { type Core, create, patch, refuseOtherKind, replace } from './write.ts';
 interface RequestsOptions {
   readonly core: Core;
   readonly kinds: readonly ServedKind[];
-  /** From 0 to 1, another one for each watch. */
+  /** From 0 to 1, new for each watch. */
   readonly chance: () => number;
   readonly nowMs: () => number;
   readonly answered: (answered: Answered) => void;
@@ -30,11 +30,11 @@ interface Asked {
   readonly address: Address;
   readonly route: Route;
   readonly frontEnd: FrontEnd;
-  /** What is changed is written down here. */
+  /** Receives changes. */
   readonly told: Told;
 }
 
-/** What is known of a request only while it is carried out. */
+/** State of a request during its execution. */
 interface Told {
   name: string;
   isDryRun: boolean;
@@ -46,7 +46,7 @@ export class Requests {
   readonly #options: RequestsOptions;
   readonly #kinds: KindIndex;
   readonly #routes = new Map<string, Route>();
-  /** Of the request that is being carried out: who asks, and the revisions of what it has changed. */
+  /** The requester and the changed revisions of the current request. */
   #current: { readonly actor: Actor | undefined; readonly revisions: number[] } = { actor: undefined, revisions: [] };
 
   constructor(options: RequestsOptions) {
@@ -101,7 +101,7 @@ export class Requests {
     }
   }
 
-  /** Few paths are asked for, again and again. One that is refused, or depends on its query, is taken apart anew each time. */
+  /** Caches parsed paths: few paths repeat. Refused ones, and those with a query, are parsed each time. */
   #routeOf(address: Address, method: ModelRequest['method']): Route | undefined {
     if (address.query.size > 0) return routeOf(address, method, this.#kinds);
     const key = `${method} ${address.path}`;
@@ -198,7 +198,7 @@ export class Requests {
     const options = deleteOptionsOf(optionalJson(request.body), address.query);
     told.isDryRun = options.isDryRun;
     const { object, isGone } = remove(this.#options.core, route, options, request);
-    // Pods and services are shown as they were last; of the others, a Status says that they are gone.
+    // DELETE returns pods and services; for others, a Status.
     if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
     const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));

@@ -1,25 +1,25 @@
-// The subresource scale: an object of its own form over the numbers in another one.
+// Implements the subresource scale: another object form over replica numbers.
 import { isObject, mergePatch, objectOf } from './json.ts';
 import { resourceOf, type ScalePaths, type ServedKind } from './kinds.ts';
 import { badRequest, type Cause, conflict, internal, invalid, modified, notFound, Refusal } from './refusal.ts';
 import type { Json, ModelObject } from './request.ts';
 import { type Core, type Target, update, type WriteOptions } from './write.ts';
 
-/** The Scale of the object. Throws Refusal. */
+/** Returns the Scale of the object. Throws Refusal. */
 export function readScale(core: Core, target: Target): Json {
   return scaleOf(target.kind, stored(core, target), false);
 }
 
 interface ScaleOptions extends WriteOptions {
-  /** By a PATCH; by a PUT otherwise. */
+  /** By PATCH; otherwise by PUT. */
   readonly isPatch: boolean;
 }
 
-/** Changes the replicas to what `make` makes of the Scale. Throws Refusal. */
+/** Sets the replicas to the result of `make` on the Scale. Throws Refusal. */
 export function writeScale(core: Core, target: Target, make: (scale: Json) => unknown, options: ScaleOptions): Json {
   const { kind, name } = target;
   const before = stored(core, target);
-  // Where nobody has set replicas yet, a Scale to write begins at none.
+  // Without replicas, a Scale for writing begins at 0.
   const scale = make(scaleOf(kind, before, true));
   if (!isObject(scale)) throw badRequest('the patch does not make an object');
   const metadata = objectOf(scale['metadata']);
@@ -29,7 +29,7 @@ export function writeScale(core: Core, target: Target, make: (scale: Json) => un
   const replicas = objectOf(scale['spec'])['replicas'] ?? 0;
   if (!Number.isInteger(replicas)) throw badRequest(`replicas are no whole number: ${JSON.stringify(replicas)}`);
   const isOther = typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid;
-  // A PUT is held to the uid before anything else, a PATCH once the Scale is valid; that of a custom kind, never.
+  // A PUT checks the uid first, a PATCH after validation of the Scale; custom kinds never do.
   if (isOther && !options.isPatch) throw otherUid(kind, before, uid, options);
   if (!kind.isCustom) refuseNegative(kind, name, Number(replicas));
   if (isOther && !kind.isCustom) throw otherUid(kind, before, uid, options);
@@ -107,7 +107,7 @@ function valueAt(object: unknown, path: string): unknown {
   return keysOf(path).reduce<unknown>((value, key) => objectOf(value)[key], object);
 }
 
-/** A LabelSelector as text: what is equal first, in the order of the keys. */
+/** Returns a LabelSelector as text: equality first, sorted by key. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = objectOf(selector);
   const equal = Object.entries(objectOf(matchLabels)).map(([key, value]) => [key, `${key}=${value}`] as const);

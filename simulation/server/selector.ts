@@ -1,4 +1,4 @@
-// Label and field selectors: what of a collection a list or a watch is about.
+// Implements label and field selectors of lists and watches.
 
 import { objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
@@ -8,14 +8,14 @@ import type { Json, ModelObject } from './request.ts';
 export type Selects = (object: ModelObject) => boolean;
 
 interface Selection {
-  /** Undefined when everything is selected. */
+  /** Undefined if everything is selected. */
   readonly selects: Selects | undefined;
   readonly isFiltered: boolean;
-  /** The one name that a field selector asks for. */
+  /** The name of a field selector. */
   readonly name?: string;
 }
 
-/** The selection of a query. Throws Refusal for selectors that the server does not understand. */
+/** Returns the selection of a query. Throws Refusal for unsupported selectors. */
 export function selectionOf(kind: ServedKind, query: URLSearchParams): Selection {
   const labels = labelRequirements(query.get('labelSelector') ?? '');
   const fields = fieldRequirements(kind, query.get('fieldSelector') ?? '');
@@ -32,7 +32,7 @@ const setBased = /^([^\s,()=!]+)\s+(in|notin)\s+\(([^)]*)\)$/;
 const equality = /^([^\s,()=!]+)\s*(==|=|!=)\s*([A-Za-z0-9._-]*)$/;
 const existence = /^(!?)\s*([^\s,()=!]+)$/;
 
-/** Requirements of a label selector in its text form. */
+/** Parses requirements of a label selector. */
 export function labelRequirements(text: string): readonly LabelsMatch[] {
   return splitOutside(text).map((part) => labelRequirement(part));
 }
@@ -55,7 +55,7 @@ function notUnderstood(part: string): Refusal {
   return badRequest(`unable to parse requirement: found '${/[=!()]/.exec(part.slice(1))?.[0] ?? part}', expected: identifier`);
 }
 
-/** At commas that are in no parentheses. */
+/** Splits at commas outside of parentheses. */
 function splitOutside(text: string): readonly string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -74,7 +74,7 @@ function splitOutside(text: string): readonly string[] {
 }
 
 const fieldPattern = /^([^=!]+)(==|=|!=)(.*)$/;
-/** Fields of pods that can be selected beside name and namespace. */
+/** Selectable fields of pods besides name and namespace. */
 const podFields = ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName', 'status.phase'];
 
 function fieldRequirements(kind: ServedKind, text: string): readonly Selects[] {
@@ -103,7 +103,7 @@ function fieldAt(object: Json, keys: readonly string[]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether a `metav1.LabelSelector` selects the labels. An absent one selects nothing, an empty one everything. */
+/** Returns whether a `metav1.LabelSelector` selects the labels. An absent one selects nothing, an empty one everything. */
 export function matchesSelector(selector: unknown, labels: Readonly<Record<string, string>> = {}): boolean {
   if (selector === undefined || selector === null) return false;
   const { matchLabels, matchExpressions } = objectOf(selector);

@@ -1,4 +1,5 @@
-// The model of the API server: requests and watches as text for agents, and the same storage in process for the models of controllers and people.
+// Models the API server: requests and watches as text for agents, and direct access to the same storage for models of controllers and
+// people.
 import { draw, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { bind } from './binding.ts';
@@ -16,19 +17,19 @@ import { type Core, create, patch, type Target } from './write.ts';
 
 export interface ModelServerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
-  /** The server's wall clock, in milliseconds since 1970. */
+  /** Wall clock of the server, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly seed: number;
-  /** How many processes serve the one storage, each with a watch cache of its own; 1 when left out. */
+  /** Number of front ends over one storage, each with its own watch cache; default 1. */
   readonly frontEnds?: number;
-  /** Served beside those of Kubernetes itself; those of the project when left out. */
+  /** Additional kinds; default: those of the project. */
   readonly kinds?: readonly ServedKind[];
-  /** Whether owners take what they own with them (the garbage collector of kube-controller-manager); true when left out. */
+  /** Whether the garbage collector of kube-controller-manager runs; default true. */
   readonly collectsGarbage?: boolean;
 }
 
 interface RemoveOptions {
-  /** `Background` when left out. */
+  /** Default `Background`. */
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }
 
@@ -63,17 +64,17 @@ export class ModelServer {
     });
   }
 
-  /** Answers one request; watches go through `watch`. A promise only for reads that wait for a version which the front end has not seen. */
+  /** Answers one request; watches use `watch`. Returns a promise only for reads that wait for a newer version. */
   handle(request: ModelRequest, frontEnd = 0): ModelResponse | Promise<ModelResponse> {
     return this.#requests.handle(request, this.#frontEnd(frontEnd));
   }
 
-  /** Opens a watch; the answer is a response when the server refuses to. The sink is never called before this returns. */
+  /** Opens a watch; returns a response if the server refuses it. The sink is never called before this returns. */
   watch(request: ModelRequest, sink: WatchSink, frontEnd = 0): ModelWatch | ModelResponse {
     return this.#requests.watch(request, this.#frontEnd(frontEnd), sink);
   }
 
-  /** Told of every commit and every answered request, at once and in order. The answer ends it. */
+  /** Receives every commit and every answered request at once and in order. Returns a function that ends it. */
   observe(observer: ServerObserver): () => void {
     this.#observers.add(observer);
     return () => {
@@ -81,18 +82,18 @@ export class ModelServer {
     };
   }
 
-  /** The newest state of the storage. `namespace` is empty for kinds without. */
+  /** Returns the newest stored state. `namespace` is empty for cluster-scoped kinds. */
   get(resource: string, namespace: string, name: string): ModelObject | undefined {
     return this.#core.storage.collection(resource).get(namespace, name);
   }
 
-  /** The newest state of the storage, by namespace and name; of all namespaces when none is named. */
+  /** Returns the newest stored states, sorted by namespace and name; of all namespaces by default. */
   list(resource: string, namespace?: string): readonly ModelObject[] {
     const all = this.#core.storage.collection(resource).list();
     return namespace === undefined ? all : all.filter(({ metadata }) => (metadata.namespace ?? '') === namespace);
   }
 
-  /** Creates the object, without the status that it names, as in a request. Throws Refusal when the server would not, as when the name is taken. */
+  /** Creates the object without its status, as a request does. Throws Refusal as the server does, for example if the name exists. */
   create(actor: Actor, resource: string, object: Json): ModelObject {
     const kind = this.#kind(resource);
     const { namespace } = objectOf(object['metadata']);
@@ -101,8 +102,9 @@ export class ModelServer {
   }
 
   /**
-   * Merges the patch into the object, or into its `status`, without preconditions. Undefined when nothing changes, or there is no such object.
-   * As in requests, a status is changed by subresource `status` only, and the node of a pod by `binding`. Throws Refusal when the result is invalid.
+   * Merges the patch into the object, or into its `status`, without preconditions. Undefined if nothing changes or the object does not
+   * exist. As in requests, only the subresource `status` changes a status, and only `binding` the node of a pod. Throws Refusal for an
+   * invalid result.
    */
   change(
     actor: Actor,
@@ -121,19 +123,19 @@ export class ModelServer {
     return after === before ? undefined : after;
   }
 
-  /** Deletes it without grace, as the kubelet does when a pod has ended; finalizers hold it all the same. False when there is no such object. */
+  /** Deletes it without grace, as the kubelet does for an ended pod; finalizers still apply. False if it does not exist. */
   remove(actor: Actor, resource: string, namespace: string, name: string, { propagationPolicy }: RemoveOptions = {}): boolean {
     const options = { gracePeriodSeconds: 0, isDryRun: false, ...(propagationPolicy !== undefined && { propagationPolicy }) };
     return this.#remove({ kind: this.#kind(resource), namespace, name }, options, actor);
   }
 
-  /** Deletes the pod gracefully, with its own grace period when none is given. False when there is no such pod. */
+  /** Deletes the pod gracefully; the grace period defaults to that of the pod. False if it does not exist. */
   terminate(actor: Actor, namespace: string, pod: string, graceSeconds?: number): boolean {
     const options = { isDryRun: false, ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }) };
     return this.#remove({ kind: this.#kind('pods'), namespace, name: pod }, options, actor);
   }
 
-  /** Evicts the pod under its budgets; the answer is the HTTP status, such as 201, 404 or 429. */
+  /** Evicts the pod under its budgets; returns the HTTP status, such as 201, 404 or 429. */
   evict(actor: Actor, namespace: string, pod: string): number {
     const target = { kind: this.#kind('pods'), namespace, name: pod };
     const budgets = this.#kind('poddisruptionbudgets.policy');
@@ -146,7 +148,7 @@ export class ModelServer {
     }
   }
 
-  /** Each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, is refused with 403 from now on; `*` is any verb. */
+  /** Refuses each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, with 403 from now on; `*` is any verb. */
   forbid(...permissions: readonly string[]): void {
     for (const permission of permissions) this.#requests.forbidden.add(permission);
   }
@@ -155,23 +157,23 @@ export class ModelServer {
     for (const permission of permissions) this.#requests.forbidden.delete(permission);
   }
 
-  /** The front end sees nothing new until that instant on the scheduler's clock. Reads that name no version still tell the truth. */
+  /** The front end shows nothing new until that time (scheduler clock). Reads without a version are current. */
   lagFrontEnd(frontEnd: number, untilMs: number): void {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
-  /** The front end goes back to that revision, and shows nothing newer until that instant. Reads that name no version still tell the truth. */
+  /** The front end goes back to that revision until that time. Reads without a version are current. */
   goBackFrontEnd(frontEnd: number, revision: number, untilMs: number): void {
     this.#frontEnd(frontEnd).goBack(revision, untilMs);
   }
 
-  /** Every watch of the front end ends; with `isCompacted` nobody can list or watch from what was before either. */
+  /** Ends every watch of the front end; with `isCompacted` older versions cannot be listed or watched. */
   restartFrontEnd(frontEnd: number, { isCompacted }: { readonly isCompacted: boolean }): void {
     if (isCompacted) this.#core.storage.compact();
     this.#frontEnd(frontEnd).restart(isCompacted);
   }
 
-  /** Of the newest commit. */
+  /** Revision of the newest commit. */
   revision(): number {
     return this.#core.storage.revision;
   }
@@ -199,14 +201,14 @@ export class ModelServer {
   }
 }
 
-/** As the server makes them: random, of version 4. */
+/** A random UID of version 4, as the server's. */
 function uidsOf(seed: number): () => string {
   const random = streamOf(seed, 'uid');
   const hex = (digits: number): string => Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
   return () => `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(random() * 4)]}${hex(3)}-${hex(12)}`;
 }
 
-/** Five letters without vowels, so that no word comes of it. */
+/** Five letters without vowels, so that no words appear. */
 function suffixesOf(seed: number): () => string {
   const random: Random = streamOf(seed, 'suffix');
   const letters = 'bcdfghjklmnpqrstvwxz2456789';

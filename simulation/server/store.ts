@@ -1,18 +1,19 @@
-// The storage behind every front end: one revision counter, the newest state of each object, and as much of the past as is not compacted away.
+// Implements the storage behind every front end: one revision counter, the newest state of each object, and the history since the last
+// compaction.
 import type { Commit, Json, ModelObject } from './request.ts';
 
-/** Where the counter begins; a real server has made some hundred commits of its own before anybody asks. */
+/** First revision; a real server has made some hundred commits before. */
 const firstRevision = 1000;
-/** Every so often everything older than the last time is compacted away, as the API server asks etcd to. */
+/** Interval of compactions, as the API server requests of etcd. */
 const compactionMs = 300_000;
-/** A watch cache keeps at least so many events of a resource, and all that are younger than `freshMs`. */
+/** A watch cache keeps at least this many events of a resource, and all younger than `freshMs`. */
 const keptEvents = 100;
 const freshMs = 75_000;
 
 type Change = Pick<Commit, 'type' | 'resource' | 'actor'> & {
-  /** Absent when it is new. */
+  /** Absent for a new object. */
   readonly before?: ModelObject;
-  /** As it is to be stored; its resourceVersion is given by the storage. */
+  /** The state to store; the storage sets its resourceVersion. */
   readonly object: ModelObject;
 };
 
@@ -32,7 +33,7 @@ export class Storage {
     return this.#revision;
   }
 
-  /** What was before this revision cannot be listed any more. */
+  /** Older revisions cannot be listed. */
   get compacted(): number {
     return this.#compacted;
   }
@@ -51,7 +52,7 @@ export class Storage {
     return collection;
   }
 
-  /** Makes the change and answers the object as it is stored now, or as it was last. */
+  /** Makes the change, and returns the stored object, or its last state. */
   commit({ type, resource, before, object, actor }: Change): ModelObject {
     this.#revision += 1;
     const after = withVersion(object, this.#revision);
@@ -63,7 +64,7 @@ export class Storage {
     return after;
   }
 
-  /** Forgets everything but the newest state. */
+  /** Drops everything but the newest state. */
   compact(): void {
     this.#compacted = this.#revision;
   }
@@ -76,13 +77,13 @@ export class Storage {
   }
 }
 
-/** The objects of one resource in the order of the storage's keys, and the changes that led to them. */
+/** The objects of one resource in key order, and their history. */
 export class Collection {
   readonly #objects = new Map<string, ModelObject>();
   #sorted: readonly ModelObject[] | undefined;
   /** Oldest first. */
   #events: Commit[] = [];
-  /** Of the newest event that was dropped. */
+  /** Revision of the newest dropped event. */
   #dropped = 0;
 
   get(namespace: string, name: string): ModelObject | undefined {
@@ -94,7 +95,7 @@ export class Collection {
     return this.#sorted;
   }
 
-  /** As it was when the revision was the newest one. */
+  /** State at that revision. */
   listAt(revision: number): readonly ModelObject[] {
     const newest = this.#events.at(-1);
     if (newest === undefined || newest.revision <= revision) return this.list();
@@ -117,7 +118,7 @@ export class Collection {
     return events.slice(index);
   }
 
-  /** The oldest revision from which a watch cache can tell all that followed. */
+  /** The oldest revision from which a watch cache knows all events. */
   oldestWatchable(atMs: number): number {
     const index = this.#events.length - keptEvents - 1;
     for (let at = index; at >= 0; at -= 1) {
@@ -135,7 +136,7 @@ export class Collection {
     this.#sorted = undefined;
   }
 
-  /** Drops events that neither a list nor a watch can ask for. */
+  /** Drops events that neither a list nor a watch can request. */
   forget(compacted: number, atMs: number): void {
     const limit = this.#events.length - keptEvents;
     let count = 0;
@@ -148,12 +149,12 @@ export class Collection {
   }
 }
 
-/** As etcd orders the keys: bytes of `namespace/name`. */
+/** Key order of etcd: bytes of `namespace/name`. */
 function sorted(objects: ReadonlyMap<string, ModelObject>): readonly ModelObject[] {
   return [...objects.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-/** The key of an object within its resource. */
+/** Key of an object within its resource. */
 export function keyOf({ metadata: { namespace = '', name } }: ModelObject): string {
   return `${namespace}/${name}`;
 }
@@ -164,7 +165,7 @@ function withVersion(object: ModelObject, revision: number): ModelObject {
 
 const texts = new WeakMap<Json, string>();
 
-/** The object as text, made once for each version of it. */
+/** The object as text, encoded once per version. */
 export function textOf(object: Json): string {
   let text = texts.get(object);
   if (text === undefined) {

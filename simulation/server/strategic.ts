@@ -1,8 +1,9 @@
-// Strategic merge patches, as far as kubectl and controllers send them: lists whose items have a key are merged by it, all else as in a merge patch.
+// Implements strategic merge patches as kubectl and controllers send them: keyed lists are merged by key, everything else as in a merge
+// patch.
 import { isObject, mergePatch, objectOf } from './json.ts';
 import type { Json } from './request.ts';
 
-/** Fields that hold lists of objects, with the field that tells one object from the other. */
+/** Lists of objects with their merge key. */
 const keysOfLists: Readonly<Record<string, string>> = {
   containers: 'name',
   initContainers: 'name',
@@ -17,7 +18,7 @@ const keysOfLists: Readonly<Record<string, string>> = {
   hostAliases: 'ip',
 };
 
-/** The object with the patch merged into it. Of directives, `$patch: delete` of an item is understood. */
+/** Returns the merged object. Of the directives it supports `$patch: delete` of an item. */
 export function strategicPatch(target: unknown, patch: Json): Json {
   const before = objectOf(target);
   const simple: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-// What the API server refuses to store: the rules that somebody who works with StatefulSets, pods and budgets may run into.
+// Validates StatefulSets, pods and budgets by the rules that users may meet.
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { type Cause, invalid } from './refusal.ts';
@@ -11,7 +11,7 @@ const subdomainRule =
   "alphanumeric character (e.g. 'example.com', regex used for validation is " +
   "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** Throws Refusal 422 with every cause, when there is one. `before` is absent for a new object. */
+/** Throws Refusal 422 with every cause. `before` is absent for a new object. */
 export function validate(kind: ServedKind, object: Json, before?: Json): void {
   const causes = [
     ...metadataCauses(objectOf(object['metadata'])),
@@ -40,13 +40,13 @@ function nameCauses(kind: ServedKind, { name, generateName }: Json): readonly Ca
     const message = 'Required value: name or generateName is required';
     return generateName === undefined ? [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }] : [];
   }
-  // The names of budgets are not looked at.
+  // Names of budgets are not validated.
   if (resourceOf(kind) === 'poddisruptionbudgets.policy') return [];
   if (typeof name === 'string' && name.length <= 253 && subdomain.test(name)) return [];
   return [wrong('metadata.name', name, subdomainRule)];
 }
 
-/** The server checks metadata twice, and says it twice. */
+/** The server validates metadata twice, and reports it twice. */
 function changedMetadata(metadata: Json, before: Json): readonly Cause[] {
   const causes: Cause[] = [];
   for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds']) {
@@ -117,11 +117,11 @@ function podCauses(object: Json, before: Json | undefined): readonly Cause[] {
   if (before === undefined || before['spec'] === spec) return [];
   const causes = deadlineCauses(spec['activeDeadlineSeconds'], objectOf(before['spec'])['activeDeadlineSeconds']);
   if (isSame(fixedPart(spec), fixedPart(objectOf(before['spec'])))) return causes;
-  // The server adds what differs; that text is for people, and left out here.
+  // The server adds the difference as text, which is omitted here.
   return [...causes, { reason: 'FieldValueForbidden', message: podRule, field: 'spec' }];
 }
 
-/** A deadline may come, and come nearer. */
+/** A deadline may be added or shortened. */
 function deadlineCauses(seconds: unknown, before: unknown): readonly Cause[] {
   if (typeof before !== 'number') return [];
   const field = 'spec.activeDeadlineSeconds';
@@ -129,7 +129,7 @@ function deadlineCauses(seconds: unknown, before: unknown): readonly Cause[] {
   return seconds > before ? [wrong(field, seconds, 'must be less than or equal to previous value')] : [];
 }
 
-/** What of a pod's spec stays as it was created. */
+/** Immutable fields of a pod spec. */
 function fixedPart(spec: Json): Json {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, containers, initContainers, ...rest } = spec;
   const withoutImage = (list: unknown): unknown =>
@@ -166,7 +166,7 @@ function statefulSetCauses(spec: Json): readonly Cause[] {
   return causes;
 }
 
-/** Everything else of a StatefulSet's spec stays as it was created. */
+/** Immutable fields of a StatefulSet spec. */
 const changeable = [
   'replicas',
   'ordinals',

@@ -1,4 +1,4 @@
-// One watch: what has happened since a version, then what happens, as lines of text, with bookmarks and an end.
+// Implements one watch: events since a version, then live ones, as lines with bookmarks and an end.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, type Cause, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
@@ -6,10 +6,10 @@ import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
 
-/** About once a minute, and shortly before the server ends the watch. */
+/** About once a minute, and shortly before the end of the watch. */
 const bookmarkMs = 60_000;
 const beforeEndMs = 2000;
-/** How long a watch lives that names no end: the server draws from 30 minutes to an hour. */
+/** Lifetime of a watch without a timeout: random between 30 minutes and an hour. */
 const defaultTimeoutMs = { from: 1_800_000, to: 3_600_000 };
 const openingMs = 1;
 
@@ -18,22 +18,22 @@ interface WatchOptions {
   readonly namespace: string;
   readonly query: URLSearchParams;
   readonly selects: Selects | undefined;
-  /** From 0 to 1, for whatever the server leaves to chance. */
+  /** From 0 to 1, for random decisions of the server. */
   readonly chance: number;
 }
 
 interface Wanted {
-  /** Undefined: begins with the objects that are there. */
+  /** Undefined: begins with the existing objects. */
   readonly revision: number | undefined;
-  /** Whether it begins with the newest state of the storage, not of the cache. */
+  /** Whether it begins with the newest stored state instead of the cache. */
   readonly isConsistent: boolean;
-  /** Whether a bookmark says where the objects that are there end. */
+  /** Whether a bookmark marks the end of the existing objects. */
   readonly marksBeginning: boolean;
   readonly hasBookmarks: boolean;
   readonly timeoutMs: number;
 }
 
-/** Opens it; nothing is sent before this returns. Throws Refusal. */
+/** Opens it; sends nothing before this returns. Throws Refusal. */
 export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchSink): ModelWatch {
   const wanted = wantedOf(options);
   return new OpenWatch(cache, options, wanted, sink);
@@ -43,7 +43,7 @@ function wantedOf({ query, chance }: WatchOptions): Wanted {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
-  // Who names no version and takes bookmarks is taken for one of those clients that list by watching.
+  // A watch without version and with bookmarks counts as a streaming list.
   const isOfAny = (version === '' || version === '0') && hasBookmarks;
   const sendsInitialEvents = query.has('sendInitialEvents') ? query.get('sendInitialEvents') === 'true' : isOfAny;
   refuseMatch(query, match);
@@ -87,12 +87,12 @@ class OpenWatch implements ModelWatch {
   readonly #sink: WatchSink;
   readonly #endMs: number;
   readonly #stop: () => void;
-  /** Until the answer's headers have left. */
+  /** Until the response headers are sent. */
   #held: string[] | undefined = [];
   #isOver = false;
   #cancelBookmark: () => void = () => undefined;
   #cancelEnd: () => void = () => undefined;
-  /** What it has told, or passed over. */
+  /** The newest delivered or skipped revision. */
   #told: number;
 
   constructor(cache: WatchCache, options: WatchOptions, wanted: Wanted, sink: WatchSink) {
@@ -103,7 +103,7 @@ class OpenWatch implements ModelWatch {
     this.#endMs = scheduler.nowMs() + wanted.timeoutMs;
     const version = cache.version();
     const isTooOld = wanted.revision !== undefined && wanted.revision < cache.oldest();
-    // A watch that wants a consistent beginning waits for the cache; the storage tells the same.
+    // A consistent watch waits for the cache; the storage gives the same result.
     const begin = wanted.isConsistent ? storage.revision : version;
     this.#told = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
     if (isTooOld) this.#tell({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
@@ -157,7 +157,7 @@ class OpenWatch implements ModelWatch {
     }
   }
 
-  /** An object that comes to fit the selector was added, for this watch; one that ceases to fit was deleted, in its former state. */
+  /** An object that starts to match is ADDED for this watch; one that stops matching is DELETED, in its former state. */
   #tellCommit({ type, before, after, revision }: Commit): void {
     const wasMeant = before !== undefined && this.#isMeant(before);
     if (type === 'DELETED') {

@@ -1,4 +1,4 @@
-// Creating and changing objects: what of a request is taken, what stays, and when it is refused.
+// Creates and changes objects: what a request changes, what stays, and when it is refused.
 
 import { misfitOf } from './decode.ts';
 import { newPodStatus, prepared } from './defaults.ts';
@@ -9,26 +9,26 @@ import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
 import { validate } from './validate.ts';
 
-/** What writes need of the server. */
+/** Dependencies of writes. */
 export interface Core {
   readonly storage: Storage;
-  /** Of the server's wall clock. */
+  /** Time of the server's wall clock. */
   readonly wallMs: () => number;
   readonly newUid: () => string;
-  /** Of names that the server makes up. */
+  /** Generator of names. */
   readonly newSuffix: () => string;
 }
 
 export interface Target {
   readonly kind: ServedKind;
-  /** Empty for kinds without namespaces. */
+  /** Empty for cluster-scoped kinds. */
   readonly namespace: string;
   readonly name: string;
 }
 
 export interface WriteOptions {
   readonly actor: Actor;
-  /** Everything is checked and nothing kept. */
+  /** Validates everything and stores nothing. */
   readonly isDryRun: boolean;
 }
 
@@ -42,7 +42,7 @@ export function create(core: Core, kind: ServedKind, namespace: string, object: 
   const given = objectOf(object['metadata']);
   refuseOtherNamespace(kind, given, namespace);
   const { uid: _uid, generation: asked, creationTimestamp: _created, ...rest } = given;
-  // Only kinds that count generations know better than whoever asks.
+  // Only kinds with generations ignore the requested one.
   const generation = kind.hasGeneration ? 1 : asked;
   const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
   const name =
@@ -50,7 +50,7 @@ export function create(core: Core, kind: ServedKind, namespace: string, object: 
       ? `${textOf(kept['generateName'])}${core.newSuffix()}`
       : kept['name'];
   const metadata = { ...kept, ...(name !== undefined && { name }), ...(kind.isNamespaced && { namespace }) };
-  // The status comes in a request of its own; nodes and namespaces are made by those who know theirs.
+  // Status is a separate request, except for nodes and namespaces.
   const hasOwnStatus = kind.hasStatus && resourceOf(kind) !== 'nodes';
   const status = resourceOf(kind) === 'pods' ? newPodStatus(objectOf(object['spec'])) : undefined;
   const candidate = prepared(kind, { ...object, ...(hasOwnStatus && { status }), metadata });
@@ -75,7 +75,7 @@ interface ReplaceOptions extends WriteOptions {
   readonly subresource: string;
 }
 
-/** PUT: the whole object in place of the stored one. The answer says whether it was created, as Leases and Events may be. Throws Refusal. */
+/** PUT: replaces the stored object. Returns whether it was created, as Leases and Events may be. Throws Refusal. */
 export function replace(
   core: Core,
   target: Target,
@@ -94,7 +94,7 @@ export function replace(
     if (given !== '')
       throw conflict(kind, name, `uid mismatch: the provided object specified uid ${given}, and no existing object was found`);
     const created = create(core, kind, namespace, { ...object, metadata: rest }, options);
-    // Nothing gives a new object that is not kept a version of its own.
+    // A dry run assigns no version to a new object.
     const shown = options.isDryRun && textOf(version) !== '' ? { ...created.metadata, resourceVersion: textOf(version) } : created.metadata;
     return { object: { ...created, metadata: shown }, isNew: true };
   }
@@ -109,7 +109,7 @@ function uidMismatch(kind: ServedKind, { metadata }: ModelObject, uid: string): 
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
 }
 
-/** PATCH with a function that makes the new object of the stored one. Throws Refusal. */
+/** PATCH with a function from the stored object to the new one. Throws Refusal. */
 export function patch(core: Core, target: Target, make: (before: ModelObject) => unknown, options: ReplaceOptions): ModelObject {
   const { kind, namespace, name } = target;
   const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
@@ -122,7 +122,7 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
   return update(core, target, before, object, options);
 }
 
-/** Of a patch it is the result that is decoded, as the kind that it says it is. */
+/** The result of a patch is decoded as the kind that it claims. */
 function refuseUnreadable(kind: ServedKind, object: Json): void {
   if (kind.isCustom) refuseOtherKind(kind, object);
   const isIts = kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind));
@@ -132,7 +132,7 @@ function refuseUnreadable(kind: ServedKind, object: Json): void {
   throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
-/** Stores what follows from the stored object and the wanted one; nothing, when that is the same. Throws Refusal. */
+/** Stores the result of the stored and the wanted object, unless they are equal. Throws Refusal. */
 export function update(core: Core, { kind, name }: Target, before: ModelObject, wanted: Json, options: ReplaceOptions): ModelObject {
   const metadata = objectOf(wanted['metadata']);
   const version = textOf(metadata['resourceVersion']);
@@ -146,7 +146,7 @@ export function update(core: Core, { kind, name }: Target, before: ModelObject, 
   return keep(core, kind, before, candidate, options);
 }
 
-/** Stores the new state of an object; a state that its last finalizer has left is not stored, the object goes instead. */
+/** Stores the new state of an object; without its last finalizer it is removed instead. */
 export function keep(
   core: Core,
   kind: ServedKind,
@@ -159,13 +159,13 @@ export function keep(
   if (!isDryRun) {
     const change = { resource: resourceOf(kind), before, actor };
     if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change, object: candidate });
-    // What else the request changes is never stored.
+    // Other changes of the request are dropped.
     core.storage.commit({ type: 'DELETED', ...change, object: before });
   }
   return candidate;
 }
 
-/** Of metadata, what a request may not change is as it was; of the rest, a subresource changes its own part, and the object the other one. */
+/** Keeps immutable metadata; a subresource changes its own part, and the object the rest. */
 function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresource: string): ModelObject {
   const isStatus = subresource === 'status';
   const rest = isStatus ? { ...before, ...statusOf(wanted) } : { ...wanted, ...(kind.hasStatus && statusOf(before)) };
@@ -183,9 +183,9 @@ function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresou
     ownerReferences,
   } = before.metadata;
   const isWantedNew = kind.hasGeneration && !isSame(objectOf(rest)['spec'], before['spec']);
-  // Kubelets of old corrupted owner references, hence a pod's status leaves them alone.
+  // Old kubelets corrupted owner references, hence a pod status write keeps them.
   const owners = isStatus && resourceOf(kind) === 'pods' ? ownerReferences : asked['ownerReferences'];
-  // Field by field: this is done for every write, and literals with several spreads take several times as long.
+  // Field by field: every write runs this, and literals with several spreads take several times as long.
   const metadata: Record<string, unknown> = asked;
   if (kind.isNamespaced) metadata['namespace'] = before.metadata.namespace;
   metadata['uid'] = asked['uid'] ?? uid;
@@ -215,7 +215,7 @@ function refuseOtherNamespace(kind: ServedKind, metadata: Json, namespace: strin
   throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
-/** Throws Refusal when the body says that it is an object of another kind, or cannot be read as one of this. */
+/** Throws Refusal if the body is of another kind, or cannot be decoded. */
 export function refuseOtherKind(kind: ServedKind, body: Json): void {
   const given = textOf(body['kind']);
   const version = textOf(body['apiVersion']);

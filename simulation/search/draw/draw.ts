@@ -1,24 +1,24 @@
-// The scenario of a seed: which group, how many agents, what may go wrong and how often. Each seed leaves some classes of faults out, so that rare
-// combinations of the others get room.
+// Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed omits some classes of faults, so that rare
+// combinations of the others occur.
 import type { FaultClass } from '../../faults/fault.ts';
 import { letterOf } from '../../letter.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
 import type { GroupShape, Scenario, ScenarioEvent } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
-/** How long things go wrong, in virtual milliseconds. */
+/** Duration of faults, in virtual milliseconds. */
 const safetyMs = 400_000;
 
 /**
- * The quiet at the end of most seeds, in virtual milliseconds: enough for what must be known, told and tried again within a minute. What happens every five
- * minutes is waited for by every eighth seed, as a fifth of all that is simulated would otherwise be renewals of the Lease.
+ * Final quiet of most seeds, in virtual milliseconds: enough for everything that happens within a minute. Every eighth seed waits for the
+ * five-minute cycle; otherwise a fifth of all simulated time would be renewals of the Lease.
  */
 const shortQuietMs = 90_000;
 
-/** Of healing, beside what the group needs to roll and scale: ten quiet minutes, and as much again. */
+/** Time to heal, besides the time to roll and scale: ten quiet minutes, and as much again. */
 const healingBaseMs = 1_200_000;
 
-/** The highest share of each class that is drawn by rates: of requests, of watch lines, of pod calls, of readings of gates (docs/simulation.md). */
+/** The highest share of each class drawn by rates: of requests, watch lines, pod calls and gate readings (docs/simulation.md). */
 export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F1: 0.15,
   F2: 0.15,
@@ -29,24 +29,24 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F7: 0.08,
   F8: 0.05,
   F9: 0.001,
-  // A process asks about once a second and each request has three moments: up to one crash in 60 s, one pause in 40 s.
+  // A process sends about one request per second with three moments each: up to one crash in 60 s, one pause in 40 s.
   F11: 0.015,
   F12: 0.025,
   F21: 0.3,
   F22: 0.3,
 };
 
-/** In what share of the seeds each class is left out; F14 is rare, as clocks seldom jump. */
+/** Share of seeds without each class; F14 is rare, because clocks seldom jump. */
 function leftOut(faultClass: FaultClass): number {
   return faultClass === 'F14' ? 0.5 : 0.4;
 }
 
-/** Whether things of that class go wrong in the scenario of the seed. */
+/** Returns whether the scenario of the seed has faults of that class. */
 export function isDrawn(seed: number, faultClass: FaultClass): boolean {
   return draw(seed, `class ${faultClass}`) >= leftOut(faultClass);
 }
 
-/** The scenario of a seed: the same seed gives the same one. */
+/** Returns the scenario of a seed: the same seed gives the same one. */
 export function scenarioOf(seed: number): Scenario {
   const group = withEngine(seed, drawnGroup(streamOf(seed, 'group')));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
@@ -68,19 +68,19 @@ export function scenarioOf(seed: number): Scenario {
   return scenario;
 }
 
-/** Not those that are played several times. */
+/** Excludes scenarios that are played several times. */
 function hasLongQuiet(seed: number): boolean {
   return seed % 8 === 1;
 }
 
-/** How long a group may take to converge and be quiet, in virtual milliseconds: twice a whole rollout, each pod on its own. */
+/** Time to converge and become quiet, in virtual milliseconds: twice a complete rollout, one pod at a time. */
 function healingMsOf(group: GroupShape): number {
   const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
 }
 
-/** By how much an instant that was written down may lie ahead: whoever reads it with a right clock waits until it has come, and then for as long as it asks. */
+/** How far a stored time may lie ahead: a reader with a correct clock waits until it has come, and then for the requested time. */
 function aheadMs(events: readonly ScenarioEvent[]): number {
   return events.reduce((sum, event) => sum + (event.kind === 'jumpWallClock' ? Math.max(0, event.byMs) : 0), 0);
 }
@@ -99,7 +99,7 @@ function drawnGroup(random: Random): GroupShape {
     maxUnavailable: oneOf(random, [1, 1, 1, 2, '34%', '50%']),
     minReadySeconds: oneOf(random, [0, 0, 5, 10]),
     podManagementPolicy: random() < 0.7 ? 'Parallel' : 'OrderedReady',
-    // An adopted group is rotated as its former operator did.
+    // A drop-in group replaces pods as its former operator did.
     rotateBy: kind === 'native' && random() < 0.4 ? 'evict' : 'delete',
     replicas,
     delaySeconds: replicas === 'delayedMirror' ? oneOf(random, [20, 30, 60]) : 0,
@@ -110,10 +110,7 @@ function drawnGroup(random: Random): GroupShape {
   };
 }
 
-/**
- * Some native groups leave the deleting to the StatefulSet controller, and some have pods pinned when they are made. Drawn apart, so that the rest
- * of a seed is what it was before there were such.
- */
+/** Some native groups use `partition`, and some `pinned`. Drawn separately, so that the rest of a seed stays as it was before. */
 function withEngine(seed: number, group: GroupShape): GroupShape {
   const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
@@ -125,21 +122,21 @@ function drawnRates(seed: number): Scenario['rates'] {
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
     if (!isDrawn(seed, faultClass)) continue;
-    // Squared: most seeds get little of a class, so that work is done at all and the last few writes of it are reached; some get a lot.
+    // Squared: most seeds have few faults of a class, so that work finishes and its last writes are reached; some have many.
     const share = draw(seed, `rate ${faultClass}`) ** 2;
     rates[faultClass] = Math.ceil(highest * share * 1e6) / 1e6;
   }
   return rates;
 }
 
-/** Some seeds have clocks whose rates differ by more than an election of leaders can bear. */
+/** Some seeds have clocks whose speeds differ by more than leader election can bear. */
 function drawnClockRates(seed: number, agents: number): Scenario['clockRates'] {
   if (!isDrawn(seed, 'F13') || draw(seed, 'clocks differ') >= 0.4) return undefined;
   const random = streamOf(seed, 'clock rates');
   const rates: Record<string, number> = {};
   for (let index = 0; index < agents; index += 1) {
     const letter = letterOf(index);
-    // As often slow as fast.
+    // Slow as often as fast.
     const isFast = random() < 0.5;
     rates[letter] = Math.round(between(random, isFast ? 1 : 0.4, isFast ? 2.2 : 1) * 1000) / 1000;
   }

@@ -1,4 +1,4 @@
-// What people, machines and accidents do in the scenario of a seed, and when.
+// Draws the events of people, machines and accidents in the scenario of a seed.
 import type { FaultClass } from '../../faults/fault.ts';
 import { letterOf } from '../../letter.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
@@ -7,10 +7,10 @@ import { drawnStories, type Ground } from './stories.ts';
 
 type Maker = (random: Random, ground: Ground, atMs: number) => ScenarioEvent;
 
-/** The events of one class: between so many and so many of them, each made by one of the makers. */
+/** The events of one class: a range of counts, and the makers of events. */
 interface Kind {
   readonly class: FaultClass;
-  /** Of the only groups to which it can happen; left out: of all. */
+  /** The groups to which it can happen; default: all. */
   readonly strategy?: GroupShape['strategy'];
   readonly fewest: number;
   readonly most: number;
@@ -21,12 +21,12 @@ const ordinalOf = (random: Random, { group }: Ground): number => wholeBetween(ra
 const zoneOf = (random: Random, { group }: Ground): string => letterOf(wholeBetween(random, 0, group.zones));
 const processOf = (random: Random, { agents }: Ground): string => letterOf(wholeBetween(random, 0, agents));
 
-/** Whole milliseconds in a range; small ones are as likely as large ones of the same order. */
+/** Whole milliseconds in a range, log-uniform. */
 function lasting(random: Random, fromMs: number, toMs: number): number {
   return Math.round(fromMs * (toMs / fromMs) ** random());
 }
 
-/** As `lasting`, and over before things stop going wrong. */
+/** Like `lasting`, but over before faults end. */
 function within(random: Random, { endMs }: Ground, atMs: number, fromMs: number, toMs: number): number {
   return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
 }
@@ -194,7 +194,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Everything that happens, in the order of its instants: what people want of the group, and the accidents of the classes that are drawn. */
+/** Returns all events in order of time: requests of people, and accidents of the drawn classes. */
 export function drawnEvents(
   seed: number,
   group: GroupShape,
@@ -207,16 +207,16 @@ export function drawnEvents(
   return events.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** What goes wrong, by the classes that are drawn, in no particular order. `ground.endMs` is at least a minute. */
+/** Returns the accidents of the drawn classes in no particular order. `ground.endMs` is at least a minute. */
 export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
   for (const kind of kinds) {
     if (!ground.isDrawn(kind.class) || (kind.strategy !== undefined && kind.strategy !== ground.group.strategy)) continue;
-    // A stream for each class: leaving one out does not change the others.
+    // One stream per class: omitting a class does not change the others.
     const random = streamOf(seed, `events ${kind.class}`);
     const count = wholeBetween(random, kind.fewest, kind.most + 1);
     for (let index = 0; index < count; index += 1) {
-      // Most of it happens while something is being done.
+      // Most accidents happen during other work.
       const atMs = Math.round(between(random, 5000, ground.endMs - 20_000));
       events.push(oneOf(random, kind.makers)(random, ground, atMs));
     }

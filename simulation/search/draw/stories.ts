@@ -1,19 +1,19 @@
-// What people and autoscalers want of a group in the scenario of a seed: rollouts, changes of mind, other numbers of replicas, pauses.
+// Draws the requests of people and autoscalers: rollouts, changes of mind, replica counts, pauses.
 import type { FaultClass } from '../../faults/fault.ts';
 import { letterOf } from '../../letter.ts';
 import { between, oneOf, type Random, wholeBetween } from '../../random.ts';
 import type { GroupShape, ScenarioEvent } from '../../scenario.ts';
 
-/** What events are drawn for. */
+/** Input of drawn events. */
 export interface Ground {
   readonly group: GroupShape;
   readonly agents: number;
-  /** Events, and what they do for a time, are over by then. */
+  /** Events and their effects end by then. */
   readonly endMs: number;
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
 
-/** The image that every pod runs at the start. */
+/** The initial image of every pod. */
 const firstImage = 'app:1';
 
 type Story = (random: Random, ground: Ground, atMs: number) => readonly ScenarioEvent[];
@@ -52,7 +52,7 @@ const oneZoneFirst: Story = (random, { group }, atMs) => {
   ];
 };
 
-/** Another number, of at least one pod in a zone. */
+/** Another replica count, at least one pod per zone. */
 function changed(random: Random, { group }: Ground): number {
   const change = oneOf(random, group.podsPerZone > 2 ? [-2, -1, -1, 1, 2] : [-1, 1, 2]);
   return Math.max(1, group.podsPerZone + change);
@@ -60,13 +60,13 @@ function changed(random: Random, { group }: Ground): number {
 
 const scaled: Story = (random, ground, atMs) => [{ atMs, kind: 'setReplicas', replicas: changed(random, ground) }];
 
-/** Taken back, in the middle of it as often as not. */
+/** Reverted, half of the time while it is under way. */
 const scaledAndBack: Story = (random, ground, atMs) => [
   { atMs, kind: 'setReplicas', replicas: Math.max(1, ground.group.podsPerZone - 1) },
   { atMs: at(atMs + between(random, 2000, 90_000)), kind: 'setReplicas', replicas: ground.group.podsPerZone },
 ];
 
-/** An autoscaler that cannot make up its mind. */
+/** An oscillating autoscaler. */
 const autoscaled: Story = (random, ground, atMs) => {
   const count = wholeBetween(random, 3, 7);
   let nextMs = atMs;
@@ -85,13 +85,13 @@ const paused: Story = (random, _, atMs) => [
 
 const templates: readonly Story[] = [secondRollout, rollback, brokenThenBack, brokenThenForward, oneZoneFirst];
 
-/** What people want, in no particular order. What they begin they also bring to an end before `ground.endMs`. */
+/** Returns the requests in no particular order. All of them end before `ground.endMs`. */
 export function drawnStories(random: Random, ground: Ground): readonly ScenarioEvent[] {
   const latestMs = ground.endMs - 170_000;
   const soon = (): number => at(between(random, 5000, Math.min(90_000, latestMs)));
   const sometime = (): number => at(between(random, 5000, latestMs));
   const stories: (readonly ScenarioEvent[])[] = [];
-  // Changes of mind are faults of a class of their own; so are autoscalers.
+  // Changes of mind are a class of faults; so are autoscalers.
   const template = ground.isDrawn('F18') && random() < 0.7 ? oneOf(random, templates) : rollout;
   const scale = ground.isDrawn('F17') && random() < 0.3 ? autoscaled : oneOf(random, [scaled, scaledAndBack]);
   const what = random();

@@ -1,4 +1,4 @@
-// Whether a disturbed run is fine: no invariant is broken, it comes to rest, and what became of the group is what becomes of it without faults.
+// Judges a disturbed run: no broken invariant, it comes to rest, and its end state equals the one without faults.
 import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
 import { differentEnds, differentWrites } from '../compare.ts';
 import { failureIds, failureOf } from '../judge.ts';
@@ -6,16 +6,16 @@ import { type Recording, record } from './record.ts';
 import { type SievePlan, scenarioOfPlan } from './sieve.ts';
 import type { SieveWorkload } from './workloads.ts';
 
-/** There are many runs, each with one fault: a group is taken for quiet sooner than where everything may have gone wrong. */
+/** Many runs with one fault each: a group counts as quiet sooner than under many faults. */
 export const sieveOptions: RunOptions = { quietMs: 90_000 };
 
 interface SieveFailure {
-  /** An invariant, or one of `failureIds`; `not-struck` when the place of the fault was never reached. */
+  /** An invariant, or one of `failureIds`; `not-struck` if the place of the fault was never reached. */
   readonly id: string;
   readonly message: string;
 }
 
-/** The run that plans are made of and compared with. Throws when it is not fine itself. */
+/** Records the run that plans are made from and compared with. Throws if it fails itself. */
 export async function recordWorkload({ name, scenario }: SieveWorkload): Promise<Recording> {
   const recording = await record(scenario, sieveOptions);
   const failure = failureOf(recording.result, scenario);
@@ -23,7 +23,7 @@ export async function recordWorkload({ name, scenario }: SieveWorkload): Promise
   return recording;
 }
 
-/** Plays the plan. Undefined when all is well. */
+/** Plays the plan. Undefined on success. */
 export async function judgePlan(workload: SieveWorkload, recording: Recording, plan: SievePlan): Promise<SieveFailure | undefined> {
   const scenario = scenarioOfPlan(workload.scenario, plan);
   const result = await runScenario(scenario, sieveOptions);

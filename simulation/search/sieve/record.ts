@@ -1,24 +1,24 @@
-// What happens in a run without faults, as far as plans are made of it: each write of an agent and each line of a watch, in their order.
+// Records a run without faults: each write of an agent and each line of a watch, in order.
 import type { Point } from '../../faults/fault.ts';
 import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
 import type { Scenario } from '../../scenario.ts';
 import type { Json, ModelObject } from '../../server/request.ts';
 
-/** A request that has changed something, or a call that has changed a pod; renewals of a Lease are none. */
+/** An effective request, or a call that changed a pod; without renewals of the Lease. */
 export interface RecordedWrite {
-  /** Where it was sent (Point.key). */
+  /** Place of the request (Point.key). */
   readonly at: string;
   readonly process: string;
   readonly site: string;
-  /** Among everything that was recorded. */
+  /** Position in the recording. */
   readonly order: number;
-  /** How many turns of its process had ended when it was sent. */
+  /** Finished turns of its process when it was sent. */
   readonly turn: number;
   /** `delete pods ingester-zone-a-1`. */
   readonly what: string;
 }
 
-/** A line that has reached a process. */
+/** A delivered line. */
 export interface RecordedLine {
   readonly at: string;
   readonly process: string;
@@ -28,9 +28,9 @@ export interface RecordedLine {
   /** Resource of the watch and name of the object: `pods mimir/ingester-zone-a-1`. */
   readonly object: string;
   readonly revision: number;
-  /** What a controller may read in it, by aspect: `{ ready: 'true', revision: '…' }`. */
+  /** Facts that a controller may read in it: `{ ready: 'true', revision: '…' }`. */
   readonly says: Says;
-  /** What it would have said before this change. */
+  /** The facts before this change. */
   readonly before: Says;
 }
 
@@ -43,7 +43,7 @@ export interface Recording {
   readonly lines: readonly RecordedLine[];
 }
 
-/** Plays the scenario and writes down what happens in it. */
+/** Plays and records the scenario. */
 export async function record(scenario: Scenario, options: RunOptions = {}): Promise<Recording> {
   const sent = new Map<string, RecordedWrite>();
   const effective = new Set<string>();
@@ -59,7 +59,7 @@ export async function record(scenario: Scenario, options: RunOptions = {}): Prom
   };
   const note = ({ key, process, site }: Point, verb: string): void => {
     sent.set(key, { at: key, process, site, ...next(process), what: verb });
-    // A pod says nothing of what it has made of a call.
+    // Pods do not report the effect of a call.
     if (!isOver && isPodWrite(site)) effective.add(key);
   };
   const result = await runScenario(scenario, {
@@ -115,7 +115,7 @@ function resourceOf(site: string): string {
   return site.replace(/^watch\./, '').replace(/\.watch$/, '');
 }
 
-/** What a controller of rollouts could act upon in an object of that plural. */
+/** Returns the facts of an object that a rollout controller could act on. */
 export function sayings(resource: string, object: Json): Says {
   const [metadata, spec, status] = [part(object, 'metadata'), part(object, 'spec'), part(object, 'status')];
   if (resource === 'pods') {

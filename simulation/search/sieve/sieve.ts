@@ -1,4 +1,5 @@
-// Plans made from a run without faults, after the three patterns of Sieve (Sun et al., OSDI 2022): what a controller can miss or leave half done.
+// Derives plans from a run without faults by the three patterns of Sieve (Sun et al., OSDI 2022): missed events, stale views and
+// interrupted work.
 import type { PlacedFault } from '../../faults/fault.ts';
 import { draw } from '../../random.ts';
 import type { Scenario } from '../../scenario.ts';
@@ -6,9 +7,8 @@ import type { RecordedLine, RecordedWrite, Recording, Says } from './record.ts';
 
 export const sievePatterns = ['intermediate', 'stale', 'unobserved'] as const;
 /**
- * `intermediate`: the process dies when a write was applied, before or after it learns of it. `stale`: after a line that contradicts one that led
- * to a write, the process sees the world as it was with the former, having died or only lost its watch. `unobserved`: a change and its undoing
- * are hidden.
+ * `intermediate`: the process dies after a write, before or after it learns the result. `stale`: after a line that contradicts an earlier
+ * one, the process sees the earlier state again, after a restart or a new watch. `unobserved`: a change and its revert are hidden.
  */
 export type SievePattern = (typeof sievePatterns)[number];
 
@@ -17,27 +17,27 @@ export interface SievePlan {
   readonly name: string;
   readonly pattern: SievePattern;
   readonly fault: PlacedFault;
-  /** What the fault waits for, in words that hold on any server. */
+  /** The trigger of the fault, independent of the server. */
   readonly trigger: SieveTrigger;
 }
 
 type SieveTrigger =
-  /** The so manieth request of the place, from 1. */
+  /** The n-th request of the place, from 1. */
   | { readonly kind: 'write'; readonly site: string; readonly count: number; readonly moment: 'afterApply' | 'afterReply' }
-  /** What lines say of one object (RecordedLine): at first `was`, then `is`. */
+  /** Facts of one object (RecordedLine): first `was`, then `is`. */
   | { readonly kind: 'change'; readonly object: string; readonly aspect: string; readonly was: string; readonly is: string };
 
-/** The scenario of the recording with what the plan does to it. */
+/** Returns the scenario of the recording with the fault of the plan. */
 export function scenarioOfPlan(scenario: Scenario, { fault }: SievePlan): Scenario {
   return { ...scenario, faults: [fault] };
 }
 
-/** All of them, in the order of the places at which they strike. */
+/** Returns all plans in the order of their places. */
 export function plansOf(recording: Recording): readonly SievePlan[] {
   return [...intermediatePlans(recording), ...stalePlans(recording), ...unobservedPlans(recording)];
 }
 
-/** At most so many, spread evenly over the whole; which ones of each stretch, the seed decides. */
+/** Returns at most this many, spread evenly; the seed decides within each part. */
 export function sampleOf(plans: readonly SievePlan[], most: number, seed: number): readonly SievePlan[] {
   if (plans.length <= most) return plans;
   return Array.from({ length: most }, (_, index) => {
@@ -59,7 +59,7 @@ function intermediatePlans({ writes }: Recording): readonly SievePlan[] {
   );
 }
 
-/** Whoever begins anew has to wait for the Lease of who died (15 s) and is to act in the past. */
+/** A new process waits for the Lease of the dead one (15 s) and should act in the past. */
 const pastMs = 45_000;
 
 function stalePlans({ writes, lines }: Recording): readonly SievePlan[] {
@@ -95,7 +95,7 @@ function unobservedPlans({ writes, lines }: Recording): readonly SievePlan[] {
       known.add(`${from.at} ${to}`);
       const trigger = triggerOf(from.object, from.before, from.says, aspect);
       const name = `from ${from.at} until ${last.at} (${textOf(trigger)} → back)`;
-      // Whoever acts otherwise for not having seen it may keep the end of it from coming as soon.
+      // A process that acts differently may delay the end of the hidden interval.
       const forMs = Math.ceil(2 * (last.atMs - from.atMs)) + 10_000;
       plans.push({
         name,
@@ -108,7 +108,7 @@ function unobservedPlans({ writes, lines }: Recording): readonly SievePlan[] {
   return plans;
 }
 
-/** The agent acts in turns: what it has seen by one turn it acts upon in that turn, or in the next one. */
+/** The agent acts in turns: on an observation in the same turn, or in the next one. */
 function mayHaveLedTo(line: RecordedLine, write: RecordedWrite): boolean {
   return line.process === write.process && line.order < write.order && write.turn - line.turn <= 1;
 }
@@ -117,7 +117,7 @@ function isActedUpon(lines: readonly RecordedLine[], writes: readonly RecordedWr
   return lines.some((line) => writes.some((write) => mayHaveLedTo(line, write)));
 }
 
-/** What changes pods and StatefulSets, not what tells of it. */
+/** Writes that change pods and StatefulSets, without status writes. */
 function isOnWorkload({ site }: RecordedWrite): boolean {
   return site.startsWith('act.') || site.startsWith('pods.') || site.startsWith('revoke.');
 }
@@ -126,7 +126,7 @@ function isOfSame(line: RecordedLine, other: RecordedLine): boolean {
   return line.process === other.process && line.object === other.object;
 }
 
-/** Of what the former speaks and the later says otherwise. */
+/** Facts of the earlier line that the later one contradicts. */
 function aspectsOf(says: Says, later: Says): readonly string[] {
   const isOther = says['exists'] !== later['exists'];
   const aspects = isOther ? ['exists', 'isReady', 'readyReplicas'] : Object.keys(says);

@@ -1,11 +1,11 @@
-// The workloads of which every write and every notification is disturbed once: small groups, each with one thing that people want of it.
+// Lists the workloads whose writes and notifications are each disturbed once: small groups with one request.
 import type { GroupShape, Scenario, ScenarioEvent } from '../../scenario.ts';
 
 export interface SieveWorkload {
   readonly name: string;
-  /** Without faults. */
+  /** Duration without faults. */
   readonly scenario: Scenario;
-  /** Whether a fault, which costs time, leaves the number of writes as it is; with a change of mind it depends on the instants. */
+  /** Whether a delay keeps the number of writes; after a change of mind it depends on timing. */
   readonly isCountable: boolean;
 }
 
@@ -32,7 +32,7 @@ interface Part {
   readonly isCountable?: boolean;
 }
 
-/** The first event comes when the agents have settled. */
+/** The first event comes after the agents settled. */
 const atMs = 20_000;
 const roll: ScenarioEvent = { atMs, kind: 'setImage', image: 'app:2' };
 
@@ -78,15 +78,15 @@ const parts: readonly Part[] = [
       { atMs, kind: 'setReplicas', replicas: 3, zone: 'a' },
       { ...roll, atMs: 45_000 },
     ],
-    // A pod that is made late is made of the new image, and nobody has to replace it.
+    // A late pod is created with the new image and needs no replacement.
     isCountable: false,
   },
 ];
 
-/** By then everything is over in a run without faults. */
+/** End of everything in a run without faults. */
 const safetyMs = 120_000;
 
-/** Eight, each with a scenario of its own seed. */
+/** Eight workloads with their own seeds. */
 export const sieveWorkloads: readonly SieveWorkload[] = parts.map((part, index) => ({
   name: part.name,
   isCountable: part.isCountable ?? true,
