@@ -6,7 +6,7 @@ import type { Actor, Json, ModelObject, ModelRequest } from './server/request.ts
 const leases = 'leases.coordination.k8s.io';
 
 /** A user who is neither an agent nor a controller. */
-const stranger: Actor = { user: 'somebody-else' };
+const stranger: Actor = { user: 'another-user' };
 
 export interface Stage {
   readonly nowMs: () => number;
@@ -40,7 +40,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'editLease': {
       // Writes the two relevant fields as a person does: leaseTransitions stays.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
-      const spec = { holderIdentity: 'somebody-else', renewTime };
+      const spec = { holderIdentity: 'another-holder', renewTime };
       return server.change(stranger, leases, agentNamespace, leaseName, { spec }) !== undefined;
     }
     case 'frontEndLags':

@@ -98,7 +98,7 @@ const usualQuietMs = 330_000;
 const firstLookMs = 30_000;
 
 interface Lookout {
-  /** What is missing now. */
+  /** The missing parts of the end state. */
   readonly missing: () => string | undefined;
   /** Time since which nothing is missing, as far as checked. */
   readonly sinceMs: () => number | undefined;

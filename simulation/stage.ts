@@ -24,7 +24,7 @@ import { createTrace, type Trace } from './trace.ts';
 /** API servers with their own watch caches. */
 const frontEnds = 2;
 
-/** Log lines that report an internal error of the agent, whatever happened. */
+/** Log lines that report an internal error of the agent. */
 export const selfAccusations: readonly string[] = [
   'decision violates an invariant; destructive actions are blocked',
   'policies cannot be resolved',

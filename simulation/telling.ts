@@ -21,7 +21,7 @@ export function committedText({ type, resource, before, after }: Commit): string
     return was === is ? undefined : `pod ${name} is ${is ? 'ready' : 'not ready'}`;
   }
   if (resource === 'leases.coordination.k8s.io') {
-    const [was, is] = [before === undefined ? 'nobody' : holderOf(before), type === 'DELETED' ? 'nobody' : holderOf(after)];
+    const [was, is] = [before === undefined ? 'no holder' : holderOf(before), type === 'DELETED' ? 'no holder' : holderOf(after)];
     return was === is ? undefined : `the Lease passes from ${was} to ${is}`;
   }
   if (resource !== 'statefulsets.apps') return undefined;
@@ -64,7 +64,7 @@ function isReady(pod: ModelObject): boolean {
 
 function holderOf(lease: ModelObject): string {
   const holder = ((lease['spec'] ?? {}) as Json)['holderIdentity'];
-  return typeof holder === 'string' && holder !== '' ? holder : 'nobody';
+  return typeof holder === 'string' && holder !== '' ? holder : 'no holder';
 }
 
 function replicasOf(set: ModelObject | undefined): number | undefined {

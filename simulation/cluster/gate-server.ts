@@ -8,7 +8,7 @@ import type { GroupShape } from '../scenario.ts';
 export interface GateServer {
   /** The answer to a question that arrives now; `silence`: never. */
   readonly answer: (question: GateQuestion, fault?: GateFault) => GateAnswer | 'silence';
-  /** Whether the gate's condition holds now. */
+  /** Returns whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
 }
 

@@ -54,7 +54,7 @@ interface Running extends Omit<PodCondition, 'phase'> {
   endedMs: number | undefined;
   restartCount: number;
   address: string | undefined;
-  /** Whether the container would be ready without failing probes. */
+  /** True if the container would be ready without failing probes. */
   isUp: boolean;
   failures: number;
   sticks: number;

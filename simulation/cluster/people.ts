@@ -18,7 +18,7 @@ interface PeopleOptions {
   readonly group: string;
   /** One for each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
-  /** Whether people delete broken pods that the operator of the group leaves alone. */
+  /** True if people delete broken pods that the operator of the group leaves alone. */
   readonly clearsBrokenPods: boolean;
   readonly told: (what: string) => void;
 }
@@ -223,7 +223,7 @@ export function createPeople(options: PeopleOptions): People {
         return scaleByHand(setOf(event.zone), event.replicas);
       case 'recreateStatefulSet': {
         const { zone, isOrphaning, afterMs } = event;
-        told(`delete ${setOf(zone)}${isOrphaning ? ' and leave its pods' : ''}, and make it anew after ${seconds(afterMs)}`);
+        told(`delete ${setOf(zone)}${isOrphaning ? ' and keep its pods' : ''}, and recreate it after ${seconds(afterMs)}`);
         return recreate(setOf(zone), isOrphaning, afterMs);
       }
       case 'leaveGroup':

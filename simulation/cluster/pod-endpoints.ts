@@ -3,7 +3,7 @@ import type { PodCall, PodReply } from './cluster.ts';
 
 interface EndpointOptions {
   readonly wallMs: () => number;
-  /** Whether a pod and its successor know after a restart that they were prepared. */
+  /** True if a pod and its successor know after a restart that they were prepared. */
   readonly isKeptOnVolume: boolean;
   /** Returns the UID of the pod that listens there. */
   readonly listens: (namespace: string, pod: string) => string | undefined;

@@ -130,5 +130,5 @@ export function instantText(wallMs: number): string {
   return `${new Date(wallMs).toISOString().slice(0, 19)}Z`;
 }
 
-/** Of kube-controller-manager. */
+/** Its default in kube-controller-manager. */
 export const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };

@@ -125,7 +125,7 @@ export interface RecordedFaults extends Faults {
   readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
   /** In the order in which they happened. */
   readonly placed: () => readonly PlacedFault[];
-  /** How often each `site moment` was hit by a crash. */
+  /** Crashes by `site moment`. */
   readonly crashes: () => Readonly<Record<string, number>>;
 }
 

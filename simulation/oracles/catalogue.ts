@@ -9,7 +9,7 @@ type CatalogueEntry =
       readonly judgedBy: readonly JudgeName[];
       /** The checked meaning if the statement leaves a choice, or cannot be checked completely. */
       readonly how?: string;
-      /** Whether groups with the arithmetic of grafana/rollout-operator are exempt. */
+      /** True if groups with the arithmetic of grafana/rollout-operator are exempt. */
       readonly scope?: 'native';
     }
   | { readonly id: string; readonly title: string; readonly leftOut: string };
@@ -61,14 +61,14 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'settle first',
     judgedBy: ['availability', 'gates'],
     scope: 'native',
-    how: 'in one zone, and of pinned pods in each, a successor counts whatever revision the StatefulSet controller gave it',
+    how: 'in one zone, and of pinned pods in each, a successor counts at any revision that the StatefulSet controller gave it',
   },
   {
     id: 'S9',
     title: 'unhealthy first',
     judgedBy: ['availability'],
     scope: 'native',
-    how: 'a pod that is down goes whatever the budget, and no more than the limit are replaced at once; that its revision is older is S6',
+    how: 'an unavailable pod is replaced regardless of the budget, and at most the limit at once; S6 judges that it is outdated',
   },
   { id: 'S10', title: 'gentle verbs', judgedBy: ['requests'] },
   { id: 'S11', title: 'the delay of a downscale', judgedBy: ['preparations'] },

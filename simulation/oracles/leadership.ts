@@ -61,7 +61,7 @@ export function judgeLeadership(scene: Scene): Oracle {
       const last = holdings.get(process)?.at(-1);
       return last?.isHeld === true && last.sentMs >= healingMs;
     });
-    if (!hasLeader) scene.violated('L3', `nobody has taken the Lease ${failoverMs} ms after everything was mended`);
+    if (!hasLeader) scene.violated('L3', `no process took the Lease within ${failoverMs} ms of the repair`);
   };
   return {
     answered: (answered) => {

@@ -171,7 +171,7 @@ class LedgerJudge {
       (claim) => counts(claim) && claim.zone !== first.zone && this.#hasBeenMember(claim, fromMs),
     );
     if (elsewhere.length > 0)
-      scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} beside ${elsewhere.map(describe).join(', ')}`);
+      scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} next to ${elsewhere.map(describe).join(', ')}`);
   }
 
   /** Returns whether the zone existed and belonged to the group since then: claims of removed or recreated StatefulSets may go. */

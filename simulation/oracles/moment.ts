@@ -1,23 +1,19 @@
-// The moment by which a change that an agent asked for is judged, and what its decision could know by then.
+// Defines the moment by which a change of an agent is judged, and what its decision could know.
 //
-// What a decision could know. Whether a disruption was allowed is asked of the moment S at which its request left the sender, and of the
-// moment T at which the storage took it, for both differ by as long as it was on the way:
+// A disruption is judged at two times: S, when its request left the sender, and T, when the storage applied it.
 //
 //        S - 10 s                S                       T
 //   -------|---------------------|-----------------------|------> time
 //   seen by every decision       decided by now          done
 //
-// - What an agent did itself counts at T, always: the ledger is there so that agents know of it, whichever of them it was, and however long its
-//   request was on the way. A place that an agent emptied is the agent's until a pod is available there again, whoever delays that; so is one
-//   whose pod was down already when an agent replaced it.
-// - What others did (a pod that failed, a drain, a person) counts at T when it was visible in the storage since S - 10 s or longer: a decision
-//   may be made from what is up to 10 s old (S5), by the agent's own clock. What became visible later nobody could know, and what was over
-//   for a moment since may have been seen as over.
-// - What is asked for (replicas, revisions, limits, membership) may be read at any instant from S - 10 s on, and changes count likewise: of the
-//   values since then the most lenient one is held against the agent.
+// - Changes by agents count at T, always: the ledger tells every agent about them, however long the request was under way. A place that an agent
+//   emptied stays the agent's until a pod is available there again. So does a place whose pod was already down when an agent replaced it.
+// - Changes by others (a failed pod, a drain, a person) count at T if they were visible in the storage since S - 10 s or longer: a decision may use
+//   a view that is 10 s old (S5), by the agent's own clock. Later changes are unknown, and an outage that ended meanwhile may look over.
+// - Settings (replicas, revisions, limits, membership) may be read at any time from S - 10 s on. Of the values since then the most lenient one counts.
 //
-// A request whose sender died, paused or gave up is still the agent's. The ledger must have kept others from acting, or a touch of the pod must
-// have made the request fail.
+// The request of a sender that died, was suspended or gave up is still the agent's. The ledger must have stopped other agents, or a touch of the
+// pod must have made the request fail.
 import type { Actor } from '../server/request.ts';
 import type { MachineState, Scene } from './oracle.ts';
 
@@ -27,7 +23,7 @@ export interface Moment {
   readonly atMs: number;
   /** S - 10 s: the decision knew what was visible then. */
   readonly fromMs: number;
-  /** How far the agent's wall clock is ahead: it sees time-dependent states that much earlier. */
+  /** Lead of the agent's wall clock: it sees time-dependent states that much earlier. */
   readonly aheadMs: number;
 }
 

@@ -60,7 +60,7 @@ export interface PodCalled {
 export interface GateAnswered {
   readonly process: string;
   readonly atMs: number;
-  /** Whether the answer passes the gate. */
+  /** True if the answer passes the gate. */
   readonly isGood: boolean;
 }
 

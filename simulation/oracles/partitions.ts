@@ -59,7 +59,7 @@ function checkLowered(
   const behind = outdated(zone, moment.fromMs).filter(({ pod }) => pod !== undefined && !isTerminating(pod));
   const going = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
   if (going.length === 0) return;
-  const what = `${actor.process ?? ''} lets ${named(going)} go by partition ${to} of ${after.metadata.name}`;
+  const what = `${actor.process ?? ''} exposes ${named(going)} by partition ${to} of ${after.metadata.name}`;
   const [only, ...more] = going;
   // As with deletions: an unavailable pod costs no availability, so one at a time is repaired next to other zones.
   const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);

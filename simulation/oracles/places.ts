@@ -28,7 +28,7 @@ export interface SetFacts {
   readonly minReadyMs: number;
   readonly updateRevision: string;
   readonly currentRevision: string;
-  /** Whether the status is as new as the spec. */
+  /** True if the status is as new as the spec. */
   readonly isObserved: boolean;
 }
 

@@ -11,7 +11,7 @@ interface Asked {
   readonly uid: string;
   /** Start of the delay. */
   readonly sinceMs: number;
-  /** How far the wall clock of the requester was ahead. */
+  /** Lead of the requester's wall clock, in milliseconds. */
   readonly wallErrorMs: number;
   /** The earliest reported time, on the run's clock. */
   readonly reportedMs: number | undefined;

@@ -269,7 +269,7 @@ class SettlingJudge {
   }
 }
 
-/** How long the decision has nothing to check: it may wait for a window, a soak or a person. */
+/** Returns the time without checks: the decision may wait for a window, a soak or a person. */
 function waitOf({ decision, snapshot }: TurnReport): number {
   if (decision === undefined || decision.outcome === 'act') return 0;
   return decision.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, decision.wakeAtMs - snapshot.nowMs);

@@ -29,7 +29,7 @@ export function judgeTargets(book: Book): Oracle {
       const by = answered.request.actor.process ?? '';
       book.scene.violated(
         'S7',
-        `${by} takes ${answered.name} (${asked.uid}) away, which ${before.isOurs ? 'an agent' : 'somebody'} told to end before`,
+        `${by} deletes ${answered.name} (${asked.uid}), which ${before.isOurs ? 'an agent' : 'another client'} deleted before`,
       );
     },
   };

@@ -14,7 +14,7 @@ interface Terms {
   /** The current value is unreadable, so `maxUnavailable` is older. */
   readonly isUnreadable: boolean;
   readonly isPaused: boolean;
-  /** A person forces the replicas, whatever rules say. */
+  /** A person forces the replicas against all rules. */
   readonly isForced: boolean;
   readonly minReplicas: number;
   readonly betweenZonesMs: number;

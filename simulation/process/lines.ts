@@ -65,7 +65,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
 
   const enqueue = (kind: Coming['kind'], text: string): void => {
     if (!isServed || isDead || state === 'ended') return;
-    // In the order of sending, whatever the network does.
+    // In the order of sending, under any network fault.
     lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + latencyMs(random()));
     coming.push({ kind, text, dueMs: lastDueMs, isDecided: false });
     if (kind === 'line' && awaited !== undefined && objectOf(text) === awaited.object) awaited.found();

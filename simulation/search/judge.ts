@@ -94,7 +94,7 @@ function found(id: string, result: RunResult, scenario: Scenario, messages: read
   return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
 }
 
-/** How the run failed; undefined on success. */
+/** The failure of the run; undefined on success. */
 export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
   const [violation] = result.violations;
   if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };

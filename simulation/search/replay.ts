@@ -8,7 +8,7 @@ import { planSchema, scenarioSchema } from './schema.ts';
 export interface StoredPlan extends Scenario {
   /** In file-name form, such as `delete-after-takeover`. */
   readonly name: string;
-  /** What it found: an invariant such as `S7`, or the name of a planted defect. */
+  /** Its finding: an invariant such as `S7`, or the name of a planted defect. */
   readonly finds: string;
   /** One or two sentences: what happens, and what was wrong. */
   readonly why: string;

@@ -223,7 +223,7 @@ function statefulSetStatus(status: Json): Json {
   return without(filled(status, { replicas: 0, availableReplicas: 0 }), [...countsOfSets, 'conditions'], isNothing);
 }
 
-/** Initial status of a pod, whatever the request says. */
+/** Initial status of a pod; the one of the request is ignored. */
 export function newPodStatus(spec: Json): Json {
   const resources = listOf(spec['containers']).map((one) => objectOf(objectOf(one)['resources']));
   const isBestEffort = resources.every(({ requests, limits }) => isEmpty(objectOf(requests)) && isEmpty(objectOf(limits)));

@@ -109,7 +109,7 @@ function graceOf(
   }
   // Its grace period is over: checks finalizers again.
   if (known === 0) return { isPending: false, object: pod };
-  // A second request is granted, whatever happened to the pod since.
+  // A second request is granted in any state of the pod.
   const sooner = gracePeriodSeconds === undefined || gracePeriodSeconds >= 0 ? gracePeriodSeconds : 1;
   if (sooner === undefined || sooner >= known) return { isPending: true, object: pod };
   const earlier = timeOf(Date.parse(deletionTimestamp) - (known - sooner) * 1000);

@@ -7,7 +7,7 @@ import type { Collection, Storage } from './store.ts';
 
 /** Latency of a commit into a watch cache, drawn for each, in milliseconds. */
 const latencyMs = { from: 5, to: 50 };
-/** How long a read waits for a version that the cache lacks, and its check interval, as in the API server. */
+/** Longest wait of a read for a version that the cache lacks, and its check interval, as in the API server. */
 const longestWaitMs = 3000;
 const lookAgainMs = 100;
 /** Events in an unfollowed cache before they are processed. */

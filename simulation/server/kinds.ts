@@ -12,7 +12,7 @@ export interface ServedKind {
   readonly isCustom: boolean;
   /** Has `/status`; then the object itself ignores status in requests. */
   readonly hasStatus: boolean;
-  /** Whether the server counts spec changes in `metadata.generation`. */
+  /** True if the server counts spec changes in `metadata.generation`. */
   readonly hasGeneration: boolean;
   /** Paths of `/scale`; absent without the subresource. */
   readonly scale?: ScalePaths;

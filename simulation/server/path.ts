@@ -32,9 +32,9 @@ export function addressOf(text: string): Address {
 /** Finds kinds by `group/version` and plural. */
 export interface KindIndex {
   readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
-  /** Whether the group is served in that version. */
+  /** Returns whether the group is served in that version. */
   readonly has: (group: string, version: string) => boolean;
-  /** Whether the group is built in. */
+  /** Returns whether the group is built in. */
   readonly isBuiltIn: (group: string) => boolean;
 }
 

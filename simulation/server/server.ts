@@ -24,7 +24,7 @@ export interface ModelServerOptions {
   readonly frontEnds?: number;
   /** Additional kinds; default: those of the project. */
   readonly kinds?: readonly ServedKind[];
-  /** Whether the garbage collector of kube-controller-manager runs; default true. */
+  /** True if the garbage collector of kube-controller-manager runs; default true. */
   readonly collectsGarbage?: boolean;
 }
 

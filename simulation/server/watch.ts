@@ -25,9 +25,9 @@ interface WatchOptions {
 interface Wanted {
   /** Undefined: begins with the existing objects. */
   readonly revision: number | undefined;
-  /** Whether it begins with the newest stored state instead of the cache. */
+  /** True if it begins with the newest stored state instead of the cache. */
   readonly isConsistent: boolean;
-  /** Whether a bookmark marks the end of the existing objects. */
+  /** True if a bookmark marks the end of the existing objects. */
   readonly marksBeginning: boolean;
   readonly hasBookmarks: boolean;
   readonly timeoutMs: number;

@@ -27,7 +27,7 @@ export interface LoadedTimes {
 export interface DownscaleTimes {
   /** Prefixes of the messages about a failed `load` or `record`. */
   readonly problems: { readonly load: string; readonly record: string };
-  /** Whether every downscale takes the lock of its group; otherwise only downscales in groups with a time between zones. */
+  /** True if every downscale takes the lock of its group; otherwise only downscales in groups with a time between zones. */
   readonly alwaysLocks: boolean;
   /** Loads the times of the members of the group, or of the StatefulSet itself without a group. Rejects if the times cannot be read. */
   readonly load: (namespace: string, members: readonly StatefulSetView[], timeoutMs: () => number) => Promise<LoadedTimes>;

@@ -20,7 +20,7 @@ export interface Decided {
 interface DecideOptions {
   readonly endpoint: Endpoint;
   readonly call: Call;
-  /** Whether the process is overloaded. */
+  /** True if the process is overloaded. */
   readonly isOverloaded: boolean;
   readonly log: Log;
 }

@@ -80,7 +80,7 @@ function healingMsOf(group: GroupShape): number {
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
 }
 
-/** How far a stored time may lie ahead: a reader with a correct clock waits until it has come, and then for the requested time. */
+/** The longest lead of a stored time: a reader with a correct clock waits until it has come, and then for the requested time. */
 function aheadMs(events: readonly ScenarioEvent[]): number {
   return events.reduce((sum, event) => sum + (event.kind === 'jumpWallClock' ? Math.max(0, event.byMs) : 0), 0);
 }

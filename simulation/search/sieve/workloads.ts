@@ -5,7 +5,7 @@ export interface SieveWorkload {
   readonly name: string;
   /** Duration without faults. */
   readonly scenario: Scenario;
-  /** Whether a delay keeps the number of writes; after a change of mind it depends on timing. */
+  /** True if a delay keeps the number of writes; after a change of mind it depends on timing. */
   readonly isCountable: boolean;
 }
 
