@@ -136,7 +136,7 @@ interface Healing {
 async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver, quietMs }: Healing): Promise<string | undefined> {
   run.beginHealing();
   const endMs = safetyMs + healingMs;
-  let wasMissing: string | undefined = 'it has not been looked at';
+  let wasMissing: string | undefined = 'it was not checked';
   while (!isOver() && run.scheduler.nowMs() < endMs) {
     await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + lookEveryMs), isOver);
     const missing = look.missing();

@@ -64,7 +64,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const timeline: TimelineEntry[] = [];
   const violations: Violation[] = [];
   const writes: Record<string, number> = {};
-  const quiet = { sinceMs: 0, lastWrite: 'nothing was written' };
+  const quiet = { sinceMs: 0, lastWrite: 'no agent wrote' };
   let phase: 'safety' | 'healing' = 'safety';
   let decision: GroupDecision | undefined;
 
@@ -229,7 +229,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     beginHealing: () => {
       phase = 'healing';
       trace.note(nowMs(), 'healing');
-      tell('verdict', 'nothing goes wrong from now on');
+      tell('verdict', 'faults end');
       cluster.heal();
       agents.heal();
       for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.lagFrontEnd(frontEnd, nowMs());
@@ -239,7 +239,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
       const missing = whatIsMissing(scene, cluster.wanted());
       if (missing !== undefined) return missing;
       const prepared = cluster.preparedPods();
-      if (prepared.length > 0) return `${prepared.length} pods still believe that they are to leave`;
+      if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;
       if (!agents.isReady()) return 'not every agent is ready';
       // Its pods may be done while the last wave still soaks.
       const isWaiting = scenario.given !== undefined && decision !== undefined && decision.outcome !== 'done';

@@ -14,8 +14,8 @@ export function answeredText({ verb, resource, subresource, name, status, reques
 export function committedText({ type, resource, before, after }: Commit): string | undefined {
   const { name } = after.metadata;
   if (resource === 'pods') {
-    if (type === 'ADDED') return `pod ${name} is made, of ${revisionOf(after)}`;
-    if (type === 'DELETED') return `pod ${name} is gone`;
+    if (type === 'ADDED') return `pod ${name} is created at ${revisionOf(after)}`;
+    if (type === 'DELETED') return `pod ${name} is deleted`;
     if (before?.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined) return `pod ${name} terminates`;
     const [was, is] = [before !== undefined && isReady(before), isReady(after)];
     return was === is ? undefined : `pod ${name} is ${is ? 'ready' : 'not ready'}`;
@@ -25,7 +25,7 @@ export function committedText({ type, resource, before, after }: Commit): string
     return was === is ? undefined : `the Lease passes from ${was} to ${is}`;
   }
   if (resource !== 'statefulsets.apps') return undefined;
-  if (type !== 'MODIFIED') return `StatefulSet ${name} is ${type === 'ADDED' ? 'made' : 'deleted'}`;
+  if (type !== 'MODIFIED') return `StatefulSet ${name} is ${type === 'ADDED' ? 'created' : 'deleted'}`;
   const [was, is] = [replicasOf(before), replicasOf(after)];
   return was === is ? undefined : `StatefulSet ${name} has ${is} replicas instead of ${was}`;
 }

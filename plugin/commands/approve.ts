@@ -183,7 +183,7 @@ function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: Appro
   if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${requestedBy?.user} may not approve or reject ${what}; nothing was written`,
+    what: `${requestedBy?.user} may not approve or reject ${what}; no agent wrote`,
     why: `an approver must belong to ${approval.from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
   });
 }

@@ -85,12 +85,12 @@ export function createAccidents(options: AccidentsOptions): Accidents {
         return kubelets.die(namespace, pod);
       }
       case 'slowKubelet':
-        told(`kubelets start ${event.startFactor} and drain ${event.drainFactor} times as slowly for ${seconds(event.forMs)}`);
+        told(`kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`);
         kubelets.setPace(event.startFactor, event.drainFactor);
         return setting('pace', event.forMs, () => kubelets.setPace(1, 1));
       case 'stuckTerminating': {
         const pod = podName(event.zone, event.ordinal);
-        told(`${pod} does not end for ${seconds(event.forMs)}`);
+        told(`${pod} stays terminating for ${seconds(event.forMs)}`);
         return lasting(event.forMs, kubelets.stick(namespace, pod));
       }
       case 'nodeLost':
@@ -104,12 +104,12 @@ export function createAccidents(options: AccidentsOptions): Accidents {
         lag(event.delayMs);
         return setting('lag', event.forMs, () => lag(0));
       case 'controllerIsStale':
-        told(`the StatefulSet controller works with the past for ${seconds(event.forMs)}`);
+        told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
         controller.goStale();
         return setting('stale', event.forMs, () => controller.goFresh());
       case 'webhookAway':
         if (webhook === undefined) return false;
-        told(`the webhook on the creation of pods is away for ${seconds(event.forMs)}`);
+        told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
         webhook.setAway(true);
         return setting('webhook', event.forMs, () => webhook.setAway(false));
       default:

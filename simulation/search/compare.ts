@@ -76,6 +76,6 @@ export function differentWrites(result: RunResult, faultless: RunResult, shape: 
     if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];
     const count = result.writes[write] ?? 0;
     const without = faultless.writes[write] ?? 0;
-    return count === without ? [] : [`${write} was done ${count} times, and without faults ${without} times`];
+    return count === without ? [] : [`${write} happened ${count} times, and ${without} times without faults`];
   });
 }

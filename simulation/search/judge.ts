@@ -50,7 +50,7 @@ export async function judge(scenario: Scenario, checks: Checks, options: RunOpti
     runs += 1;
     const again = await runScenario(scenario);
     const isSame = again.traceHash === result.traceHash;
-    const failure = found(failureIds.unrepeatable, result, scenario, isSame ? [] : ['its trace differs from the first one']);
+    const failure = found(failureIds.unrepeatable, result, scenario, isSame ? [] : ['its trace differs from the first run']);
     if (failure !== undefined) return { result, failure, runs };
   }
   for (const what of checks.compared) {

@@ -42,7 +42,7 @@ function parsed(text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new PlanError(`${source} is no JSON: ${messageOf(error)}`);
+    throw new PlanError(`${source} is not JSON: ${messageOf(error)}`);
   }
 }
 

@@ -131,7 +131,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect((await reader.run(['init', '--out', 'x'], { cwd })).status).toBe(3);
   });
 
-  it('need no more than reading: nothing was written by any of these', async () => {
+  it('need no more than reading: no agent wrote by any of these', async () => {
     const written = (await controlPlane().auditLog()).filter(
       ({ user, verb, requestURI }) =>
         user.username.startsWith('system:serviceaccount:people:') &&

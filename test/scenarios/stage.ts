@@ -194,7 +194,7 @@ export function podNamed(stage: Stage, name: string | undefined): string {
   return `${findZone(stage, name?.slice(0, dash)).zone.statefulSet}${name?.slice(dash)}`;
 }
 
-/** The ledger of a group; one that nothing was written to is empty. */
+/** The ledger of a group; one that no agent wrote to is empty. */
 export function ledgerOf(stage: Stage, group: string): Ledger {
   const found = stage.world.snapshot.ledgers.find((ledger) => ledger.group === group);
   return found ?? { namespace, group, claims: [], downscales: [], preparations: [] };

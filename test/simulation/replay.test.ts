@@ -68,7 +68,7 @@ describe('scenarios as text', () => {
   });
 
   it.each([
-    ['no JSON', '{', /^some\.json is no JSON: /],
+    ['no JSON', '{', /^some\.json is not JSON: /],
     ['nothing', '{}', /^some\.json cannot be played:\n {2}seed: /],
     ['an event that is not known', changed({ events: [{ atMs: 1, kind: 'explode' }] }), /events\[0\]\.kind: /],
     ['an event without its zone', changed({ events: [{ atMs: 1, kind: 'podDies', ordinal: 0 }] }), /events\[0\]\.zone: /],

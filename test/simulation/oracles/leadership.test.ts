@@ -144,7 +144,7 @@ describe('L3', () => {
   };
 
   it('finds a Lease that nobody takes, and is content when somebody does', () => {
-    expect(afterHealing(() => undefined)).toEqual(['nobody has taken the Lease 20000 ms after everything was mended']);
+    expect(afterHealing(() => undefined)).toEqual(['no process took the Lease within 20000 ms of the repair']);
     expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
   });
 

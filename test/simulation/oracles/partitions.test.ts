@@ -51,13 +51,13 @@ describe('a partition that is lowered', () => {
     const history = held();
     lower(history, 1);
     expect(history.found('S2')).toEqual([
-      'a1 lets ing-a-1, ing-a-2 go by partition 1 of ing-a while nothing is down or about to go, and no more than 1 may be',
+      'a1 exposes ing-a-1, ing-a-2 by partition 1 of ing-a while nothing is down or about to go, and no more than 1 may be',
     ]);
     const twice = held();
     lower(twice, 2);
     lower(twice, 1);
     expect(twice.found('S2')).toEqual([
-      'a1 lets ing-a-1 go by partition 1 of ing-a while ing-a-2 is down or about to go, and no more than 1 may be',
+      'a1 exposes ing-a-1 by partition 1 of ing-a while ing-a-2 is down or about to go, and no more than 1 may be',
     ]);
     const wide = held({ maxUnavailable: 2 });
     lower(wide, 1);
@@ -69,7 +69,7 @@ describe('a partition that is lowered', () => {
     history.ready('ing-b-0', false);
     history.advance(20_000);
     lower(history, 2);
-    expect(history.found('S1')).toEqual(['a1 lets ing-a-2 go by partition 2 of ing-a while ing-b lacks ing-b-0']);
+    expect(history.found('S1')).toEqual(['a1 exposes ing-a-2 by partition 2 of ing-a while ing-b lacks ing-b-0']);
   });
 
   it("breaks 'S4' while a status is older than its spec", () => {
@@ -77,7 +77,7 @@ describe('a partition that is lowered', () => {
     history.change(setResource, 'ing-c', () => ({ metadata: { generation: 2 } }));
     history.advance(20_000);
     lower(history, 2);
-    expect(history.found('S4')).toEqual(['a1 lets ing-a-2 go by partition 2 of ing-a while the status of ing-c is older than its spec']);
+    expect(history.found('S4')).toEqual(['a1 exposes ing-a-2 by partition 2 of ing-a while the status of ing-c is older than its spec']);
   });
 
   it("breaks 'S28' while the group is paused", () => {
@@ -85,7 +85,7 @@ describe('a partition that is lowered', () => {
     history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'stop' }, spec: { group: 'ing', action: 'pause' } });
     history.advance(20_000);
     lower(history, 2);
-    expect(history.found('S28').some((message) => message === 'a1 lets ing-a-2 go by partition 2 of ing-a although it is paused')).toBe(
+    expect(history.found('S28').some((message) => message === 'a1 exposes ing-a-2 by partition 2 of ing-a although it is paused')).toBe(
       true,
     );
   });
