@@ -57,7 +57,7 @@ describe('init of a PhasedRollout', () => {
   it('says at file, line and column what it leaves behind, why, and what to do', () => {
     const cwd = folderWith(files);
     const { stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
-    expect(stderr).toMatch(/^in\/phased\.yaml:\d+:18 warning RG7004 the agent reads Secrets of its own namespace alone: .*$/m);
+    expect(stderr).toMatch(/^in\/phased\.yaml:\d+:18 warning RG7004 the agent reads only Secrets of its namespace: .*$/m);
     expect(stderr).toContain("fix: copy the Secret payments/prometheus as payments-prometheus into the agent's namespace");
   });
 
@@ -65,7 +65,7 @@ describe('init of a PhasedRollout', () => {
     const cwd = folderWith({ 'in/phased.yaml': files['in/phased.yaml'] });
     const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect([status, stdout]).toEqual([10, '']);
-    expect(stderr).toContain('RG7001 the StatefulSet ledger is not among what was read');
+    expect(stderr).toContain('RG7001 the StatefulSet ledger was not found, so the number of waves is unknown');
     expect(readdirSync(cwd)).toEqual(['in']);
   });
 
