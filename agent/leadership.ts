@@ -39,111 +39,157 @@ interface LeadershipListener {
 const proofPauseMs = 5_000;
 
 /** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
-export function startLeadership(
-  env: AgentEnv,
-  { lease: settings, agentNamespace, identity }: AgentConfig,
-  listener: LeadershipListener,
-): Leadership {
-  let lease: Lease | undefined;
-  let problem: LeaseProblem | undefined;
-  let isAlone = settings.mode === 'off';
+export function startLeadership(env: AgentEnv, options: AgentConfig, listener: LeadershipListener): Leadership {
+  const leadership = new LeaseLeadership(env, options, listener);
+  return {
+    mayAct: (timeoutMs) => leadership.mayAct(timeoutMs),
+    leftMs: () => leadership.leftMs(),
+    epoch: () => leadership.epoch(),
+    isAlone: () => leadership.isAlone(),
+    state: () => leadership.state(),
+    degradation: () => leadership.degradation(),
+    release: () => leadership.release(),
+    stop: () => leadership.stop(),
+  };
+}
+
+class LeaseLeadership {
+  readonly #env: AgentEnv;
+  readonly #settings: AgentConfig['lease'];
+  readonly #agentNamespace: AgentConfig['agentNamespace'];
+  readonly #identity: AgentConfig['identity'];
+  readonly #listener: LeadershipListener;
+  #lease: Lease | undefined;
+  #problem: LeaseProblem | undefined;
+  #isAlone: boolean;
   /** Leases can be used here. */
-  let isUsable = false;
-  let isOver = false;
-  let cancelProof: (() => void) | undefined;
+  #isUsable = false;
+  #isOver = false;
+  #cancelProof: (() => void) | undefined;
 
-  const noteProblem = (current: LeaseProblem | undefined): void => {
-    problem = current;
-    if (isInQuestion() && cancelProof === undefined) proveLater();
-    listener.onState();
-  };
-  const isInQuestion = (): boolean => settings.mode === 'auto' && isImpossible(problem) && !isAlone && !isUsable && !isOver;
-
-  /** Being alone is believed only when the refusal has lasted. */
-  const proveLater = (): void => {
-    cancelProof = env.timers.after(proofPauseMs, () => void prove());
-  };
-  const prove = async (): Promise<void> => {
-    const isRefused = await areLeasesRefused(env, { namespace: agentNamespace, name: settings.name });
-    cancelProof = undefined;
-    if (!isInQuestion()) return;
-    if (!isRefused) return proveLater();
-    isAlone = true;
-    env.log.warn('agent works without a lease: access to leases is forbidden', { problem: problem?.message });
-    listener.onChange(true);
-    listener.onState();
-  };
-
-  if (settings.mode !== 'off') {
-    lease = startLease({
-      env,
-      namespace: agentNamespace,
-      name: settings.name,
-      identity,
-      durationMs: settings.durationMs,
-      renewDeadlineMs: settings.renewDeadlineMs,
-      retryPeriodMs: settings.retryPeriodMs,
-      onAcquired: (epoch) => {
-        isUsable = true;
-        isAlone = false;
-        env.log.info('leadership acquired', { epoch });
-        listener.onChange(true);
-        listener.onState();
-      },
-      onLost: (reason) => {
-        isAlone = false;
-        env.log.warn('leadership lost', { reason });
-        listener.onChange(false);
-        listener.onState();
-      },
-      onHolder: (holder) => {
-        isUsable = true;
-        // Another process holds the Lease, so Leases can be used.
-        if (isAlone && holder !== undefined && holder !== identity) {
-          isAlone = false;
-          listener.onChange(false);
-        }
-        listener.onState();
-      },
-      onProblem: noteProblem,
-    });
-  } else {
-    // As with a Lease, the listener hears of it only after this function has returned.
-    void Promise.resolve().then(() => {
-      if (isOver) return;
-      listener.onChange(true);
-      listener.onState();
-    });
+  constructor(env: AgentEnv, { lease: settings, agentNamespace, identity }: AgentConfig, listener: LeadershipListener) {
+    this.#env = env;
+    this.#settings = settings;
+    this.#agentNamespace = agentNamespace;
+    this.#identity = identity;
+    this.#listener = listener;
+    this.#isAlone = this.#settings.mode === 'off';
+    if (this.#settings.mode !== 'off') {
+      this.#lease = startLease({
+        env: this.#env,
+        namespace: this.#agentNamespace,
+        name: this.#settings.name,
+        identity: this.#identity,
+        durationMs: this.#settings.durationMs,
+        renewDeadlineMs: this.#settings.renewDeadlineMs,
+        retryPeriodMs: this.#settings.retryPeriodMs,
+        onAcquired: (epoch) => {
+          this.#isUsable = true;
+          this.#isAlone = false;
+          this.#env.log.info('leadership acquired', { epoch });
+          this.#listener.onChange(true);
+          this.#listener.onState();
+        },
+        onLost: (reason) => {
+          this.#isAlone = false;
+          this.#env.log.warn('leadership lost', { reason });
+          this.#listener.onChange(false);
+          this.#listener.onState();
+        },
+        onHolder: (holder) => {
+          this.#isUsable = true;
+          // Another process holds the Lease, so Leases can be used.
+          if (this.#isAlone && holder !== undefined && holder !== this.#identity) {
+            this.#isAlone = false;
+            this.#listener.onChange(false);
+          }
+          this.#listener.onState();
+        },
+        onProblem: (current) => this.#noteProblem(current),
+      });
+    } else {
+      // As with a Lease, the listener hears of it only after this function has returned.
+      void Promise.resolve().then(() => {
+        if (this.#isOver) return;
+        this.#listener.onChange(true);
+        this.#listener.onState();
+      });
+    }
   }
 
-  const epoch = (): number | undefined => (isAlone ? 0 : lease?.epoch());
-  return {
-    mayAct: (timeoutMs) => !isOver && (isAlone || lease?.mayAct(timeoutMs) === true),
-    leftMs: () => (isOver ? 0 : isAlone ? Number.POSITIVE_INFINITY : (lease?.leftMs() ?? 0)),
-    epoch: () => (isOver ? undefined : epoch()),
-    isAlone: () => isAlone,
-    state: () => {
-      const current = epoch();
-      const holder = isAlone ? identity : lease?.holder();
-      return {
-        isLeader: current !== undefined,
-        ...(current === undefined ? {} : { epoch: current }),
-        ...(holder === undefined ? {} : { holder }),
-      };
-    },
-    degradation: () =>
-      problem === undefined ? undefined : { id: 'lease', reason: problem.reason, message: whatFollows(problem, isAlone) },
-    release: async () => {
-      isOver = true;
-      cancelProof?.();
-      await lease?.release();
-    },
-    stop: () => {
-      isOver = true;
-      cancelProof?.();
-      lease?.stop();
-    },
-  };
+  mayAct(timeoutMs: number): boolean {
+    return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
+  }
+
+  leftMs(): number {
+    return this.#isOver ? 0 : this.#isAlone ? Number.POSITIVE_INFINITY : (this.#lease?.leftMs() ?? 0);
+  }
+
+  epoch(): number | undefined {
+    return this.#isOver ? undefined : this.#epoch();
+  }
+
+  isAlone(): boolean {
+    return this.#isAlone;
+  }
+
+  state(): LeadershipState {
+    const current = this.#epoch();
+    const holder = this.#isAlone ? this.#identity : this.#lease?.holder();
+    return {
+      isLeader: current !== undefined,
+      ...(current === undefined ? {} : { epoch: current }),
+      ...(holder === undefined ? {} : { holder }),
+    };
+  }
+
+  degradation(): Degradation | undefined {
+    return this.#problem === undefined
+      ? undefined
+      : { id: 'lease', reason: this.#problem.reason, message: whatFollows(this.#problem, this.#isAlone) };
+  }
+
+  async release(): Promise<void> {
+    this.#isOver = true;
+    this.#cancelProof?.();
+    await this.#lease?.release();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#cancelProof?.();
+    this.#lease?.stop();
+  }
+
+  #noteProblem(current: LeaseProblem | undefined): void {
+    this.#problem = current;
+    if (this.#isInQuestion() && this.#cancelProof === undefined) this.#proveLater();
+    this.#listener.onState();
+  }
+
+  #isInQuestion(): boolean {
+    return this.#settings.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
+  }
+
+  /** Being alone is believed only when the refusal has lasted. */
+  #proveLater(): void {
+    this.#cancelProof = this.#env.timers.after(proofPauseMs, () => void this.#prove());
+  }
+
+  async #prove(): Promise<void> {
+    const isRefused = await areLeasesRefused(this.#env, { namespace: this.#agentNamespace, name: this.#settings.name });
+    this.#cancelProof = undefined;
+    if (!this.#isInQuestion()) return;
+    if (!isRefused) return this.#proveLater();
+    this.#isAlone = true;
+    this.#env.log.warn('agent works without a lease: access to leases is forbidden', { problem: this.#problem?.message });
+    this.#listener.onChange(true);
+    this.#listener.onState();
+  }
+
+  #epoch(): number | undefined {
+    return this.#isAlone ? 0 : this.#lease?.epoch();
+  }
 }
 
 function isImpossible(problem: LeaseProblem | undefined): boolean {

@@ -55,139 +55,169 @@ interface GroupState {
 }
 
 /** A loop without groups. Groups do not wait for one another, except when 64 turns are under way. */
-export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOptions): Loop {
-  const groups = new Map<string, GroupState>();
+export function startLoop(options: LoopOptions): Loop {
+  const loop = new TurnLoop(options);
+  return {
+    setGroups: (keys) => loop.setGroups(keys),
+    wake: (key) => loop.wake(key),
+    wakeAll: () => loop.wakeAll(),
+    setPaused: (value) => loop.setPaused(value),
+    stop: () => loop.stop(),
+  };
+}
+
+class TurnLoop {
+  readonly #clock: LoopOptions['clock'];
+  readonly #timers: LoopOptions['timers'];
+  readonly #random: LoopOptions['random'];
+  readonly #retryMs: LoopOptions['retryMs'];
+  readonly #takeTurn: LoopOptions['takeTurn'];
+  readonly #groups = new Map<string, GroupState>();
   /** Turns of groups that are no more: one that comes back waits for its turn to end. */
-  const leaving = new Map<string, GroupState>();
-  const waiting = new Set<string>();
-  const idle: (() => void)[] = [];
-  let running = 0;
-  let isPaused = false;
-  let isStopped = false;
+  readonly #leaving = new Map<string, GroupState>();
+  readonly #waiting = new Set<string>();
+  readonly #idle: (() => void)[] = [];
+  #running = 0;
+  #isPaused = false;
+  #isStopped = false;
+  #clocksApartMs: number;
+  #cancelClockLook: () => void;
+
+  constructor({ clock, timers, random, retryMs, takeTurn }: LoopOptions) {
+    this.#clock = clock;
+    this.#timers = timers;
+    this.#random = random;
+    this.#retryMs = retryMs;
+    this.#takeTurn = takeTurn;
+    this.#clocksApartMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    this.#cancelClockLook = this.#timers.after(clockLookMs, () => this.#lookAtClocks());
+  }
+
+  setGroups(keys: Iterable<string>): void {
+    const wanted = new Set(keys);
+    for (const [key, group] of this.#groups) {
+      if (wanted.has(key)) continue;
+      group.cancelTimer?.();
+      this.#groups.delete(key);
+      this.#waiting.delete(key);
+      if (group.isRunning) this.#leaving.set(key, group);
+    }
+    for (const key of wanted) {
+      if (this.#groups.has(key)) continue;
+      const group: GroupState = this.#leaving.get(key) ?? { isRunning: false, notBeforeMs: 0, failures: 0 };
+      this.#leaving.delete(key);
+      this.#groups.set(key, group);
+      this.#ask(key, group);
+    }
+  }
+
+  wake(key: string): void {
+    const group = this.#groups.get(key);
+    if (group !== undefined) this.#ask(key, group);
+  }
+
+  wakeAll(): void {
+    for (const [key, group] of this.#groups) this.#ask(key, group);
+  }
+
+  setPaused(value: boolean): void {
+    this.#isPaused = value;
+    this.#begin();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelClockLook();
+    for (const group of this.#groups.values()) group.cancelTimer?.();
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
 
   /** Begins turns in the next microtask, so that a burst of events causes one turn. */
-  const begin = (): void => void Promise.resolve().then(beginNow);
+  #begin(): void {
+    void Promise.resolve().then(() => this.#beginNow());
+  }
 
-  const beginNow = (): void => {
-    if (isPaused || isStopped) return;
-    for (const key of waiting) {
-      if (running >= parallelTurns) return;
-      const group = groups.get(key);
+  #beginNow(): void {
+    if (this.#isPaused || this.#isStopped) return;
+    for (const key of this.#waiting) {
+      if (this.#running >= parallelTurns) return;
+      const group = this.#groups.get(key);
       if (group?.isRunning) continue;
-      waiting.delete(key);
-      if (group !== undefined) void run(key, group);
+      this.#waiting.delete(key);
+      if (group !== undefined) void this.#run(key, group);
     }
-  };
+  }
 
-  const run = async (key: string, group: GroupState): Promise<void> => {
-    const askedMs = group.askedMs ?? clock.monotonicMs();
+  async #run(key: string, group: GroupState): Promise<void> {
+    const askedMs = group.askedMs ?? this.#clock.monotonicMs();
     group.askedMs = undefined;
     group.wakeAtMs = undefined;
     group.cancelTimer?.();
     group.isRunning = true;
-    running += 1;
+    this.#running += 1;
     let next: NextTurn;
     try {
-      next = await takeTurn(key, askedMs);
+      next = await this.#takeTurn(key, askedMs);
     } catch {
       next = { retry: {} };
     }
     group.isRunning = false;
-    running -= 1;
-    if (leaving.get(key) === group) leaving.delete(key);
-    if (!isStopped && groups.get(key) === group) schedule(key, group, next);
-    if (isStopped && running === 0) for (const resolve of idle.splice(0)) resolve();
-    begin();
-  };
+    this.#running -= 1;
+    if (this.#leaving.get(key) === group) this.#leaving.delete(key);
+    if (!this.#isStopped && this.#groups.get(key) === group) this.#schedule(key, group, next);
+    if (this.#isStopped && this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    this.#begin();
+  }
 
-  const schedule = (key: string, group: GroupState, { wakeAtMs, lookAgainInMs, retry }: NextTurn): void => {
+  #schedule(key: string, group: GroupState, { wakeAtMs, lookAgainInMs, retry }: NextTurn): void {
     group.failures = retry === undefined ? 0 : group.failures + 1;
     group.wakeAtMs = wakeAtMs;
     // Events alone do not retry a failed turn at once, but an event shortens a pause that has grown.
     if (retry !== undefined) {
-      const grown = Math.min(longestPauseMs, retryMs * 2 ** Math.min(group.failures - 1, 20));
-      const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));
-      group.notBeforeMs = clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(retryMs, pauseMs));
-      arm(key, group, clock.monotonicMs() + pauseMs);
-    } else arm(key, group, clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));
-    if (group.askedMs !== undefined) request(key, group);
-  };
+      const grown = Math.min(longestPauseMs, this.#retryMs * 2 ** Math.min(group.failures - 1, 20));
+      const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#random() / 2));
+      group.notBeforeMs = this.#clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(this.#retryMs, pauseMs));
+      this.#arm(key, group, this.#clock.monotonicMs() + pauseMs);
+    } else this.#arm(key, group, this.#clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));
+    if (group.askedMs !== undefined) this.#request(key, group);
+  }
 
   /** Sleeps until the pause is over or the instant of the wall clock has come, and looks at the clocks at least every few minutes. */
-  const arm = (key: string, group: GroupState, retryAtMs: number): void => {
+  #arm(key: string, group: GroupState, retryAtMs: number): void {
     group.cancelTimer?.();
-    const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - clock.nowMs();
-    const dueInMs = Math.min(wakeInMs, retryAtMs - clock.monotonicMs());
+    const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#clock.nowMs();
+    const dueInMs = Math.min(wakeInMs, retryAtMs - this.#clock.monotonicMs());
     if (dueInMs === Number.POSITIVE_INFINITY) return;
-    group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
+    group.cancelTimer = this.#timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
       group.cancelTimer = undefined;
-      const isDue = clock.monotonicMs() >= retryAtMs || (group.wakeAtMs !== undefined && clock.nowMs() >= group.wakeAtMs);
-      if (isDue) ask(key, group);
-      else arm(key, group, retryAtMs);
+      const isDue = this.#clock.monotonicMs() >= retryAtMs || (group.wakeAtMs !== undefined && this.#clock.nowMs() >= group.wakeAtMs);
+      if (isDue) this.#ask(key, group);
+      else this.#arm(key, group, retryAtMs);
     });
-  };
+  }
 
-  const ask = (key: string, group: GroupState): void => {
-    group.askedMs ??= clock.monotonicMs();
-    if (!group.isRunning) request(key, group);
-  };
+  #ask(key: string, group: GroupState): void {
+    group.askedMs ??= this.#clock.monotonicMs();
+    if (!group.isRunning) this.#request(key, group);
+  }
 
-  const request = (key: string, group: GroupState): void => {
-    const pauseMs = group.notBeforeMs - clock.monotonicMs();
+  #request(key: string, group: GroupState): void {
+    const pauseMs = group.notBeforeMs - this.#clock.monotonicMs();
     if (pauseMs > 0) {
       group.cancelTimer?.();
-      group.cancelTimer = timers.after(pauseMs, () => request(key, group));
+      group.cancelTimer = this.#timers.after(pauseMs, () => this.#request(key, group));
       return;
     }
-    waiting.add(key);
-    begin();
-  };
+    this.#waiting.add(key);
+    this.#begin();
+  }
 
   /** A clock that was set has made instants of what was decided come nearer, or move far away, and no event tells of that. */
-  const lookAtClocks = (): void => {
-    const apartMs = clock.nowMs() - clock.monotonicMs();
-    const wasSet = Math.abs(apartMs - clocksApartMs) > clockToleranceMs;
-    clocksApartMs = apartMs;
-    cancelClockLook = timers.after(clockLookMs, lookAtClocks);
-    if (wasSet) for (const [key, group] of groups) ask(key, group);
-  };
-  let clocksApartMs = clock.nowMs() - clock.monotonicMs();
-  let cancelClockLook = timers.after(clockLookMs, lookAtClocks);
-
-  return {
-    setGroups: (keys) => {
-      const wanted = new Set(keys);
-      for (const [key, group] of groups) {
-        if (wanted.has(key)) continue;
-        group.cancelTimer?.();
-        groups.delete(key);
-        waiting.delete(key);
-        if (group.isRunning) leaving.set(key, group);
-      }
-      for (const key of wanted) {
-        if (groups.has(key)) continue;
-        const group: GroupState = leaving.get(key) ?? { isRunning: false, notBeforeMs: 0, failures: 0 };
-        leaving.delete(key);
-        groups.set(key, group);
-        ask(key, group);
-      }
-    },
-    wake: (key) => {
-      const group = groups.get(key);
-      if (group !== undefined) ask(key, group);
-    },
-    wakeAll: () => {
-      for (const [key, group] of groups) ask(key, group);
-    },
-    setPaused: (value) => {
-      isPaused = value;
-      begin();
-    },
-    stop: async () => {
-      isStopped = true;
-      cancelClockLook();
-      for (const group of groups.values()) group.cancelTimer?.();
-      if (running > 0) await new Promise<void>((resolve) => idle.push(resolve));
-    },
-  };
+  #lookAtClocks(): void {
+    const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    const wasSet = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
+    this.#clocksApartMs = apartMs;
+    this.#cancelClockLook = this.#timers.after(clockLookMs, () => this.#lookAtClocks());
+    if (wasSet) for (const [key, group] of this.#groups) this.#ask(key, group);
+  }
 }

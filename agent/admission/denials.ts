@@ -18,7 +18,7 @@ export interface DeniedSubject {
   readonly uid?: string;
 }
 
-interface Denials {
+export interface Denials {
   /** Never throws. Failures are lost: nothing waits for an Event. */
   readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
   /** Resolves once nothing is being written. */

@@ -21,10 +21,10 @@ import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import { isAsWritten } from '../turn/written.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
-import { createDenials, type DeniedSubject } from './denials.ts';
+import { createDenials, type Denials, type DeniedSubject } from './denials.ts';
 import { type Departures, departureStore } from './departures.ts';
-import { judgedMetrics } from './published-metrics.ts';
-import { unprotectedSets } from './unprotected.ts';
+import { type JudgedMetrics, judgedMetrics } from './published-metrics.ts';
+import { type UnprotectedSets, unprotectedSets } from './unprotected.ts';
 
 /** A group by its name. */
 interface GuardedGroup {
@@ -90,131 +90,185 @@ const longestUnheardMs = 120_000;
  * looked at with the objects, and stands for the stored one when it is handed back to `store`.
  */
 export function admissionGuard(parts: GuardParts): AdmissionGuard {
-  const { env, config, caches, policies } = parts;
-  const ledgers = ledgerStore(env, {
-    timeoutMs: longestRequestMs,
-    mayUseMemory: () => false,
-    mayWrite: () => true,
-    onDegraded: () => undefined,
-  });
-  const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
-  const denials = createDenials(env, config);
-  const unprotected = unprotectedSets(env.clock);
-  const inputs = judgedMetrics({ env, agentNamespace: config.agentNamespace, own: parts.metrics });
-  /** By group: since when each claim has been known here. One that is stored here is known since then. */
-  const knownSinceMs = new Map<string, Map<string, number>>();
-  const agesOf = ({ namespace, name }: GuardedGroup, { claims }: Ledger): ((claim: Claim) => number) => {
-    const key = `${namespace}/${name}`;
-    const sinceMs = knownSinceMs.get(key) ?? new Map<string, number>();
-    knownSinceMs.set(key, sinceMs);
-    return openTimes(sinceMs, claims, env.clock.monotonicMs());
+  const guard = new CacheGuard(parts);
+  return {
+    isSettled: () => guard.isSettled(),
+    members: () => guard.members(),
+    pinned: () => guard.pinned(),
+    groups: (namespace) => guard.groups(namespace),
+    uidOf: (namespace, statefulSet) => guard.uidOf(namespace, statefulSet),
+    ledger: (group) => guard.ledger(group),
+    snapshot: (namespace, groups, timeoutMs) => guard.snapshot(namespace, groups, timeoutMs),
+    store: (group, base, next) => guard.store(group, base, next),
+    keep: (namespace, left) => guard.keep(namespace, left),
+    readPast: (kind, object) => guard.readPast(kind, object),
+    denied: (judgement, subject) => guard.denied(judgement, subject),
   };
-  const storedAs = new WeakMap<Ledger, Ledger>();
+}
+
+class CacheGuard {
+  readonly #parts: GuardParts;
+  readonly #env: AgentEnv;
+  readonly #config: GuardParts['config'];
+  readonly #caches: GuardParts['caches'];
+  readonly #policies: GuardParts['policies'];
+  readonly #ledgers: Ledgers;
+  readonly #departures: Departures;
+  readonly #denials: Denials;
+  readonly #unprotected: UnprotectedSets;
+  readonly #inputs: JudgedMetrics;
+  /** By group: since when each claim has been known here. One that is stored here is known since then. */
+  readonly #knownSinceMs = new Map<string, Map<string, number>>();
+  readonly #storedAs = new WeakMap<Ledger, Ledger>();
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts;
+    const { env, config, caches, policies } = parts;
+    this.#env = env;
+    this.#config = config;
+    this.#caches = caches;
+    this.#policies = policies;
+    this.#ledgers = ledgerStore(env, {
+      timeoutMs: longestRequestMs,
+      mayUseMemory: () => false,
+      mayWrite: () => true,
+      onDegraded: () => undefined,
+    });
+    this.#departures = departureStore(env, { timeoutMs: longestDeparturesMs });
+    this.#denials = createDenials(env, config);
+    this.#unprotected = unprotectedSets(env.clock);
+    this.#inputs = judgedMetrics({ env, agentNamespace: config.agentNamespace, own: parts.metrics });
+  }
+
+  // Another webhook may have written during the same request, so policies are read again too.
+  async snapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot> {
+    const endMs = this.#env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
+    for (;;) {
+      const seen = await this.#look(namespace, groups, timeoutMs);
+      if (seen !== undefined) return seen;
+      if (this.#env.clock.monotonicMs() + lookAgainMs > endMs) {
+        throw new Error('the watch cache is behind the API server');
+      }
+      await sleep(this.#env, lookAgainMs);
+    }
+  }
+
+  isSettled(): boolean {
+    return this.#caches.isSettled() && this.#policies() !== undefined;
+  }
+
+  members(): readonly ProtectedSet[] | undefined {
+    const groups = this.#seenGroups();
+    if (groups === undefined) return undefined;
+    const ofGroups = groups.flatMap(setsOf);
+    const byLabels = this.#caches
+      .manifests()
+      .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
+        protectiveLabels.some((label) => labels[label] !== undefined) ? [{ namespace, statefulSet: name }] : [],
+      );
+    return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
+  }
+
+  pinned(): readonly ProtectedSet[] | undefined {
+    return this.#seenGroups()
+      ?.filter((group) => traitsOf(group).pinsPods)
+      .flatMap(setsOf);
+  }
+
+  groups(namespace: string): Known<readonly GroupDefinition[]> {
+    const now = this.#caches.isSettled() ? this.#policies() : undefined;
+    if (now === undefined) return { unknown: 'policies and objects were not read yet' };
+    return now.groups.filter((group) => group.namespace === namespace);
+  }
+
+  uidOf(namespace: string, statefulSet: string): string | undefined {
+    return this.#caches.statefulSet(namespace, statefulSet)?.view.uid;
+  }
+
+  ledger({ namespace, name }: GuardedGroup): Promise<Ledger> {
+    return this.#ledgers.read({ namespace, name });
+  }
+
+  async store(group: GuardedGroup, base: Ledger, next: Ledger): Promise<boolean> {
+    const stored = this.#storedAs.get(base) ?? base;
+    if (stored === next) return true;
+    try {
+      await this.#ledgers.write(group, stored, next);
+    } catch (error) {
+      if (error instanceof LedgerChanged) return false;
+      throw error;
+    }
+    this.#agesOf(group, next);
+    return true;
+  }
+
+  keep(namespace: string, left: readonly Departure[]): Promise<void> {
+    return this.#departures.keep(namespace, left);
+  }
+
+  readPast(
+    kind: 'statefulSet' | 'pod',
+    { metadata: { namespace = '', name, resourceVersion = '', deletionTimestamp } }: KubernetesObject,
+  ): void {
+    if (deletionTimestamp !== undefined || !this.#caches.hasSeen(kind, namespace, resourceVersion)) return;
+    const known = this.#caches.lookUp(kind, namespace, name);
+    const isOlder = known !== undefined && (compareResourceVersions(known.resourceVersion, resourceVersion) ?? 0) < 0;
+    if (known === undefined || isOlder) this.#caches.relist(kind, namespace);
+  }
+
+  denied(judgement: Judgement, subject: DeniedSubject): void {
+    const uid = this.#caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
+    this.#denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
+  }
+
+  #agesOf({ namespace, name }: GuardedGroup, { claims }: Ledger): (claim: Claim) => number {
+    const key = `${namespace}/${name}`;
+    const sinceMs = this.#knownSinceMs.get(key) ?? new Map<string, number>();
+    this.#knownSinceMs.set(key, sinceMs);
+    return openTimes(sinceMs, claims, this.#env.clock.monotonicMs());
+  }
 
   /** Undefined while what is written is newer than what the watches have told. */
-  const look = async (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> => {
-    const now = policies();
+  async #look(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
+    const now = this.#policies();
     if (now === undefined) throw new Error('policies were not read yet');
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // The ledgers first, then the objects: what is seen is not older than what was announced.
     const [stored, departed, metrics] = await Promise.all([
-      readLedgers(ledgers, known),
-      readDepartures(departures, namespace),
-      inputs.read(known, now.policies, Math.min(longestRequestMs, timeoutMs)),
+      readLedgers(this.#ledgers, known),
+      readDepartures(this.#departures, namespace),
+      this.#inputs.read(known, now.policies, Math.min(longestRequestMs, timeoutMs)),
     ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
-    const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
-    const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
-    if (!(await isTold(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
-    const seen = knownSnapshot({ ...parts, policies: () => now }, namespace, {
+    const isNeeded = known.length > 0 && (hasClaims || this.#caches.ageMs(namespace) > longestSilenceMs);
+    const fresh = isNeeded ? await readObjects(this.#env, known, { caches: this.#caches, timeoutMs }) : undefined;
+    if (!(await isTold(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
+    const seen = knownSnapshot({ ...this.#parts, policies: () => now }, namespace, {
       fresh,
       metrics,
       unread: stored.flatMap(({ problem }) => problem ?? []),
     });
-    const free = unprotected.look(namespace, seen, departed);
+    const free = this.#unprotected.look(namespace, seen, departed);
     const observed = stored.flatMap(({ group, ledger }) => {
       if (ledger === undefined) return [];
       const next = observeLedger(ledger, seen, {
-        keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, config.agentNamespace)),
-        openForMs: agesOf(group, ledger),
+        keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, this.#config.agentNamespace)),
+        openForMs: this.#agesOf(group, ledger),
       });
-      storedAs.set(next, ledger);
+      this.#storedAs.set(next, ledger);
       return [next];
     });
     return { ...seen, ledgers: observed, departures: departed, unprotected: free };
-  };
-
-  // Another webhook may have written during the same request, so policies are read again too.
-  const snapshot: AdmissionGuard['snapshot'] = async (namespace, groups, timeoutMs) => {
-    const endMs = env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
-    for (;;) {
-      const seen = await look(namespace, groups, timeoutMs);
-      if (seen !== undefined) return seen;
-      if (env.clock.monotonicMs() + lookAgainMs > endMs) {
-        throw new Error('the watch cache is behind the API server');
-      }
-      await sleep(env, lookAgainMs);
-    }
-  };
+  }
 
   /** Undefined also where a watch is gone that would tell of more. */
-  const seenGroups = (): readonly GroupDefinition[] | undefined => {
+  #seenGroups(): readonly GroupDefinition[] | undefined {
     // A kind that cannot be read may protect more than is known.
-    const isBlind = caches
+    const isBlind = this.#caches
       .degradations()
       .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
-    return caches.isSettled() && !isBlind ? policies()?.groups : undefined;
-  };
-
-  return {
-    isSettled: () => caches.isSettled() && policies() !== undefined,
-    members: () => {
-      const groups = seenGroups();
-      if (groups === undefined) return undefined;
-      const ofGroups = groups.flatMap(setsOf);
-      const byLabels = caches
-        .manifests()
-        .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
-          protectiveLabels.some((label) => labels[label] !== undefined) ? [{ namespace, statefulSet: name }] : [],
-        );
-      return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
-    },
-    pinned: () =>
-      seenGroups()
-        ?.filter((group) => traitsOf(group).pinsPods)
-        .flatMap(setsOf),
-    groups: (namespace) => {
-      const now = caches.isSettled() ? policies() : undefined;
-      if (now === undefined) return { unknown: 'policies and objects were not read yet' };
-      return now.groups.filter((group) => group.namespace === namespace);
-    },
-    uidOf: (namespace, statefulSet) => caches.statefulSet(namespace, statefulSet)?.view.uid,
-    ledger: ({ namespace, name }) => ledgers.read({ namespace, name }),
-    snapshot,
-    store: async (group, base, next) => {
-      const stored = storedAs.get(base) ?? base;
-      if (stored === next) return true;
-      try {
-        await ledgers.write(group, stored, next);
-      } catch (error) {
-        if (error instanceof LedgerChanged) return false;
-        throw error;
-      }
-      agesOf(group, next);
-      return true;
-    },
-    keep: (namespace, left) => departures.keep(namespace, left),
-    readPast: (kind, { metadata: { namespace = '', name, resourceVersion = '', deletionTimestamp } }) => {
-      if (deletionTimestamp !== undefined || !caches.hasSeen(kind, namespace, resourceVersion)) return;
-      const known = caches.lookUp(kind, namespace, name);
-      const isOlder = known !== undefined && (compareResourceVersions(known.resourceVersion, resourceVersion) ?? 0) < 0;
-      if (known === undefined || isOlder) caches.relist(kind, namespace);
-    },
-    denied: (judgement, subject) => {
-      const uid = caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
-      denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
-    },
-  };
+    return this.#caches.isSettled() && !isBlind ? this.#policies()?.groups : undefined;
+  }
 }
 
 function setsOf({ namespace, zones }: GroupDefinition): readonly ProtectedSet[] {

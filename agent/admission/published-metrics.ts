@@ -11,7 +11,7 @@ import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
 import { GroupObjects } from '../published/group-objects.ts';
 
-interface JudgedMetrics {
+export interface JudgedMetrics {
   /**
    * What is known of the inputs that rules read which bind these groups. Never rejects: what cannot be read has no reading, so it is unknown, and
    * the rules say what follows. Reads nothing where no rule reads any.

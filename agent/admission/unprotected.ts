@@ -4,7 +4,7 @@ import { groupOf } from '../../engine/judge/admission-claims.ts';
 import { departureMs, protectiveLabels } from '../../engine/judge/protection.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 
-interface UnprotectedSets {
+export interface UnprotectedSets {
   /**
    * Takes in what is known of a namespace now, with the departures that were read before it, and answers the UIDs of the StatefulSets that no
    * policy is about, and that no departure can be about either: seen free before departures were read that do not name them, or free for longer

@@ -57,88 +57,112 @@ interface Known {
 
 /** A reader of gates of every kind. */
 export function gateReader(options: GateReaderOptions): GateReader {
-  const { env, isLeading, onReading } = options;
-  const groups = new Map<string, Map<string, Known>>();
-  /** The run of each group as it was last decided on. */
-  const runs = new Map<string, RunState | undefined>();
-  /** Gates with a question under way, also forgotten ones: the provider is never asked twice at a time for one gate. */
-  const asking = new Set<string>();
-  let isStopped = false;
+  const readings = new GateReadings(options);
+  return {
+    readings: (given) => readings.readings(given),
+    want: (group, wanted, run) => readings.want(group, wanted, run),
+    keep: (kept) => readings.keep(kept),
+    clear: () => readings.clear(),
+    stop: () => readings.stop(),
+  };
+}
 
-  const forget = (known: Map<string, Known>, name: string): void => {
+class GateReadings {
+  readonly #options: GateReaderOptions;
+  readonly #env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
+  readonly #isLeading: () => boolean;
+  readonly #onReading: (key: string) => void;
+  readonly #groups = new Map<string, Map<string, Known>>();
+  /** The run of each group as it was last decided on. */
+  readonly #runs = new Map<string, RunState | undefined>();
+  /** Gates with a question under way, also forgotten ones: the provider is never asked twice at a time for one gate. */
+  readonly #asking = new Set<string>();
+  #isStopped = false;
+
+  constructor(options: GateReaderOptions) {
+    this.#options = options;
+    const { env, isLeading, onReading } = this.#options;
+    this.#env = env;
+    this.#isLeading = isLeading;
+    this.#onReading = onReading;
+  }
+
+  clear(): void {
+    for (const key of [...this.#groups.keys()]) this.#forgetGroup(key);
+  }
+
+  readings({ namespace, name: group, gates: definitions }: GroupDefinition): readonly GateReadingsView[] {
+    const known = this.#groups.get(`${namespace}/${group}`);
+    if (known === undefined) return [];
+    return definitions.flatMap((definition): GateReadingsView[] => {
+      const found = known.get(definition.name);
+      if (found === undefined || found.definition !== canonicalJson(definition)) return [];
+      return [{ namespace, group, gate: definition.name, readings: found.gate.readings() }];
+    });
+  }
+
+  want(group: GroupDefinition, wanted: readonly WantedReadings[], run: RunState | undefined): void {
+    if (this.#isStopped || !this.#isLeading()) return;
+    const key = groupKey(group);
+    this.#runs.set(key, run);
+    const known = this.#groups.get(key) ?? new Map<string, Known>();
+    for (const name of [...known.keys()]) if (!wanted.some(({ gate }) => gate === name)) this.#forget(known, name);
+    for (const { gate: name, fromMs } of wanted) {
+      const gate = group.gates.find((candidate) => candidate.name === name);
+      const definition = canonicalJson(gate ?? null);
+      if (known.get(name)?.definition !== definition) this.#forget(known, name);
+      const asker = gate === undefined ? undefined : askerOf(gate, group, { ...this.#options, run: () => this.#runs.get(key) });
+      if (gate === undefined || asker === undefined) continue;
+      const id = `${key}/${name}`;
+      const read =
+        known.get(name)?.gate ??
+        readGate({
+          env: this.#env,
+          everyMs: gate.everyMs,
+          counted: (readings) => countedReadings(gate, readings),
+          asker: {
+            ...asker,
+            ask: async (asked) => {
+              this.#asking.add(id);
+              try {
+                return await asker.ask(asked);
+              } finally {
+                this.#asking.delete(id);
+                this.#groups.get(key)?.get(name)?.gate.look();
+              }
+            },
+          },
+          mayAsk: () => this.#isLeading() && !this.#asking.has(id),
+          onReading: () => this.#onReading(key),
+        });
+      known.set(name, { definition, gate: read });
+      read.readFrom(fromMs);
+    }
+    if (known.size === 0) this.#forgetGroup(key);
+    else this.#groups.set(key, known);
+  }
+
+  keep(kept: readonly GroupDefinition[]): void {
+    const keys = new Set(kept.map(groupKey));
+    for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forgetGroup(key);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.clear();
+  }
+
+  #forget(known: Map<string, Known>, name: string): void {
     known.get(name)?.gate.end();
     known.delete(name);
-  };
-  const forgetGroup = (key: string): void => {
-    const known = groups.get(key);
-    for (const name of known?.keys() ?? []) if (known !== undefined) forget(known, name);
-    groups.delete(key);
-    runs.delete(key);
-  };
-  const clear = (): void => {
-    for (const key of [...groups.keys()]) forgetGroup(key);
-  };
+  }
 
-  return {
-    readings: ({ namespace, name: group, gates: definitions }) => {
-      const known = groups.get(`${namespace}/${group}`);
-      if (known === undefined) return [];
-      return definitions.flatMap((definition): GateReadingsView[] => {
-        const found = known.get(definition.name);
-        if (found === undefined || found.definition !== canonicalJson(definition)) return [];
-        return [{ namespace, group, gate: definition.name, readings: found.gate.readings() }];
-      });
-    },
-    want: (group, wanted, run) => {
-      if (isStopped || !isLeading()) return;
-      const key = groupKey(group);
-      runs.set(key, run);
-      const known = groups.get(key) ?? new Map<string, Known>();
-      for (const name of [...known.keys()]) if (!wanted.some(({ gate }) => gate === name)) forget(known, name);
-      for (const { gate: name, fromMs } of wanted) {
-        const gate = group.gates.find((candidate) => candidate.name === name);
-        const definition = canonicalJson(gate ?? null);
-        if (known.get(name)?.definition !== definition) forget(known, name);
-        const asker = gate === undefined ? undefined : askerOf(gate, group, { ...options, run: () => runs.get(key) });
-        if (gate === undefined || asker === undefined) continue;
-        const id = `${key}/${name}`;
-        const read =
-          known.get(name)?.gate ??
-          readGate({
-            env,
-            everyMs: gate.everyMs,
-            counted: (readings) => countedReadings(gate, readings),
-            asker: {
-              ...asker,
-              ask: async (asked) => {
-                asking.add(id);
-                try {
-                  return await asker.ask(asked);
-                } finally {
-                  asking.delete(id);
-                  groups.get(key)?.get(name)?.gate.look();
-                }
-              },
-            },
-            mayAsk: () => isLeading() && !asking.has(id),
-            onReading: () => onReading(key),
-          });
-        known.set(name, { definition, gate: read });
-        read.readFrom(fromMs);
-      }
-      if (known.size === 0) forgetGroup(key);
-      else groups.set(key, known);
-    },
-    keep: (kept) => {
-      const keys = new Set(kept.map(groupKey));
-      for (const key of [...groups.keys()]) if (!keys.has(key)) forgetGroup(key);
-    },
-    clear,
-    stop: () => {
-      isStopped = true;
-      clear();
-    },
-  };
+  #forgetGroup(key: string): void {
+    const known = this.#groups.get(key);
+    for (const name of known?.keys() ?? []) if (known !== undefined) this.#forget(known, name);
+    this.#groups.delete(key);
+    this.#runs.delete(key);
+  }
 }
 
 interface AskerOptions extends GateReaderOptions {

@@ -3,7 +3,7 @@ import type { Clock } from '../../cluster/env.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
-import type { GateAnswer, GateHttp, GateQuestion, Log } from '../env.ts';
+import type { GateAnswer, GateHttp, GateQuery, GateQuestion, Log, ServiceQuery } from '../env.ts';
 import { findSource, type SourceParts } from './find-source.ts';
 import { bearerOf, type CredentialReader, credentialReader, keyOf, passwordOf } from './source-secrets.ts';
 
@@ -35,86 +35,100 @@ const mostProblems = 1000;
  * a group never sees an address or a Secret.
  */
 export function sourceHttp(options: SourceHttpOptions): GateHttp {
-  const problems = new Map<string, string>();
-  const noted = (source: string, problem: string | undefined, detail = problem): void => {
-    if (problems.get(source) === problem) return;
+  const client = new SourceClient(options);
+  return {
+    query: (question) => client.query(question),
+    health: (question) => client.health(question),
+  };
+}
+
+class SourceClient {
+  readonly #options: SourceHttpOptions;
+  readonly #problems = new Map<string, string>();
+
+  constructor(options: SourceHttpOptions) {
+    this.#options = options;
+  }
+
+  query(question: GateQuery): Promise<GateAnswer> {
+    return this.#asked(question, async (at) => {
+      const { prometheus } = at.source;
+      if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is not a Prometheus`);
+      const { url, bearerToken, basicAuth, ca } = prometheus;
+      const authorization = bearerToken
+        ? bearerOf(await at.secrets(bearerToken))
+        : basicAuth && passwordOf(await at.secrets(basicAuth.username), await at.secrets(basicAuth.password));
+      return await this.#exchange(at, {
+        method: 'POST',
+        url: below(url, '/api/v1/query'),
+        headers: {
+          'Content-Type': 'application/x-www-form-urlencoded',
+          ...(authorization === undefined ? {} : { Authorization: authorization }),
+        },
+        // Prometheus stops the query when its client is gone.
+        body: new URLSearchParams({ query: question.query, timeout: `${at.leftMs()}ms` }).toString(),
+        ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+      });
+    });
+  }
+
+  health(question: ServiceQuery): Promise<GateAnswer> {
+    return this.#asked(question, async (at) => {
+      const { consul } = at.source;
+      if (consul === undefined) throw new Error(`the metric source ${at.source.name} is not a Consul`);
+      const { url, token, ca } = consul;
+      const { service, datacenter } = question;
+      const query = datacenter === undefined ? '' : `?${new URLSearchParams({ dc: datacenter })}`;
+      return await this.#exchange(at, {
+        method: 'GET',
+        url: below(url, `/v1/health/service/${encodeURIComponent(service)}${query}`),
+        headers: token === undefined ? {} : { 'X-Consul-Token': keyOf(await at.secrets(token)) },
+        ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+      });
+    });
+  }
+
+  #noted(source: string, problem: string | undefined, detail = problem): void {
+    if (this.#problems.get(source) === problem) return;
     if (problem === undefined) {
-      problems.delete(source);
-      options.log.info('metric source answers again', { source });
+      this.#problems.delete(source);
+      this.#options.log.info('metric source answers again', { source });
       return;
     }
     // Anybody may name sources that do not exist.
-    if (problems.size >= mostProblems) problems.clear();
-    problems.set(source, problem);
-    options.log.warn('metric source cannot be queried', { source, problem, detail });
-  };
-  const asked = async (question: GateQuestion, send: (at: At) => Promise<GateAnswer>): Promise<GateAnswer> => {
-    const startedMs = options.clock.monotonicMs();
+    if (this.#problems.size >= mostProblems) this.#problems.clear();
+    this.#problems.set(source, problem);
+    this.#options.log.warn('metric source cannot be queried', { source, problem, detail });
+  }
+
+  async #asked(question: GateQuestion, send: (at: At) => Promise<GateAnswer>): Promise<GateAnswer> {
+    const startedMs = this.#options.clock.monotonicMs();
     try {
-      const source = await findSource(options, question);
+      const source = await findSource(this.#options, question);
       const timeoutMs = Math.min(question.timeoutMs, source.timeoutMs);
       const leftMs = (): number => {
-        const left = Math.floor(timeoutMs - (options.clock.monotonicMs() - startedMs));
+        const left = Math.floor(timeoutMs - (this.#options.clock.monotonicMs() - startedMs));
         if (left <= 0) throw new Error(`no answer within ${formatDuration(timeoutMs)}`);
         return left;
       };
-      const secrets = credentialReader(options, { namespace: options.agentNamespace, leftMs });
+      const secrets = credentialReader(this.#options, { namespace: this.#options.agentNamespace, leftMs });
       const maxBodyBytes = Math.min(question.maxBodyBytes, source.maxResponseBytes);
       const answer = await send({ source, secrets, leftMs, maxBodyBytes });
       if (answer.status >= 300 && answer.status <= 399)
         throw new Error(`the provider redirects (HTTP ${answer.status}), which the agent does not follow`);
-      noted(question.source, undefined);
+      this.#noted(question.source, undefined);
       return answer;
     } catch (error) {
       const problem = spoken(error);
-      noted(question.source, problem, messageOf(error));
+      this.#noted(question.source, problem, messageOf(error));
       throw new Error(problem);
     }
-  };
-  const exchange = async (
-    { leftMs, maxBodyBytes }: At,
-    request: Omit<SourceRequest, 'timeoutMs' | 'maxBodyBytes'>,
-  ): Promise<GateAnswer> => {
-    const headers = { 'User-Agent': options.userAgent, Accept: 'application/json', ...request.headers };
-    return await options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
-  };
+  }
 
-  return {
-    query: (question) =>
-      asked(question, async (at) => {
-        const { prometheus } = at.source;
-        if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is not a Prometheus`);
-        const { url, bearerToken, basicAuth, ca } = prometheus;
-        const authorization = bearerToken
-          ? bearerOf(await at.secrets(bearerToken))
-          : basicAuth && passwordOf(await at.secrets(basicAuth.username), await at.secrets(basicAuth.password));
-        return await exchange(at, {
-          method: 'POST',
-          url: below(url, '/api/v1/query'),
-          headers: {
-            'Content-Type': 'application/x-www-form-urlencoded',
-            ...(authorization === undefined ? {} : { Authorization: authorization }),
-          },
-          // Prometheus stops the query when its client is gone.
-          body: new URLSearchParams({ query: question.query, timeout: `${at.leftMs()}ms` }).toString(),
-          ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
-        });
-      }),
-    health: (question) =>
-      asked(question, async (at) => {
-        const { consul } = at.source;
-        if (consul === undefined) throw new Error(`the metric source ${at.source.name} is not a Consul`);
-        const { url, token, ca } = consul;
-        const { service, datacenter } = question;
-        const query = datacenter === undefined ? '' : `?${new URLSearchParams({ dc: datacenter })}`;
-        return await exchange(at, {
-          method: 'GET',
-          url: below(url, `/v1/health/service/${encodeURIComponent(service)}${query}`),
-          headers: token === undefined ? {} : { 'X-Consul-Token': keyOf(await at.secrets(token)) },
-          ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
-        });
-      }),
-  };
+  async #exchange({ leftMs, maxBodyBytes }: At, request: Omit<SourceRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
+    const headers = { 'User-Agent': this.#options.userAgent, Accept: 'application/json', ...request.headers };
+    return await this.#options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
+  }
 }
 
 /** The target and the limits of one query. */

@@ -13,26 +13,24 @@ import { BoundedLabel, instrumentsOf } from './registry.ts';
 /** The writers outside the acting path. */
 type Writer = 'decision' | 'event' | 'run';
 
+/** One HTTP exchange. */
+interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number | 'error';
+  readonly durationMs: number;
+}
+
 export interface Metrics {
   /** The text exposition. */
   readonly text: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly listener: TurnListener;
   readonly httpServer: HttpServerObserver;
   /** One exchange with the API server; `path` with its query. */
-  readonly kubernetesAnswered: (answered: {
-    readonly method: string;
-    readonly path: string;
-    readonly status: number | 'error';
-    readonly durationMs: number;
-  }) => void;
+  readonly kubernetesAnswered: (exchange: Exchange) => void;
   readonly kubernetesThrottled: (apiGroup: string) => void;
   /** One exchange with a pod; `path` of its URL. */
-  readonly podAnswered: (answered: {
-    readonly method: string;
-    readonly path: string;
-    readonly status: number | 'error';
-    readonly durationMs: number;
-  }) => void;
+  readonly podAnswered: (exchange: Exchange) => void;
   /** A pod answered 511; `route` as it said. */
   readonly wrongClusterAnswered: (answered: { readonly route: string; readonly cluster: string }) => void;
   readonly wrote: (writer: Writer, result: 'done' | 'failed' | 'dropped') => void;
@@ -72,108 +70,140 @@ interface ServedCertificates {
 /** The most different paths, API groups and names of other clusters that are counted apart. */
 const foreignLabelLimit = 200;
 
-/** Metrics that begin at zero. */
-export function createMetrics({ clock, version }: { readonly clock: Clock; readonly version: string }): Metrics {
-  const registry = new Registry();
-  const original = instrumentsOf(registry, originalMetrics);
-  const own = instrumentsOf(registry, ownMetrics);
-  const groups = new GroupMetrics();
-  const originalGroups = new OriginalGroupMetrics(original);
-  const kubernetesPaths = new BoundedLabel(foreignLabelLimit);
-  const podPaths = new BoundedLabel(foreignLabelLimit);
-  const apiGroups = new BoundedLabel(foreignLabelLimit);
-  const clusters = new BoundedLabel(foreignLabelLimit);
-  const parts = new BoundedLabel(foreignLabelLimit);
-  const channels = new BoundedLabel(foreignLabelLimit);
-  own.buildInfo.set({ version }, 1);
-  own.leader.set(0);
+interface MetricsOptions {
+  readonly clock: Clock;
+  readonly version: string;
+}
 
-  const listener: TurnListener = {
+/** Metrics that begin at zero. */
+export function createMetrics(options: MetricsOptions): Metrics {
+  const metrics = new ProcessMetrics(options);
+  return {
+    webhook: metrics.webhook,
+    text: () => metrics.text(),
+    listener: metrics.listener,
+    httpServer: metrics.httpServer,
+    kubernetesAnswered: (given) => metrics.kubernetesAnswered(given),
+    kubernetesThrottled: (apiGroup) => metrics.kubernetesThrottled(apiGroup),
+    podAnswered: (given) => metrics.podAnswered(given),
+    wrongClusterAnswered: (given) => metrics.wrongClusterAnswered(given),
+    wrote: (writer, result) => metrics.wrote(writer, result),
+    notified: (channel, result) => metrics.notified(channel, result),
+  };
+}
+
+class ProcessMetrics {
+  readonly #clock: Clock;
+  readonly #registry = new Registry();
+  readonly #original = instrumentsOf(this.#registry, originalMetrics);
+  readonly #own = instrumentsOf(this.#registry, ownMetrics);
+  readonly #groups = new GroupMetrics();
+  readonly #originalGroups = new OriginalGroupMetrics(this.#original);
+  readonly #kubernetesPaths = new BoundedLabel(foreignLabelLimit);
+  readonly #podPaths = new BoundedLabel(foreignLabelLimit);
+  readonly #apiGroups = new BoundedLabel(foreignLabelLimit);
+  readonly #clusters = new BoundedLabel(foreignLabelLimit);
+  readonly #parts = new BoundedLabel(foreignLabelLimit);
+  readonly #channels = new BoundedLabel(foreignLabelLimit);
+  readonly listener: TurnListener = {
     turnEnded: (report) => {
-      const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
-      groups.turnEnded(report, now);
-      originalGroups.turnEnded(report, now.wallMs);
-      own.turnDuration.observe(report.durationMs / 1000);
-      if (report.reactionMs !== undefined) own.reaction.observe(report.reactionMs / 1000);
+      const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
+      this.#groups.turnEnded(report, now);
+      this.#originalGroups.turnEnded(report, now.wallMs);
+      this.#own.turnDuration.observe(report.durationMs / 1000);
+      if (report.reactionMs !== undefined) this.#own.reaction.observe(report.reactionMs / 1000);
     },
     groupsChanged: (all, findings) => {
-      groups.setGroups(all);
-      originalGroups.setGroups(all);
-      showFindings(own.findings, findings);
+      this.#groups.setGroups(all);
+      this.#originalGroups.setGroups(all);
+      showFindings(this.#own.findings, findings);
     },
     degraded: (degradations) => {
-      own.degraded.reset();
-      for (const { id, reason } of degradations) own.degraded.set({ part: parts.of(id), reason }, 1);
+      this.#own.degraded.reset();
+      for (const { id, reason } of degradations) this.#own.degraded.set({ part: this.#parts.of(id), reason }, 1);
     },
     leadershipChanged: ({ isLeader, epoch }) => {
-      own.leader.set(isLeader ? 1 : 0);
-      if (isLeader && epoch !== undefined) own.leaderEpoch.set(epoch);
+      this.#own.leader.set(isLeader ? 1 : 0);
+      if (isLeader && epoch !== undefined) this.#own.leaderEpoch.set(epoch);
     },
   };
-
-  const httpServer: HttpServerObserver = {
-    inflight: (method, route, change) => original.inflightRequests.inc({ method, route }, change),
+  readonly httpServer: HttpServerObserver = {
+    inflight: (method, route, change) => this.#original.inflightRequests.inc({ method, route }, change),
     answered: ({ method, route, status, durationMs, requestBytes, responseBytes }) => {
-      original.requestDuration.observe({ method, route, status_code: `${status}`, ws: 'false' }, durationMs / 1000);
-      original.requestBytes.observe({ method, route }, requestBytes);
-      original.responseBytes.observe({ method, route }, responseBytes);
+      this.#original.requestDuration.observe({ method, route, status_code: `${status}`, ws: 'false' }, durationMs / 1000);
+      this.#original.requestBytes.observe({ method, route }, requestBytes);
+      this.#original.responseBytes.observe({ method, route }, responseBytes);
     },
     wrongCluster: ({ route, wanted, given }) =>
-      original.invalidClusterServer.inc({
+      this.#original.invalidClusterServer.inc({
         protocol: 'http',
         method: route,
         cluster_validation_label: wanted,
-        request_cluster_validation_label: clusters.of(given),
+        request_cluster_validation_label: this.#clusters.of(given),
       }),
   };
-
-  let certificates: ServedCertificates | undefined;
-  const webhook: WebhookMetrics = {
+  #certificates: ServedCertificates | undefined;
+  readonly webhook: WebhookMetrics = {
     decided: ({ route, allowed, failure = '', durationMs }) => {
-      own.admissions.inc({ route, allowed: `${allowed}`, failure });
-      own.admissionDuration.observe({ route }, durationMs / 1000);
+      this.#own.admissions.inc({ route, allowed: `${allowed}`, failure });
+      this.#own.admissionDuration.observe({ route }, durationMs / 1000);
     },
-    refusedConnection: (why) => own.refusedConnections.inc({ why }),
-    zoneBudgetObserved: (result) => original.zoneBudgetsObserved.inc({ result }),
-    evictionBegan: () => original.evictionsInflight.inc(),
+    refusedConnection: (why) => this.#own.refusedConnections.inc({ why }),
+    zoneBudgetObserved: (result) => this.#original.zoneBudgetsObserved.inc({ result }),
+    evictionBegan: () => this.#original.evictionsInflight.inc(),
     evictionEnded: ({ reason, code }) => {
-      original.evictionsInflight.dec();
-      original.evictionRequests.inc({ reason, status: `${code}` });
+      this.#original.evictionsInflight.dec();
+      this.#original.evictionRequests.inc({ reason, status: `${code}` });
     },
-    readyTimeWritten: (result) => own.readyTimeWrites.inc({ result }),
+    readyTimeWritten: (result) => this.#own.readyTimeWrites.inc({ result }),
     follow: (served) => {
-      certificates = served;
+      this.#certificates = served;
     },
-  };
-  const showCertificates = (): void => {
-    const expiry = certificates?.expiry();
-    if (expiry !== undefined) own.certificateExpiry.set(expiry.notAfterMs / 1000);
-    original.failurePolicy.reset();
-    for (const { value, ...labels } of certificates?.failurePolicies() ?? []) original.failurePolicy.set(labels, value);
   };
 
-  return {
-    webhook,
-    text: async () => {
-      showCertificates();
-      groups.show(own, { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() });
-      return { contentType: registry.contentType, text: await registry.metrics() };
-    },
-    listener,
-    httpServer,
-    kubernetesAnswered: ({ method, path, status, durationMs }) => {
-      const labels = { path: kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
-      original.kubernetesDuration.observe(labels, durationMs / 1000);
-    },
-    kubernetesThrottled: (apiGroup) => original.kubernetesThrottled.inc({ api_group: apiGroups.of(apiGroup) }),
-    podAnswered: ({ method, path, status, durationMs }) => {
-      original.podDuration.observe({ path: podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
-    },
-    wrongClusterAnswered: ({ route, cluster }) =>
-      original.invalidClusterClient.inc({ method: podPaths.of(route), protocol: 'http', request_cluster: cluster }),
-    wrote: (writer, result) => own.writes.inc({ writer, result }),
-    notified: (channel, result) => own.notifications.inc({ channel: channels.of(channel), result }),
-  };
+  constructor({ clock, version }: MetricsOptions) {
+    this.#clock = clock;
+    this.#own.buildInfo.set({ version }, 1);
+    this.#own.leader.set(0);
+  }
+
+  async text(): Promise<{ readonly contentType: string; readonly text: string }> {
+    this.#showCertificates();
+    this.#groups.show(this.#own, { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() });
+    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+
+  kubernetesAnswered({ method, path, status, durationMs }: Exchange): void {
+    const labels = { path: this.#kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
+    this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
+  }
+
+  kubernetesThrottled(apiGroup: string): void {
+    this.#original.kubernetesThrottled.inc({ api_group: this.#apiGroups.of(apiGroup) });
+  }
+
+  podAnswered({ method, path, status, durationMs }: Exchange): void {
+    this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
+  }
+
+  wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
+    this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
+  }
+
+  wrote(writer: Writer, result: 'done' | 'failed' | 'dropped'): void {
+    this.#own.writes.inc({ writer, result });
+  }
+
+  notified(channel: string, result: string): void {
+    this.#own.notifications.inc({ channel: this.#channels.of(channel), result });
+  }
+
+  #showCertificates(): void {
+    const expiry = this.#certificates?.expiry();
+    if (expiry !== undefined) this.#own.certificateExpiry.set(expiry.notAfterMs / 1000);
+    this.#original.failurePolicy.reset();
+    for (const { value, ...labels } of this.#certificates?.failurePolicies() ?? []) this.#original.failurePolicy.set(labels, value);
+  }
 }
 
 function showFindings(instrument: Gauge, findings: readonly Finding[]): void {

@@ -5,10 +5,10 @@ import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener } from '../report.ts';
 import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
-import { channelSource } from './channels.ts';
+import { type Channels, channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
 import { GroupNotifier } from './group-notifier.ts';
-import { notesStore } from './notes-store.ts';
+import { type NotesStore, notesStore } from './notes-store.ts';
 import { channelSecretReader } from './secrets.ts';
 
 interface NotifierOptions {
@@ -30,121 +30,143 @@ const paceMs = 1_200;
 const longestTimeoutMs = 10_000;
 
 /** Tells while this process leads. Failures are logged when they are new, counted, and tried again. */
-export function createNotifier({ env, config, onResult }: NotifierOptions): Notifier {
-  const groups = new Map<string, GroupNotifier>();
-  const queues = new Map<string, ChannelQueue>();
-  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
-  let isLeader = false;
-  let isHandingOver = false;
-  let isClosed = false;
-  const isLeading = (): boolean => isLeader && !isHandingOver && !isClosed;
-  const store = notesStore(env, { timeoutMs, mayWrite: () => isLeader || isHandingOver });
-  const channels = channelSource(env, config, timeoutMs);
+export function createNotifier(options: NotifierOptions): Notifier {
+  const notifier = new ChannelNotifier(options);
+  return {
+    listener: notifier.listener,
+    beginHandOver: () => notifier.beginHandOver(),
+    close: () => notifier.close(),
+  };
+}
+
+class ChannelNotifier {
+  readonly #env: NotifierOptions['env'];
+  readonly #config: NotifierOptions['config'];
+  readonly #onResult: NotifierOptions['onResult'];
+  readonly #groups = new Map<string, GroupNotifier>();
+  readonly #queues = new Map<string, ChannelQueue>();
+  readonly #timeoutMs: number;
+  #isLeader = false;
+  #isHandingOver = false;
+  #isClosed = false;
+  readonly #store: NotesStore;
+  readonly #channels: Channels;
   /** By channel, or by group for what cannot be stored: the problem that was logged last. */
-  const logged = new Map<string, string>();
-
-  const warnOnce = (about: string, problem: string | undefined, fields: Readonly<Record<string, string>>): void => {
-    if (problem === undefined) logged.delete(about);
-    else if (logged.get(about) !== problem) {
-      logged.set(about, problem);
-      env.log.warn('notification could not be delivered', { ...fields, problem });
-    }
-  };
-
-  const deliverer = new Deliverer({
-    env,
-    channels,
-    isLeading,
-    identity: config.identity,
-    parts: {
-      env,
-      call: (request) => env.notify?.call(request) ?? Promise.reject(new Error('no service can be reached')),
-      secret: channelSecretReader(env, config.agentNamespace, timeoutMs),
-    },
-    onResult: (channel, result, problem) => {
-      onResult?.(channel, result);
-      warnOnce(channel, problem, { channel });
-    },
-  });
-
-  const queueOf = (channel: string): ChannelQueue => {
-    const known = queues.get(channel);
-    if (known !== undefined) return known;
-    const created = new ChannelQueue({
-      env,
-      paceMs,
-      step: async (key) => {
-        const group = groups.get(key);
-        return group === undefined ? { kind: 'idle' } : await deliverer.step(group, channel);
-      },
-      isUrgent: (key) => {
-        const group = groups.get(key);
-        return group !== undefined && deliverer.isUrgent(group, channel);
-      },
-    });
-    queues.set(channel, created);
-    return created;
-  };
-
-  const follow = (key: string, namespace: string, name: string): GroupNotifier => {
-    const known = groups.get(key);
-    if (known !== undefined) return known;
-    const created: GroupNotifier = new GroupNotifier({
-      env,
-      store,
-      namespace,
-      name,
-      onNotes: () => {
-        warnOnce(key, undefined, {});
-        if (isLeading()) for (const channel of created.channels) queueOf(channel).want(key);
-      },
-      onFailure: (error) => warnOnce(key, messageOf(error), { namespace, group: name }),
-    });
-    groups.set(key, created);
-    return created;
-  };
-
-  const forget = (key: string): void => {
-    const group = groups.get(key);
-    if (group === undefined) return;
-    groups.delete(key);
-    void group.close(false);
-    store.forget(group.namespace, group.name);
-    for (const queue of queues.values()) queue.forget(key);
-  };
-
-  const listener: TurnListener = {
+  readonly #logged = new Map<string, string>();
+  readonly #deliverer: Deliverer;
+  readonly listener: TurnListener = {
     turnEnded: (report) => {
       // The last turns of a hand-over are still to be stored.
-      if (isClosed || !(isLeader || isHandingOver) || !isRunRemembered(report)) return;
+      if (this.#isClosed || !(this.#isLeader || this.#isHandingOver) || !isRunRemembered(report)) return;
       const { namespace, name, notify } = report.group;
       const key = groupKey(report.group);
-      if (notify === undefined) forget(key);
-      else follow(key, namespace, name).look(report);
+      if (notify === undefined) this.#forget(key);
+      else this.#follow(key, namespace, name).look(report);
     },
     groupsChanged: (all) => {
       const keys = new Set(all.map(groupKey));
-      for (const key of [...groups.keys()]) if (!keys.has(key)) forget(key);
+      for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forget(key);
     },
     leadershipChanged: (state) => {
-      isLeader = state.isLeader;
-      if (isLeader || isHandingOver) return;
+      this.#isLeader = state.isLeader;
+      if (this.#isLeader || this.#isHandingOver) return;
       // The next leader tells what is left, from what is stored.
-      for (const queue of queues.values()) queue.clear();
-      for (const key of [...groups.keys()]) forget(key);
-      deliverer.clear();
+      for (const queue of this.#queues.values()) queue.clear();
+      for (const key of [...this.#groups.keys()]) this.#forget(key);
+      this.#deliverer.clear();
     },
   };
-  return {
-    listener,
-    beginHandOver: () => {
-      isHandingOver = true;
-    },
-    close: async () => {
-      isClosed = true;
-      channels.stop();
-      await Promise.all([...queues.values()].map((queue) => queue.close()));
-      await Promise.all([...groups.values()].map((group) => group.close(true)));
-    },
-  };
+
+  constructor({ env, config, onResult }: NotifierOptions) {
+    this.#env = env;
+    this.#config = config;
+    this.#onResult = onResult;
+    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+    this.#store = notesStore(this.#env, { timeoutMs: this.#timeoutMs, mayWrite: () => this.#isLeader || this.#isHandingOver });
+    this.#channels = channelSource(this.#env, this.#config, this.#timeoutMs);
+    this.#deliverer = new Deliverer({
+      env: this.#env,
+      channels: this.#channels,
+      isLeading: () => this.#isLeading(),
+      identity: this.#config.identity,
+      parts: {
+        env: this.#env,
+        call: (request) => this.#env.notify?.call(request) ?? Promise.reject(new Error('no service can be reached')),
+        secret: channelSecretReader(this.#env, this.#config.agentNamespace, this.#timeoutMs),
+      },
+      onResult: (channel, result, problem) => {
+        this.#onResult?.(channel, result);
+        this.#warnOnce(channel, problem, { channel });
+      },
+    });
+  }
+
+  beginHandOver(): void {
+    this.#isHandingOver = true;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#channels.stop();
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+    await Promise.all([...this.#groups.values()].map((group) => group.close(true)));
+  }
+
+  #isLeading(): boolean {
+    return this.#isLeader && !this.#isHandingOver && !this.#isClosed;
+  }
+
+  #warnOnce(about: string, problem: string | undefined, fields: Readonly<Record<string, string>>): void {
+    if (problem === undefined) this.#logged.delete(about);
+    else if (this.#logged.get(about) !== problem) {
+      this.#logged.set(about, problem);
+      this.#env.log.warn('notification could not be delivered', { ...fields, problem });
+    }
+  }
+
+  #queueOf(channel: string): ChannelQueue {
+    const known = this.#queues.get(channel);
+    if (known !== undefined) return known;
+    const created = new ChannelQueue({
+      env: this.#env,
+      paceMs,
+      step: async (key) => {
+        const group = this.#groups.get(key);
+        return group === undefined ? { kind: 'idle' } : await this.#deliverer.step(group, channel);
+      },
+      isUrgent: (key) => {
+        const group = this.#groups.get(key);
+        return group !== undefined && this.#deliverer.isUrgent(group, channel);
+      },
+    });
+    this.#queues.set(channel, created);
+    return created;
+  }
+
+  #follow(key: string, namespace: string, name: string): GroupNotifier {
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    const created: GroupNotifier = new GroupNotifier({
+      env: this.#env,
+      store: this.#store,
+      namespace,
+      name,
+      onNotes: () => {
+        this.#warnOnce(key, undefined, {});
+        if (this.#isLeading()) for (const channel of created.channels) this.#queueOf(channel).want(key);
+      },
+      onFailure: (error) => this.#warnOnce(key, messageOf(error), { namespace, group: name }),
+    });
+    this.#groups.set(key, created);
+    return created;
+  }
+
+  #forget(key: string): void {
+    const group = this.#groups.get(key);
+    if (group === undefined) return;
+    this.#groups.delete(key);
+    void group.close(false);
+    this.#store.forget(group.namespace, group.name);
+    for (const queue of this.#queues.values()) queue.forget(key);
+  }
 }

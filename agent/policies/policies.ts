@@ -55,83 +55,133 @@ export function startPolicySource(
   caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
   listener: PolicyListener,
 ): PolicySource {
-  const directory = followDirectory(env, config.policySources.includes('directory'), () => {
-    listener.onState();
-    refresh();
-  });
-  const lastGood = new Map<string, KubernetesObject>();
-  let goodFiles: readonly PolicyFile[] | undefined;
-  let current: ActivePolicies | undefined;
+  const source = new ResolvedPolicies(env, config, caches, listener);
+  return {
+    current: () => source.current(),
+    upToDate: () => source.upToDate(),
+    refresh: () => source.refresh(),
+    degradation: () => source.degradation(),
+    stop: () => source.stop(),
+  };
+}
+
+class ResolvedPolicies {
+  readonly #env: AgentEnv;
+  readonly #config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>;
+  readonly #caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>;
+  readonly #listener: PolicyListener;
+  readonly #directory: DirectoryFollower;
+  readonly #lastGood = new Map<string, KubernetesObject>();
+  #goodFiles: readonly PolicyFile[] | undefined;
+  #current: ActivePolicies | undefined;
   /** The inputs of `current`. */
-  let inputs: unknown;
+  #inputs: unknown;
   /** Why what is written down cannot be worked out at all. */
-  let defect: string | undefined;
-  let isAsked = false;
-  let isStopped = false;
+  #defect: string | undefined;
+  #isAsked = false;
+  #isStopped = false;
   /** Monotonic: not again before. */
-  let restsUntilMs = 0;
-  let cancelRest = (): void => undefined;
+  #restsUntilMs = 0;
+  #cancelRest = (): void => undefined;
 
-  const refresh = (): void => {
-    if (isAsked || isStopped) return;
-    isAsked = true;
-    const restMs = restsUntilMs - env.clock.monotonicMs();
-    if (restMs > 0) cancelRest = env.timers.after(restMs, refreshNow);
-    else void Promise.resolve().then(refreshNow);
-  };
+  constructor(
+    env: AgentEnv,
+    config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>,
+    caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
+    listener: PolicyListener,
+  ) {
+    this.#env = env;
+    this.#config = config;
+    this.#caches = caches;
+    this.#listener = listener;
+    this.#directory = followDirectory(this.#env, this.#config.policySources.includes('directory'), () => {
+      this.#listener.onState();
+      this.refresh();
+    });
+  }
 
-  const refreshNow = (): void => {
+  refresh(): void {
+    if (this.#isAsked || this.#isStopped) return;
+    this.#isAsked = true;
+    const restMs = this.#restsUntilMs - this.#env.clock.monotonicMs();
+    if (restMs > 0) this.#cancelRest = this.#env.timers.after(restMs, () => this.#refreshNow());
+    else void Promise.resolve().then(() => this.#refreshNow());
+  }
+
+  current(): ActivePolicies | undefined {
+    return this.#current;
+  }
+
+  upToDate(): ActivePolicies | undefined {
+    if (this.#isAsked) {
+      this.#cancelRest();
+      this.#refreshNow();
+    }
+    return this.#current;
+  }
+
+  degradation(): Degradation | undefined {
+    return this.#defect === undefined ? this.#directory.degradation() : degradationOf(this.#defect, this.#current !== undefined);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelRest();
+    this.#directory.stop();
+  }
+
+  #refreshNow(): void {
     // `upToDate` already refreshed.
-    if (!isAsked) return;
-    isAsked = false;
-    if (isStopped) return;
-    const beganMs = env.clock.monotonicMs();
-    const resolved = resolveSafely();
-    const endedMs = env.clock.monotonicMs();
-    restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
-    if (resolved === undefined || resolved === current) return;
-    current = resolved;
-    listener.onChange(resolved);
-  };
+    if (!this.#isAsked) return;
+    this.#isAsked = false;
+    if (this.#isStopped) return;
+    const beganMs = this.#env.clock.monotonicMs();
+    const resolved = this.#resolveSafely();
+    const endedMs = this.#env.clock.monotonicMs();
+    this.#restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
+    if (resolved === undefined || resolved === this.#current) return;
+    this.#current = resolved;
+    this.#listener.onChange(resolved);
+  }
 
   /** Resolves policies. A defect in the resolver must not end the process. */
-  const resolveSafely = (): ActivePolicies | undefined => {
+  #resolveSafely(): ActivePolicies | undefined {
     let message: string | undefined;
     let resolved: ActivePolicies | undefined;
     try {
-      resolved = resolve();
+      resolved = this.#resolve();
     } catch (error) {
       message = messageOf(error);
     }
-    if (message !== defect) {
-      defect = message;
-      if (message !== undefined) env.log.error('policies cannot be resolved', { problem: message });
-      listener.onState();
+    if (message !== this.#defect) {
+      this.#defect = message;
+      if (message !== undefined) this.#env.log.error('policies cannot be resolved', { problem: message });
+      this.#listener.onState();
     }
     return resolved;
-  };
+  }
 
-  const resolve = (): ActivePolicies | undefined => {
-    const files = directory.files();
-    if (files === undefined || !caches.isSettled()) return undefined;
+  #resolve(): ActivePolicies | undefined {
+    const files = this.#directory.files();
+    if (files === undefined || !this.#caches.isSettled()) return undefined;
     // Groups do not vanish because StatefulSets cannot be read for a while, and what people write elsewhere meanwhile must count.
-    const statefulSets = caches.manifests();
-    const { objects, unread } = caches.policyObjects();
+    const statefulSets = this.#caches.manifests();
+    const { objects, unread } = this.#caches.policyObjects();
     // Every connection that breaks or comes back asks for this, and so may a status.
     const now = { files, statefulSets, objects, unread };
-    if (current !== undefined && isSameJson(now, inputs)) return current;
-    const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = config;
+    if (this.#current !== undefined && isSameJson(now, this.#inputs)) return this.#current;
+    const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#config;
     const watched = namespaces === undefined ? {} : { namespaces };
     const common = { statefulSets, order, agentNamespace, areIntentsStamped, ...watched, engineRules };
     const read = resolveLive({ ...common, directory: files, objects });
-    if (read.isDirectorySound) goodFiles = files;
+    if (read.isDirectorySound) this.#goodFiles = files;
     const broken = brokenObjects(objects, read);
-    keepGood(lastGood, objects, broken);
-    const kept = objects.map((object) => (broken.has(keyOf(object)) ? (lastGood.get(keyOf(object)) ?? object) : object));
-    const isAsRead = broken.size === 0 && (read.isDirectorySound || goodFiles === undefined);
-    const used = isAsRead ? read : resolveLive({ ...common, directory: goodFiles ?? files, objects: kept });
+    keepGood(this.#lastGood, objects, broken);
+    const kept = objects.map((object) => (broken.has(keyOf(object)) ? (this.#lastGood.get(keyOf(object)) ?? object) : object));
+    const isAsRead = broken.size === 0 && (read.isDirectorySound || this.#goodFiles === undefined);
+    const used = isAsRead ? read : resolveLive({ ...common, directory: this.#goodFiles ?? files, objects: kept });
     const holds = holdsOf(used.groups, unread);
-    inputs = now;
+    this.#inputs = now;
     return {
       groups: used.groups,
       policies: [...used.policies, ...holds],
@@ -143,25 +193,7 @@ export function startPolicySource(
       digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
       unsure: { ...unsureDirectory(files, read), ...unsureObjects(broken) },
     };
-  };
-
-  return {
-    current: () => current,
-    upToDate: () => {
-      if (isAsked) {
-        cancelRest();
-        refreshNow();
-      }
-      return current;
-    },
-    refresh,
-    degradation: () => (defect === undefined ? directory.degradation() : degradationOf(defect, current !== undefined)),
-    stop: () => {
-      isStopped = true;
-      cancelRest();
-      directory.stop();
-    },
-  };
+  }
 }
 
 function degradationOf(defect: string, hasPolicies: boolean): Degradation {

@@ -56,75 +56,154 @@ interface Waiting {
 }
 
 /** Tells of what the leader does. Failures are counted and lost: nothing waits for an Event. */
-export function createEvents({ env, config, objects, onWrite }: EventsOptions): Events {
-  const pasts = new Map<string, GroupPast>();
-  const toldMs = new Map<string, number>();
-  const waiting: Waiting[] = [];
-  /** Ends the watch over a wait that may last, by group and wait. */
-  const lasting = new Map<string, () => void>();
-  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
-  let writing: Promise<void> | undefined;
-  let isLeader = false;
-  let isHandingOver = false;
-  let isClosed = false;
-  let hasWarned = false;
+export function createEvents(options: EventsOptions): Events {
+  const writer = new EventWriter(options);
+  return {
+    listener: writer.listener,
+    beginHandOver: () => writer.beginHandOver(),
+    close: () => writer.close(),
+  };
+}
 
-  const tell = (subject: string, one: Waiting): void => {
+class EventWriter {
+  readonly #env: EventsOptions['env'];
+  readonly #config: EventsOptions['config'];
+  readonly #objects: EventsOptions['objects'];
+  readonly #onWrite: EventsOptions['onWrite'];
+  readonly #pasts = new Map<string, GroupPast>();
+  readonly #toldMs = new Map<string, number>();
+  readonly #waiting: Waiting[] = [];
+  /** Ends the watch over a wait that may last, by group and wait. */
+  readonly #lasting = new Map<string, () => void>();
+  readonly #timeoutMs: number;
+  #writing: Promise<void> | undefined;
+  #isLeader = false;
+  #isHandingOver = false;
+  #isClosed = false;
+  #hasWarned = false;
+  readonly listener: TurnListener = {
+    turnEnded: (report) => {
+      const key = `${report.group.namespace}/${report.group.name}`;
+      const { facts, past } = factsOf(report, this.#pasts.get(key));
+      this.#pasts.set(key, past);
+      if (!this.#isLeader) return;
+      for (const fact of facts) {
+        const one = { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
+        if (fact.wait === undefined) this.#tell(key, one);
+        else this.#tellWhenItLasts(key, fact.wait, one);
+      }
+    },
+    releaseEnded: (report) => this.#tellOfMembers(report, releaseFactsOf(report)),
+    groupGone: (report) => this.#tellOfMembers(report, partingFactsOf(report)),
+    groupsChanged: (groups, findings) => {
+      const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const key of this.#pasts.keys()) if (!keys.has(key)) this.#pasts.delete(key);
+      if (!this.#isLeader) return;
+      for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, mostFindings)) {
+        const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
+        const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
+        this.#tell('', { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#agentItself() });
+      }
+    },
+    leadershipChanged: (state) => {
+      const isLost = this.#isLeader && !state.isLeader;
+      this.#isLeader = state.isLeader;
+      if (!isLost) return;
+      this.#pasts.clear();
+      if (this.#isHandingOver) return;
+      const holder = state.holder === undefined ? '' : `; ${state.holder} holds the Lease`;
+      const fact: EventFact = {
+        type: 'Warning',
+        reason: 'LeaseLost',
+        action: 'Stop',
+        note: `${this.#config.identity} no longer acts${holder}`,
+      };
+      this.#tell('', { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#agentItself() });
+    },
+  };
+
+  constructor({ env, config, objects, onWrite }: EventsOptions) {
+    this.#env = env;
+    this.#config = config;
+    this.#objects = objects;
+    this.#onWrite = onWrite;
+    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+  }
+
+  beginHandOver(): void {
+    this.#isHandingOver = true;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const cancel of this.#lasting.values()) cancel();
+    let cancel = (): void => undefined;
+    const deadline = new Promise<void>((resolve) => {
+      cancel = this.#env.timers.after(closeMs, () => {
+        this.#waiting.splice(0);
+        resolve();
+      });
+    });
+    await Promise.race([this.#writing, deadline]);
+    cancel();
+  }
+
+  #tell(subject: string, one: Waiting): void {
     const key = `${subject} ${one.fact.reason} ${one.fact.zone ?? ''} ${one.fact.identity ?? one.fact.note}`;
-    const lastMs = toldMs.get(key);
-    const nowMs = env.clock.monotonicMs();
-    if (isClosed || (lastMs !== undefined && nowMs - lastMs < repeatMs)) return;
-    if (waiting.length >= mostWaiting) {
-      onWrite?.('dropped');
+    const lastMs = this.#toldMs.get(key);
+    const nowMs = this.#env.clock.monotonicMs();
+    if (this.#isClosed || (lastMs !== undefined && nowMs - lastMs < repeatMs)) return;
+    if (this.#waiting.length >= mostWaiting) {
+      this.#onWrite?.('dropped');
       return;
     }
-    toldMs.delete(key);
-    toldMs.set(key, nowMs);
-    for (const [oldest] of toldMs) {
-      if (toldMs.size <= mostRemembered) break;
-      toldMs.delete(oldest);
+    this.#toldMs.delete(key);
+    this.#toldMs.set(key, nowMs);
+    for (const [oldest] of this.#toldMs) {
+      if (this.#toldMs.size <= mostRemembered) break;
+      this.#toldMs.delete(oldest);
     }
-    waiting.push(one);
-    writeWaiting();
-  };
+    this.#waiting.push(one);
+    this.#writeWaiting();
+  }
 
-  const writeWaiting = (): void => {
-    writing ??= writeAll().finally(() => {
-      writing = undefined;
+  #writeWaiting(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
       // Writes facts that arrived after the last write and before this callback.
-      if (waiting.length > 0) writeWaiting();
+      if (this.#waiting.length > 0) this.#writeWaiting();
     });
-  };
+  }
 
-  const tellWhenItLasts = (key: string, wait: string, one: Waiting): void => {
+  #tellWhenItLasts(key: string, wait: string, one: Waiting): void {
     const name = `${key} ${wait}`;
-    lasting.get(name)?.();
-    const cancel = env.timers.after(lastingMs, () => {
-      lasting.delete(name);
-      if (isLeader && pasts.get(key)?.waits.has(wait)) tell(key, one);
+    this.#lasting.get(name)?.();
+    const cancel = this.#env.timers.after(lastingMs, () => {
+      this.#lasting.delete(name);
+      if (this.#isLeader && this.#pasts.get(key)?.waits.has(wait)) this.#tell(key, one);
     });
-    lasting.set(name, cancel);
-  };
+    this.#lasting.set(name, cancel);
+  }
 
-  const writeAll = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+  async #writeAll(): Promise<void> {
+    for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift()) {
       try {
-        await write(one);
-        onWrite?.('done');
+        await this.#write(one);
+        this.#onWrite?.('done');
       } catch (error) {
-        onWrite?.('failed');
-        if (!hasWarned) env.log.warn('event could not be written', { error: messageOf(error) });
-        hasWarned = true;
+        this.#onWrite?.('failed');
+        if (!this.#hasWarned) this.#env.log.warn('event could not be written', { error: messageOf(error) });
+        this.#hasWarned = true;
       }
     }
-  };
+  }
 
-  const write = async ({ fact, atMs, regarding: concern }: Waiting): Promise<void> => {
+  async #write({ fact, atMs, regarding: concern }: Waiting): Promise<void> {
     const regarding = await concern();
     const time = new Date(atMs).toISOString().replace('Z', '000Z');
     const { type, reason, action, note } = fact;
     // The name follows from the event, so that one whose answer was lost is not written twice.
-    const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: config.identity })).slice(0, 16)}`;
+    const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: this.#config.identity })).slice(0, 16)}`;
     const event: KubernetesObject = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -136,97 +215,39 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       action,
       note: cutOff(note),
       reportingController: controller,
-      reportingInstance: config.identity.slice(0, 128),
+      reportingInstance: this.#config.identity.slice(0, 128),
     };
     try {
-      await createObject(env, resources.events, event, { site: 'events.create', timeoutMs });
+      await createObject(this.#env, resources.events, event, { site: 'events.create', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
     }
-  };
+  }
 
-  const concerned = async ({ group, snapshot }: TurnReport, { zone }: EventFact): Promise<Regarding> => {
+  async #concerned({ group, snapshot }: TurnReport, { zone }: EventFact): Promise<Regarding> {
     const { namespace, name } = group;
-    const uid = await objects.uidOf(group, 'events.getGroup');
+    const uid = await this.#objects.uidOf(group, 'events.getGroup');
     if (uid !== undefined) return { apiVersion, kind: 'RolloutGroup', namespace, name, uid };
     const member = group.zones.find((one) => one.name === zone) ?? group.zones[0];
     return statefulSetIn(snapshot, namespace, member?.statefulSet ?? name);
-  };
+  }
 
-  const agentItself = (): Regarding => ({
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    namespace: config.agentNamespace,
-    name: config.lease.name,
-  });
+  #agentItself(): Regarding {
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      namespace: this.#config.agentNamespace,
+      name: this.#config.lease.name,
+    };
+  }
 
-  const tellOfMembers = ({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void => {
+  #tellOfMembers({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void {
     const { namespace, name } = group;
-    for (const { fact, statefulSet } of isLeader ? facts : []) {
+    for (const { fact, statefulSet } of this.#isLeader ? facts : []) {
       const regarding = (): Regarding => statefulSetIn(snapshot, namespace, statefulSet);
-      tell(`${namespace}/${name}`, { fact, atMs: env.clock.nowMs(), regarding });
+      this.#tell(`${namespace}/${name}`, { fact, atMs: this.#env.clock.nowMs(), regarding });
     }
-  };
-
-  const listener: TurnListener = {
-    turnEnded: (report) => {
-      const key = `${report.group.namespace}/${report.group.name}`;
-      const { facts, past } = factsOf(report, pasts.get(key));
-      pasts.set(key, past);
-      if (!isLeader) return;
-      for (const fact of facts) {
-        const one = { fact, atMs: env.clock.nowMs(), regarding: () => concerned(report, fact) };
-        if (fact.wait === undefined) tell(key, one);
-        else tellWhenItLasts(key, fact.wait, one);
-      }
-    },
-    releaseEnded: (report) => tellOfMembers(report, releaseFactsOf(report)),
-    groupGone: (report) => tellOfMembers(report, partingFactsOf(report)),
-    groupsChanged: (groups, findings) => {
-      const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of pasts.keys()) if (!keys.has(key)) pasts.delete(key);
-      if (!isLeader) return;
-      for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, mostFindings)) {
-        const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
-        const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
-        tell('', { fact, atMs: env.clock.nowMs(), regarding: agentItself });
-      }
-    },
-    leadershipChanged: (state) => {
-      const isLost = isLeader && !state.isLeader;
-      isLeader = state.isLeader;
-      if (!isLost) return;
-      pasts.clear();
-      if (isHandingOver) return;
-      const holder = state.holder === undefined ? '' : `; ${state.holder} holds the Lease`;
-      const fact: EventFact = {
-        type: 'Warning',
-        reason: 'LeaseLost',
-        action: 'Stop',
-        note: `${config.identity} no longer acts${holder}`,
-      };
-      tell('', { fact, atMs: env.clock.nowMs(), regarding: agentItself });
-    },
-  };
-  return {
-    listener,
-    beginHandOver: () => {
-      isHandingOver = true;
-    },
-    close: async () => {
-      isClosed = true;
-      for (const cancel of lasting.values()) cancel();
-      let cancel = (): void => undefined;
-      const deadline = new Promise<void>((resolve) => {
-        cancel = env.timers.after(closeMs, () => {
-          waiting.splice(0);
-          resolve();
-        });
-      });
-      await Promise.race([writing, deadline]);
-      cancel();
-    },
-  };
+  }
 }
 
 function statefulSetIn({ statefulSets }: TurnReport['snapshot'], namespace: string, name: string): Regarding {

@@ -63,79 +63,167 @@ interface Stored {
 }
 
 /** Publishes while this process leads. */
-export function createPublisher({ env, config, objects, originOf, onWrite }: PublisherOptions): Publisher {
-  const groups = new Map<string, Published>();
-  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
-  let isLeader = false;
-  let isHandingOver = false;
-  /** Degradations that the webhooks of this process report about their registration. */
-  let unheard: readonly Degradation[] = [];
+export function createPublisher(options: PublisherOptions): Publisher {
+  const publisher = new DecisionPublisher(options);
+  return {
+    listener: publisher.listener,
+    beginHandOver: () => publisher.beginHandOver(),
+    close: () => publisher.close(),
+  };
+}
 
-  const unenforcedIn = ({ namespace }: GroupName): { readonly unenforced?: string } => {
-    const found = unheard.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
-    return found === undefined ? {} : { unenforced: found.message };
+class DecisionPublisher {
+  readonly #env: PublisherOptions['env'];
+  readonly #config: PublisherOptions['config'];
+  readonly #objects: PublisherOptions['objects'];
+  readonly #originOf: PublisherOptions['originOf'];
+  readonly #onWrite: PublisherOptions['onWrite'];
+  readonly #groups = new Map<string, Published>();
+  readonly #timeoutMs: number;
+  #isLeader = false;
+  #isHandingOver = false;
+  /** Degradations that the webhooks of this process report about their registration. */
+  #unheard: readonly Degradation[] = [];
+  readonly #failed = new Set<string>();
+  readonly #queue: WriteQueue;
+  readonly listener: TurnListener = {
+    turnEnded: (report) => {
+      if (!this.#isLeader || report.decision === undefined) return;
+      const key = `${report.group.namespace}/${report.group.name}`;
+      const known: Published = this.#groups.get(key) ?? { report };
+      known.report = report;
+      this.#groups.set(key, known);
+      const decision = known.last === undefined ? undefined : this.#decisionOf(known, known.last);
+      const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
+      if (!isSame || known.lastScale !== scaleText(report)) this.#queue.want(key);
+    },
+    groupsChanged: (all) => {
+      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const key of this.#groups.keys()) {
+        if (keys.has(key)) continue;
+        this.#groups.delete(key);
+        this.#failed.delete(key);
+        this.#queue.forget(key);
+      }
+    },
+    degraded: (all) => {
+      this.#unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
+      // A quiet group has no turn that would tell of it.
+      for (const key of this.#isLeader ? this.#groups.keys() : []) this.#queue.want(key);
+    },
+    leadershipChanged: (state) => {
+      this.#isLeader = state.isLeader;
+      if (this.#isLeader || this.#isHandingOver) return;
+      // The next leader publishes what it decides; what was last here may be old by then.
+      this.#queue.clear();
+      this.#groups.clear();
+    },
   };
 
-  const decisionOf = ({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined => {
+  constructor({ env, config, objects, originOf, onWrite }: PublisherOptions) {
+    this.#env = env;
+    this.#config = config;
+    this.#objects = objects;
+    this.#originOf = originOf;
+    this.#onWrite = onWrite;
+    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+    this.#queue = new WriteQueue({
+      env: this.#env,
+      everyMs: this.#config.publishEveryMs,
+      write: (key) => this.#write(key),
+      onWritten: (key) => {
+        this.#failed.delete(key);
+        this.#onWrite?.('done');
+      },
+      onFailure: (key, error) => {
+        this.#onWrite?.('failed');
+        // Another process wrote the object; it is read again and written.
+        if (isStatus(error, 409) || this.#failed.has(key)) return;
+        this.#failed.add(key);
+        const [namespace = '', group = ''] = key.split('/');
+        this.#env.log.warn('decision could not be published', {
+          namespace,
+          group,
+          error: messageOf(error),
+        });
+      },
+    });
+  }
+
+  beginHandOver(): void {
+    this.#isHandingOver = true;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
+  }
+
+  #unenforcedIn({ namespace }: GroupName): { readonly unenforced?: string } {
+    const found = this.#unheard.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
+    return found === undefined ? {} : { unenforced: found.message };
+  }
+
+  #decisionOf({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
     const { group, snapshot, decision, ledger, performed } = report;
     if (decision === undefined) return undefined;
-    const origin = originOf?.(group);
+    const origin = this.#originOf?.(group);
     return publishedDecision({
       group,
       decision,
       snapshot,
       performed,
       atMs: snapshot.nowMs,
-      leader: config.identity,
+      leader: this.#config.identity,
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
       ...(origin === undefined ? {} : { origin }),
-      ...unenforcedIn(group),
+      ...this.#unenforcedIn(group),
     });
-  };
+  }
 
-  const read = async (group: GroupName): Promise<Stored> => {
-    const object = await objects.read(group, 'publish.getGroup');
+  async #read(group: GroupName): Promise<Stored> {
+    const object = await this.#objects.read(group, 'publish.getGroup');
     if (object !== undefined) {
       const status = object['status'];
       const scale = JSON.stringify([fieldOf(status, 'replicas'), fieldOf(status, 'selector')]);
       return { kind: 'status', object, scale, ...storedDecision(fieldOf(status, decisionKey)) };
     }
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
-    const map = await getObject(env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs });
+    const map = await getObject(this.#env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs: this.#timeoutMs });
     if (map === undefined) return { kind: 'configMap' };
     if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not managed by the agent`);
     return { kind: 'configMap', object: map, ...storedDecision(parsed(fieldOf(map['data'], decisionKey))) };
-  };
+  }
 
-  const write = async (key: string): Promise<'written' | 'unchanged'> => {
-    const known = groups.get(key);
+  async #write(key: string): Promise<'written' | 'unchanged'> {
+    const known = this.#groups.get(key);
     if (known === undefined) return 'unchanged';
     const { report } = known;
     // The published state is unknown until the write ends, so every decision in between is wanted, also an unchanged one.
     known.last = undefined;
-    const stored = await read(report.group);
-    const decision = decisionOf({ report }, stored.decision);
+    const stored = await this.#read(report.group);
+    const decision = this.#decisionOf({ report }, stored.decision);
     if (decision === undefined) return 'unchanged';
     const scale = scaleText(report);
     const isSame = (former: PublishedDecision): boolean =>
       samePublished(former, decision) && (stored.scale === undefined || stored.scale === scale);
-    if (stored.decision !== undefined && (isSame(stored.decision) || isSuperseded(stored.decision, decision))) {
+    if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision, decision))) {
       known.last = stored.decision;
       known.lastScale = stored.scale ?? scale;
       return 'unchanged';
     }
-    await (stored.kind === 'status' ? writeStatus(report, decision, stored) : writeConfigMap(report.group, decision, stored));
+    await (stored.kind === 'status' ? this.#writeStatus(report, decision, stored) : this.#writeConfigMap(report.group, decision, stored));
     known.last = decision;
     known.lastScale = scale;
     return 'written';
-  };
+  }
 
   /** A write that is left after the Lease was released must not overwrite the next leader's decision. */
-  const isSuperseded = (stored: PublishedDecision, decision: PublishedDecision): boolean =>
-    !isLeader && stored.leader !== config.identity && stored.decidedMs >= decision.decidedMs;
+  #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
+    return !this.#isLeader && stored.leader !== this.#config.identity && stored.decidedMs >= decision.decidedMs;
+  }
 
-  const writeStatus = async ({ group, snapshot }: TurnReport, decision: PublishedDecision, { object }: Stored): Promise<void> => {
+  async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, { object }: Stored): Promise<void> {
     const target = targetOf(object);
     const scale = scaleTargetOf(group, snapshot);
     const { generation } = object?.metadata ?? {};
@@ -146,83 +234,29 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       ...(scale === undefined ? {} : { scale }),
     });
     const patch = { status: mergePatch(previous, status) };
-    await patchObject(env, rolloutGroups, target, { patch, subresource: 'status', site: 'publish.patchStatus', timeoutMs });
-  };
+    await patchObject(this.#env, rolloutGroups, target, {
+      patch,
+      subresource: 'status',
+      site: 'publish.patchStatus',
+      timeoutMs: this.#timeoutMs,
+    });
+  }
 
-  const writeConfigMap = async ({ namespace, name }: GroupName, decision: PublishedDecision, { object }: Stored): Promise<void> => {
+  async #writeConfigMap({ namespace, name }: GroupName, decision: PublishedDecision, { object }: Stored): Promise<void> {
     const data = { [decisionKey]: JSON.stringify(decision) };
     if (object !== undefined) {
-      await replaceObject(env, resources.configMaps, { ...object, data }, { site: 'publish.replaceConfigMap', timeoutMs });
+      await replaceObject(
+        this.#env,
+        resources.configMaps,
+        { ...object, data },
+        { site: 'publish.replaceConfigMap', timeoutMs: this.#timeoutMs },
+      );
       return;
     }
     const metadata = { namespace, name: statusMapName(name), labels: { [ledgerLabel.key]: labelValue } };
     const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, data };
-    await createObject(env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs });
-  };
-
-  const failed = new Set<string>();
-  const queue = new WriteQueue({
-    env,
-    everyMs: config.publishEveryMs,
-    write,
-    onWritten: (key) => {
-      failed.delete(key);
-      onWrite?.('done');
-    },
-    onFailure: (key, error) => {
-      onWrite?.('failed');
-      // Another process wrote the object; it is read again and written.
-      if (isStatus(error, 409) || failed.has(key)) return;
-      failed.add(key);
-      const [namespace = '', group = ''] = key.split('/');
-      env.log.warn('decision could not be published', {
-        namespace,
-        group,
-        error: messageOf(error),
-      });
-    },
-  });
-
-  const listener: TurnListener = {
-    turnEnded: (report) => {
-      if (!isLeader || report.decision === undefined) return;
-      const key = `${report.group.namespace}/${report.group.name}`;
-      const known: Published = groups.get(key) ?? { report };
-      known.report = report;
-      groups.set(key, known);
-      const decision = known.last === undefined ? undefined : decisionOf(known, known.last);
-      const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
-      if (!isSame || known.lastScale !== scaleText(report)) queue.want(key);
-    },
-    groupsChanged: (all) => {
-      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of groups.keys()) {
-        if (keys.has(key)) continue;
-        groups.delete(key);
-        failed.delete(key);
-        queue.forget(key);
-      }
-    },
-    degraded: (all) => {
-      unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
-      // A quiet group has no turn that would tell of it.
-      for (const key of isLeader ? groups.keys() : []) queue.want(key);
-    },
-    leadershipChanged: (state) => {
-      isLeader = state.isLeader;
-      if (isLeader || isHandingOver) return;
-      // The next leader publishes what it decides; what was last here may be old by then.
-      queue.clear();
-      groups.clear();
-    },
-  };
-  return {
-    listener,
-    beginHandOver: () => {
-      isHandingOver = true;
-    },
-    close: () => queue.close(),
-  };
+    await createObject(this.#env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs: this.#timeoutMs });
+  }
 }
 
 function storedDecision(value: unknown): Pick<Stored, 'decision'> {

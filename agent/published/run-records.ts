@@ -52,56 +52,123 @@ interface GroupRuns {
 }
 
 /** Records while this process leads. Nothing waits for a record; failures are tried again. */
-export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): RunRecords {
-  const groups = new Map<string, GroupRuns>();
-  /** By namespace and name of the object. */
-  const kept = new Map<string, Kept>();
-  const loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
-  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
-  let isLeader = false;
-  let isHandingOver = false;
-  /** Changes with the leadership, so that what was asked for before it is not believed. */
-  let term = 0;
-  let hasWarned = false;
-  let isClosed = false;
+export function createRunRecords(options: RunRecordsOptions): RunRecords {
+  const writer = new RecordWriter(options);
+  return {
+    listener: writer.listener,
+    beginHandOver: () => writer.beginHandOver(),
+    close: () => writer.close(),
+  };
+}
 
+class RecordWriter {
+  readonly #env: RunRecordsOptions['env'];
+  readonly #config: RunRecordsOptions['config'];
+  readonly #onWrite: RunRecordsOptions['onWrite'];
+  readonly #groups = new Map<string, GroupRuns>();
+  /** By namespace and name of the object. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
+  readonly #timeoutMs: number;
+  #isLeader = false;
+  #isHandingOver = false;
+  /** Changes with the leadership, so that what was asked for before it is not believed. */
+  #term = 0;
+  #hasWarned = false;
+  #isClosed = false;
   /** By namespace: how to cancel that its records are read again. */
-  const reloads = new Map<string, () => void>();
-  const forgetReloads = (): void => {
-    for (const cancel of reloads.values()) cancel();
-    reloads.clear();
+  readonly #reloads = new Map<string, () => void>();
+  readonly #queue: WriteQueue;
+  readonly listener: TurnListener = {
+    turnEnded: (report) => {
+      if (!this.#isLeader || report.decision === undefined || !isRunRemembered(report)) return;
+      const { namespace, name } = report.group;
+      const key = `${namespace}/${name}`;
+      const runs: GroupRuns = this.#groups.get(key) ?? { turns: [] };
+      this.#groups.set(key, runs);
+      const known = this.#loading.get(namespace);
+      if (known?.state === 'loaded') return this.#record(key, runs, report);
+      if (known?.state === 'missing' && this.#env.clock.monotonicMs() < known.untilMs) return;
+      if (runs.turns.length < mostTurnsWaiting) runs.turns.push(report);
+      else this.#onWrite?.('dropped');
+      if (known?.state !== 'loading') void this.#load(namespace);
+    },
+    groupsChanged: (all) => {
+      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const key of this.#groups.keys()) if (!keys.has(key)) this.#groups.delete(key);
+    },
+    leadershipChanged: (state) => {
+      this.#isLeader = state.isLeader;
+      if (this.#isLeader || this.#isHandingOver) return;
+      this.#term += 1;
+      this.#forgetReloads();
+      for (const one of [this.#groups, this.#kept, this.#loading]) one.clear();
+      this.#queue.clear();
+    },
   };
 
-  const load = async (namespace: string): Promise<void> => {
-    const mine = term;
-    loading.set(namespace, { state: 'loading' });
+  constructor({ env, config, onWrite }: RunRecordsOptions) {
+    this.#env = env;
+    this.#config = config;
+    this.#onWrite = onWrite;
+    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+    this.#queue = new WriteQueue({
+      env: this.#env,
+      everyMs: this.#config.publishEveryMs,
+      write: (key) => this.#write(key),
+      onWritten: () => this.#onWrite?.('done'),
+      onFailure: (_, error) => {
+        this.#onWrite?.('failed');
+        this.#warn(error);
+      },
+    });
+  }
+
+  beginHandOver(): void {
+    this.#isHandingOver = true;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#forgetReloads();
+    await this.#queue.close();
+  }
+
+  #forgetReloads(): void {
+    for (const cancel of this.#reloads.values()) cancel();
+    this.#reloads.clear();
+  }
+
+  async #load(namespace: string): Promise<void> {
+    const mine = this.#term;
+    this.#loading.set(namespace, { state: 'loading' });
     try {
-      const { items } = await listObjects(env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs });
-      if (mine !== term) return;
-      for (const object of items) keep(object);
-      loading.set(namespace, { state: 'loaded' });
-      for (const [key, runs] of groups) {
-        if (key.startsWith(`${namespace}/`)) for (const report of runs.turns.splice(0)) record(key, runs, report);
+      const { items } = await listObjects(this.#env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs: this.#timeoutMs });
+      if (mine !== this.#term) return;
+      for (const object of items) this.#keep(object);
+      this.#loading.set(namespace, { state: 'loaded' });
+      for (const [key, runs] of this.#groups) {
+        if (key.startsWith(`${namespace}/`)) for (const report of runs.turns.splice(0)) this.#record(key, runs, report);
       }
     } catch (error) {
-      if (mine !== term || isClosed) return;
+      if (mine !== this.#term || this.#isClosed) return;
       if (!isStatus(error, 403, 404)) {
-        warn(error);
-        reloads.set(
+        this.#warn(error);
+        this.#reloads.set(
           namespace,
-          env.timers.after(reloadMs, () => {
-            reloads.delete(namespace);
-            void load(namespace);
+          this.#env.timers.after(reloadMs, () => {
+            this.#reloads.delete(namespace);
+            void this.#load(namespace);
           }),
         );
         return;
       }
-      loading.set(namespace, { state: 'missing', untilMs: env.clock.monotonicMs() + missingMs });
-      for (const [key, runs] of groups) if (key.startsWith(`${namespace}/`)) runs.turns.length = 0;
+      this.#loading.set(namespace, { state: 'missing', untilMs: this.#env.clock.monotonicMs() + missingMs });
+      for (const [key, runs] of this.#groups) if (key.startsWith(`${namespace}/`)) runs.turns.length = 0;
     }
-  };
+  }
 
-  const keep = (object: KubernetesObject): void => {
+  #keep(object: KubernetesObject): void {
     const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
     const read = schemas.RolloutRun.safeParse({
       apiVersion: object.apiVersion,
@@ -111,20 +178,20 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     });
     if (!read.success) return;
     const record = read.data;
-    kept.set(`${namespace}/${name}`, { record, written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec } });
+    this.#kept.set(`${namespace}/${name}`, { record, written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec } });
     const key = `${namespace}/${record.spec.group}`;
-    const runs: GroupRuns = groups.get(key) ?? { turns: [] };
-    groups.set(key, runs);
+    const runs: GroupRuns = this.#groups.get(key) ?? { turns: [] };
+    this.#groups.set(key, runs);
     const lane = record.spec.kind === 'scale' ? 'scale' : 'rollout';
     const known = runs[lane];
     if (known === undefined || known.spec.startedAt < record.spec.startedAt) runs[lane] = record;
-  };
+  }
 
-  const record = (key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void => {
+  #record(key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void {
     // An earlier leader may have ended between the last word of a record and what was to go for it.
     if (runs.historyLimit === undefined) {
       for (const { metadata, spec } of [runs.rollout, runs.scale].filter((one) => one !== undefined))
-        if (spec.outcome !== 'running') queue.want(`${key.split('/')[0]}/${metadata.name}`);
+        if (spec.outcome !== 'running') this.#queue.want(`${key.split('/')[0]}/${metadata.name}`);
     }
     runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
@@ -136,130 +203,86 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
         if (next === undefined || next === before) break;
         runs[lane] = next;
         const name = `${key.split('/')[0]}/${next.metadata.name}`;
-        const known = kept.get(name);
-        kept.set(name, { ...known, record: next });
-        queue.want(name);
+        const known = this.#kept.get(name);
+        this.#kept.set(name, { ...known, record: next });
+        this.#queue.want(name);
       }
     }
-  };
+  }
 
-  const write = async (key: string): Promise<'written' | 'unchanged'> => {
-    const one = kept.get(key);
+  async #write(key: string): Promise<'written' | 'unchanged'> {
+    const one = this.#kept.get(key);
     if (one === undefined) return 'unchanged';
     const { record: wanted } = one;
     const isWritten = one.written !== undefined && isSameJson(one.written.spec, wanted.spec);
     if (!isWritten) {
-      const object = one.written === undefined ? await create(wanted) : await update(wanted, one.written);
+      const object = one.written === undefined ? await this.#create(wanted) : await this.#update(wanted, one.written);
       const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
       one.written = { target: { namespace, name, uid, resourceVersion }, spec: wanted.spec };
     }
-    if (wanted.spec.outcome !== 'running') await prune(wanted.metadata.namespace ?? '', wanted.spec.group);
+    if (wanted.spec.outcome !== 'running') await this.#prune(wanted.metadata.namespace ?? '', wanted.spec.group);
     return isWritten ? 'unchanged' : 'written';
-  };
+  }
 
-  const create = async (record: RolloutRun): Promise<KubernetesObject> => {
+  async #create(record: RolloutRun): Promise<KubernetesObject> {
     try {
-      return await createObject(env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs });
+      return await createObject(this.#env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
       // Its answer was lost, or an earlier leader made it: names follow from the run.
-      return await refreshed(record);
+      return await this.#refreshed(record);
     }
-  };
+  }
 
-  const update = async (record: RolloutRun, { target, spec }: NonNullable<Kept['written']>): Promise<KubernetesObject> => {
+  async #update(record: RolloutRun, { target, spec }: NonNullable<Kept['written']>): Promise<KubernetesObject> {
     try {
       const patch = { spec: mergePatch(spec, record.spec) };
-      return await patchObject(env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs });
+      return await patchObject(this.#env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
     } catch (error) {
-      if (isStatus(error, 404)) return await create(record);
+      if (isStatus(error, 404)) return await this.#create(record);
       if (!isStatus(error, 409)) throw error;
-      return await refreshed(record);
+      return await this.#refreshed(record);
     }
-  };
+  }
 
   /** Writes the record over the existing object. */
-  const refreshed = async (record: RolloutRun): Promise<KubernetesObject> => {
+  async #refreshed(record: RolloutRun): Promise<KubernetesObject> {
     const { namespace = '', name } = record.metadata;
-    const found = await getObject(env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs });
-    if (found === undefined) return await createObject(env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs });
+    const found = await getObject(this.#env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs: this.#timeoutMs });
+    if (found === undefined)
+      return await createObject(this.#env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
     const { uid = '', resourceVersion = '' } = found.metadata;
     const patch = { spec: mergePatch(found['spec'], record.spec) };
-    return await patchObject(env, rolloutRuns, { namespace, name, uid, resourceVersion }, { patch, site: 'runs.patch', timeoutMs });
-  };
+    return await patchObject(
+      this.#env,
+      rolloutRuns,
+      { namespace, name, uid, resourceVersion },
+      { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs },
+    );
+  }
 
   /** The oldest finished records beyond the limit go. */
-  const prune = async (namespace: string, group: string): Promise<void> => {
-    const finished = [...kept]
+  async #prune(namespace: string, group: string): Promise<void> {
+    const finished = [...this.#kept]
       .filter(([key, { record: one }]) => key.startsWith(`${namespace}/`) && one.spec.group === group && one.spec.outcome !== 'running')
       .sort(([, a], [, b]) => ((a.record.spec.endedAt ?? '') < (b.record.spec.endedAt ?? '') ? 1 : -1));
-    const limit = groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
+    const limit = this.#groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
     for (const [key, { written }] of finished.slice(limit)) {
-      kept.delete(key);
+      this.#kept.delete(key);
       if (written === undefined) continue;
       try {
-        await deleteObject(env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs });
+        await deleteObject(this.#env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs: this.#timeoutMs });
       } catch (error) {
         // Another writer changed the record and may want to keep it.
-        if (!isStatus(error, 404, 409)) warn(error);
+        if (!isStatus(error, 404, 409)) this.#warn(error);
       }
     }
-  };
+  }
 
-  const warn = (error: unknown): void => {
-    if (!hasWarned) env.log.warn('run could not be recorded', { error: messageOf(error) });
-    hasWarned = true;
-  };
-
-  const queue = new WriteQueue({
-    env,
-    everyMs: config.publishEveryMs,
-    write,
-    onWritten: () => onWrite?.('done'),
-    onFailure: (_, error) => {
-      onWrite?.('failed');
-      warn(error);
-    },
-  });
-
-  const listener: TurnListener = {
-    turnEnded: (report) => {
-      if (!isLeader || report.decision === undefined || !isRunRemembered(report)) return;
-      const { namespace, name } = report.group;
-      const key = `${namespace}/${name}`;
-      const runs: GroupRuns = groups.get(key) ?? { turns: [] };
-      groups.set(key, runs);
-      const known = loading.get(namespace);
-      if (known?.state === 'loaded') return record(key, runs, report);
-      if (known?.state === 'missing' && env.clock.monotonicMs() < known.untilMs) return;
-      if (runs.turns.length < mostTurnsWaiting) runs.turns.push(report);
-      else onWrite?.('dropped');
-      if (known?.state !== 'loading') void load(namespace);
-    },
-    groupsChanged: (all) => {
-      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of groups.keys()) if (!keys.has(key)) groups.delete(key);
-    },
-    leadershipChanged: (state) => {
-      isLeader = state.isLeader;
-      if (isLeader || isHandingOver) return;
-      term += 1;
-      forgetReloads();
-      for (const one of [groups, kept, loading]) one.clear();
-      queue.clear();
-    },
-  };
-  return {
-    listener,
-    beginHandOver: () => {
-      isHandingOver = true;
-    },
-    close: async () => {
-      isClosed = true;
-      forgetReloads();
-      await queue.close();
-    },
-  };
+  #warn(error: unknown): void {
+    if (!this.#hasWarned) this.#env.log.warn('run could not be recorded', { error: messageOf(error) });
+    this.#hasWarned = true;
+  }
 }
 
 function objectOf({ apiVersion, kind, metadata: { name, namespace }, spec }: RolloutRun): KubernetesObject {

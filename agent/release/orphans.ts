@@ -51,94 +51,126 @@ interface OrphansOptions {
 const retryMs = 30_000;
 
 /** None until it is told to look. */
-export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChange }: OrphansOptions): Orphans {
-  const found = new Map<string, Orphan>();
-  /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
-  const looked = new Set<string>();
-  let isLooking = false;
-  let isAskedAgain = false;
-  let forbidden: string | undefined;
-  let cancelRetry = (): void => undefined;
-
-  const look = (): void => {
-    cancelRetry();
-    isAskedAgain = isLooking;
-    const defined = groups();
-    for (const group of defined ?? []) found.delete(groupKey(group));
-    if (isLooking || defined === undefined || !isLeading()) return;
-    isLooking = true;
-    void lookNow(defined).then((isDone) => {
-      isLooking = false;
-      if (isAskedAgain) look();
-      else if (!isDone) cancelRetry = env.timers.after(retryMs, look);
-    });
+export function findOrphans(options: OrphansOptions): Orphans {
+  const search = new OrphanSearch(options);
+  return {
+    get: (key) => search.get(key),
+    keys: () => search.keys(),
+    look: () => search.look(),
+    settle: (key) => search.settle(key),
+    clear: () => search.clear(),
+    degradation: () => search.degradation(),
   };
+}
 
-  const lookNow = async (defined: readonly GroupDefinition[]): Promise<boolean> => {
+class OrphanSearch {
+  readonly #env: OrphansOptions['env'];
+  readonly #caches: OrphansOptions['caches'];
+  readonly #groups: OrphansOptions['groups'];
+  readonly #isLeading: OrphansOptions['isLeading'];
+  readonly #timeoutMs: OrphansOptions['timeoutMs'];
+  readonly #onChange: OrphansOptions['onChange'];
+  readonly #found = new Map<string, Orphan>();
+  /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
+  readonly #looked = new Set<string>();
+  #isLooking = false;
+  #isAskedAgain = false;
+  #forbidden: string | undefined;
+  #cancelRetry = (): void => undefined;
+
+  constructor({ env, caches, groups, isLeading, timeoutMs, onChange }: OrphansOptions) {
+    this.#env = env;
+    this.#caches = caches;
+    this.#groups = groups;
+    this.#isLeading = isLeading;
+    this.#timeoutMs = timeoutMs;
+    this.#onChange = onChange;
+  }
+
+  look(): void {
+    this.#cancelRetry();
+    this.#isAskedAgain = this.#isLooking;
+    const defined = this.#groups();
+    for (const group of defined ?? []) this.#found.delete(groupKey(group));
+    if (this.#isLooking || defined === undefined || !this.#isLeading()) return;
+    this.#isLooking = true;
+    void this.#lookNow(defined).then((isDone) => {
+      this.#isLooking = false;
+      if (this.#isAskedAgain) this.look();
+      else if (!isDone) this.#cancelRetry = this.#env.timers.after(retryMs, () => this.look());
+    });
+  }
+
+  get(key: string): Orphan | undefined {
+    return this.#found.get(key);
+  }
+
+  keys(): readonly string[] {
+    return [...this.#found.keys()];
+  }
+
+  settle(key: string): void {
+    this.#found.delete(key);
+    // Its members may be without a group again before anybody looks.
+    this.#looked.clear();
+  }
+
+  clear(): void {
+    this.#cancelRetry();
+    this.#found.clear();
+    this.#looked.clear();
+  }
+
+  degradation(): Degradation | undefined {
+    if (this.#forbidden === undefined) return undefined;
+    const consequence = 'StatefulSets of deleted groups keep their partition, also with onPolicyDeleted: release';
+    return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${this.#forbidden}): ${consequence}` };
+  }
+
+  async #lookNow(defined: readonly GroupDefinition[]): Promise<boolean> {
     const named = new Set(defined.map(groupKey));
-    const alone = setsAlone(caches.manifests(), defined);
-    for (const set of looked) if (!alone.has(set)) looked.delete(set);
-    const unlooked = [...alone.keys()].filter((set) => !looked.has(set));
+    const alone = setsAlone(this.#caches.manifests(), defined);
+    for (const set of this.#looked) if (!alone.has(set)) this.#looked.delete(set);
+    const unlooked = [...alone.keys()].filter((set) => !this.#looked.has(set));
     const isHeld = [...alone.values()].some((held) => held);
     let refusal: string | undefined;
     let isDone = true;
     for (const namespace of new Set(unlooked.map((set) => set.slice(0, set.indexOf('/'))))) {
-      const problem = await listIn(namespace, named);
+      const problem = await this.#listIn(namespace, named);
       // Without a partition above 0 there is no group to miss.
       if (problem === undefined || (problem.isForbidden && !isHeld)) {
-        noteSearched(namespace, unlooked);
+        this.#noteSearched(namespace, unlooked);
         continue;
       }
-      env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
+      this.#env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
       if (problem.isForbidden) refusal = problem.message;
       isDone = false;
     }
-    forbidden = refusal;
-    onChange();
+    this.#forbidden = refusal;
+    this.#onChange();
     return isDone;
-  };
+  }
 
-  const noteSearched = (namespace: string, sets: readonly string[]): void => {
-    for (const set of sets) if (set.startsWith(`${namespace}/`)) looked.add(set);
-  };
+  #noteSearched(namespace: string, sets: readonly string[]): void {
+    for (const set of sets) if (set.startsWith(`${namespace}/`)) this.#looked.add(set);
+  }
 
   /** Returns the problem, if the ledgers of the namespace cannot be listed. */
-  const listIn = async (namespace: string, named: ReadonlySet<string>) => {
+  async #listIn(namespace: string, named: ReadonlySet<string>) {
     const labelSelector = `${ledgerLabel.key}=${ledgerLabel.value},${releaseLabel.key}=${releaseLabel.value}`;
     try {
-      const options = { namespace, labelSelector, project: groupOf, site: 'release.ledgers', timeoutMs };
-      const { items } = await listProjected(env, resources.configMaps, options);
+      const options = { namespace, labelSelector, project: groupOf, site: 'release.ledgers', timeoutMs: this.#timeoutMs };
+      const { items } = await listProjected(this.#env, resources.configMaps, options);
       for (const name of items) {
         const key = groupKey({ namespace, name });
-        if (name !== '' && !named.has(key) && !found.has(key)) found.set(key, { namespace, name });
+        if (name !== '' && !named.has(key) && !this.#found.has(key)) this.#found.set(key, { namespace, name });
       }
       return undefined;
     } catch (error) {
       const message = messageOf(error);
       return { message, isForbidden: isStatus(error, 403) };
     }
-  };
-
-  return {
-    get: (key) => found.get(key),
-    keys: () => [...found.keys()],
-    look,
-    settle: (key) => {
-      found.delete(key);
-      // Its members may be without a group again before anybody looks.
-      looked.clear();
-    },
-    clear: () => {
-      cancelRetry();
-      found.clear();
-      looked.clear();
-    },
-    degradation: () => {
-      if (forbidden === undefined) return undefined;
-      const consequence = 'StatefulSets of deleted groups keep their partition, also with onPolicyDeleted: release';
-      return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${forbidden}): ${consequence}` };
-    },
-  };
+  }
 }
 
 /** Returns the group of a ledger; empty if the object is not a ledger. */

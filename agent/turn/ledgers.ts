@@ -44,93 +44,119 @@ interface LedgersOptions {
 }
 
 /** The store of ledgers. */
-export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, onDegraded }: LedgersOptions): Ledgers {
-  const shared = new Map<string, SharedObject<Ledger>>();
-  const memory = new Map<string, Ledger>();
-  let forbidden: string | undefined;
+export function ledgerStore(env: AgentEnv, options: LedgersOptions): Ledgers {
+  const store = new LedgerStore(env, options);
+  return {
+    read: (group) => store.read(group),
+    write: (group, base, next) => store.write(group, base, next),
+    keep: (groups) => store.keep(groups),
+    degradation: () => store.degradation(),
+  };
+}
 
-  const objectOf = (group: LedgerIdentity): SharedObject<Ledger> => {
+class LedgerStore {
+  readonly #env: AgentEnv;
+  readonly #timeoutMs: LedgersOptions['timeoutMs'];
+  readonly #mayUseMemory: LedgersOptions['mayUseMemory'];
+  readonly #mayWrite: LedgersOptions['mayWrite'];
+  readonly #onDegraded: LedgersOptions['onDegraded'];
+  readonly #shared = new Map<string, SharedObject<Ledger>>();
+  readonly #memory = new Map<string, Ledger>();
+  #forbidden: string | undefined;
+
+  constructor(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, onDegraded }: LedgersOptions) {
+    this.#env = env;
+    this.#timeoutMs = timeoutMs;
+    this.#mayUseMemory = mayUseMemory;
+    this.#mayWrite = mayWrite;
+    this.#onDegraded = onDegraded;
+  }
+
+  read(group: LedgerIdentity): Promise<Ledger> {
+    return this.#orMemory(
+      async () => {
+        const { value } = await this.#objectOf(group).read();
+        // A ledger kept in memory while the server denied access is still true afterwards.
+        return this.#memory.get(keyOf(group)) ?? value;
+      },
+      () => this.#memory.get(keyOf(group)) ?? emptyLedger(group),
+    );
+  }
+
+  write(group: LedgerIdentity, base: Ledger, next: Ledger): Promise<void> {
+    return this.#orMemory(
+      async () => {
+        const expected = this.#memory.has(keyOf(group)) ? undefined : textOf(base);
+        await this.#objectOf(group).update((current) => {
+          if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
+          return next;
+        });
+        this.#memory.delete(keyOf(group));
+      },
+      () => void this.#memory.set(keyOf(group), next),
+    );
+  }
+
+  keep(groups: readonly LedgerIdentity[]): void {
+    const keys = new Set(groups.map(keyOf));
+    for (const key of this.#shared.keys()) if (!keys.has(key)) this.#shared.delete(key);
+    for (const [key, { claims, preparations, downscales }] of this.#memory) {
+      if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) this.#memory.delete(key);
+    }
+  }
+
+  degradation(): Degradation | undefined {
+    if (this.#forbidden === undefined) return undefined;
+    const consequence = this.#mayUseMemory()
+      ? 'disruption claims are kept in memory and lost on restart; run only one process'
+      : 'no action is taken, because the next leader could not read the disruption claims';
+    return { id: 'ledger', reason: 'forbidden', message: `ledgers cannot be stored in ConfigMaps (${this.#forbidden}): ${consequence}` };
+  }
+
+  #objectOf(group: LedgerIdentity): SharedObject<Ledger> {
     const key = keyOf(group);
-    const known = shared.get(key);
+    const known = this.#shared.get(key);
     if (known !== undefined) return known;
     const name = ledgerName(group.name);
     const site = 'ledger';
     const codec = { decode: (object: KubernetesObject | undefined) => decode(object, group), encode };
     const created = new SharedObject<Ledger>({
-      env,
+      env: this.#env,
       resource: resources.configMaps,
       namespace: group.namespace,
       name,
       ...codec,
-      mayWrite,
+      mayWrite: this.#mayWrite,
       // A turn that waits here waits with its place among all turns; the loop makes its pauses.
       retries: 0,
-      timeoutMs,
+      timeoutMs: this.#timeoutMs,
       site,
     });
-    shared.set(key, created);
+    this.#shared.set(key, created);
     return created;
-  };
+  }
 
   /** Falls back to memory when the server says that ConfigMaps are not for us, and that is better than nothing. */
-  const orMemory = async <Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> => {
+  async #orMemory<Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> {
     try {
       const value = await attempt();
-      if (forbidden !== undefined) {
-        forbidden = undefined;
-        onDegraded();
+      if (this.#forbidden !== undefined) {
+        this.#forbidden = undefined;
+        this.#onDegraded();
       }
       return value;
     } catch (error) {
       if (!isStatus(error, 403)) throw error;
-      const isNews = forbidden === undefined;
-      forbidden = error.message;
+      const isNews = this.#forbidden === undefined;
+      this.#forbidden = error.message;
       if (isNews) {
-        env.log.error('ledger cannot be stored', { problem: error.message });
-        onDegraded();
+        this.#env.log.error('ledger cannot be stored', { problem: error.message });
+        this.#onDegraded();
       }
-      if (!mayUseMemory()) throw error;
+      if (!this.#mayUseMemory()) throw error;
       return inMemory();
     }
-  };
-
-  return {
-    read: (group) =>
-      orMemory(
-        async () => {
-          const { value } = await objectOf(group).read();
-          // A ledger kept in memory while the server denied access is still true afterwards.
-          return memory.get(keyOf(group)) ?? value;
-        },
-        () => memory.get(keyOf(group)) ?? emptyLedger(group),
-      ),
-    write: (group, base, next) =>
-      orMemory(
-        async () => {
-          const expected = memory.has(keyOf(group)) ? undefined : textOf(base);
-          await objectOf(group).update((current) => {
-            if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
-            return next;
-          });
-          memory.delete(keyOf(group));
-        },
-        () => void memory.set(keyOf(group), next),
-      ),
-    keep: (groups) => {
-      const keys = new Set(groups.map(keyOf));
-      for (const key of shared.keys()) if (!keys.has(key)) shared.delete(key);
-      for (const [key, { claims, preparations, downscales }] of memory) {
-        if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) memory.delete(key);
-      }
-    },
-    degradation: () => {
-      if (forbidden === undefined) return undefined;
-      const consequence = mayUseMemory()
-        ? 'disruption claims are kept in memory and lost on restart; run only one process'
-        : 'no action is taken, because the next leader could not read the disruption claims';
-      return { id: 'ledger', reason: 'forbidden', message: `ledgers cannot be stored in ConfigMaps (${forbidden}): ${consequence}` };
-    },
-  };
+  }
 }
 
 function keyOf({ namespace, name }: LedgerIdentity): string {

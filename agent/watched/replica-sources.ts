@@ -41,44 +41,92 @@ const rediscoverAfterMs = 30_000;
 
 /** Sources of replicas. `onChange` names the namespace and the key of the object that has changed. */
 export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key: string) => void): ReplicaSources {
-  const watches = new Map<string, { readonly kind: string; readonly watched: Watched<string> }>();
-  let discovered: { readonly atMs: number; readonly discovery: Promise<Discovery> } | undefined;
-
-  const discovery = (): Promise<Discovery> => {
-    if (discovered === undefined) {
-      const found = { atMs: env.clock.monotonicMs(), discovery: discover(env, { timeoutMs }) };
-      found.discovery.catch(() => {
-        if (discovered === found) discovered = undefined;
-      });
-      discovered = found;
-    }
-    return discovered.discovery;
+  const reader = new SourceReader(env, timeoutMs, onChange);
+  return {
+    read: (group) => reader.read(group),
+    follow: (groups) => reader.follow(groups),
+    isFollowed: (group) => reader.isFollowed(group),
+    stop: () => reader.stop(),
   };
+}
+
+class SourceReader {
+  readonly #env: AgentEnv;
+  readonly #timeoutMs: number;
+  readonly #onChange: (key: string) => void;
+  readonly #watches = new Map<string, { readonly kind: string; readonly watched: Watched<string> }>();
+  #discovered: { readonly atMs: number; readonly discovery: Promise<Discovery> } | undefined;
+
+  constructor(env: AgentEnv, timeoutMs: number, onChange: (key: string) => void) {
+    this.#env = env;
+    this.#timeoutMs = timeoutMs;
+    this.#onChange = onChange;
+  }
+
+  read(group: GroupDefinition): Promise<readonly ReadSource[]> {
+    return Promise.all(mirrorsOf(group).map((mirror) => this.#readOne(group.namespace, mirror)));
+  }
+
+  follow(groups: readonly GroupDefinition[]): void {
+    const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
+    for (const [key, { watched }] of this.#watches) {
+      if (wanted.has(key)) continue;
+      watched.stop();
+      this.#watches.delete(key);
+    }
+  }
+
+  isFollowed(group: GroupDefinition): boolean {
+    return mirrorsOf(group).every((mirror) => {
+      const followed = this.#watches.get(sourceKey(group.namespace, mirror));
+      return followed !== undefined && followed.watched.problem() === undefined;
+    });
+  }
+
+  stop(): void {
+    for (const { watched } of this.#watches.values()) watched.stop();
+  }
+
+  #discovery(): Promise<Discovery> {
+    if (this.#discovered === undefined) {
+      const found = { atMs: this.#env.clock.monotonicMs(), discovery: discover(this.#env, { timeoutMs: this.#timeoutMs }) };
+      found.discovery.catch(() => {
+        if (this.#discovered === found) this.#discovered = undefined;
+      });
+      this.#discovered = found;
+    }
+    return this.#discovered.discovery;
+  }
 
   /** Returns every served version of the kind, regardless of the named one: grafana/rollout-operator tries them all. */
-  const resourcesOf = async ({ apiVersion, resourceKind: kind }: Mirror): Promise<readonly Resource[]> => {
+  async #resourcesOf({ apiVersion, resourceKind: kind }: Mirror): Promise<readonly Resource[]> {
     const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
-    const found = (await discovery()).find({ group, kind });
-    const isOld = discovered !== undefined && env.clock.monotonicMs() - discovered.atMs >= rediscoverAfterMs;
+    const found = (await this.#discovery()).find({ group, kind });
+    const isOld = this.#discovered !== undefined && this.#env.clock.monotonicMs() - this.#discovered.atMs >= rediscoverAfterMs;
     if (found.length > 0 || !isOld) return found;
-    discovered = undefined;
-    return (await discovery()).find({ group, kind });
-  };
+    this.#discovered = undefined;
+    return (await this.#discovery()).find({ group, kind });
+  }
 
-  const readOne = async (namespace: string, mirror: Mirror): Promise<ReadSource> => {
+  async #readOne(namespace: string, mirror: Mirror): Promise<ReadSource> {
     const { apiVersion, resourceKind: kind, name, read, fieldPath } = mirror;
     const reference = { namespace, apiVersion, kind, name, read, fieldPath };
     const unknown = (reason: string): ReadSource => ({ view: { namespace, apiVersion, kind, name, replicas: { unknown: reason } } });
     let failure: unknown;
     try {
-      const resources = await resourcesOf(mirror);
+      const resources = await this.#resourcesOf(mirror);
       if (resources.length === 0) return unknown(`the API server does not serve kind ${kind} of ${apiVersion || 'the core group'}`);
       for (const resource of resources) {
         try {
           const subresource = read === 'scale' ? { subresource: 'scale' } : {};
-          const object = await getObject(env, resource, { namespace, name }, { site: 'sources.read', timeoutMs, ...subresource });
+          const object = await getObject(
+            this.#env,
+            resource,
+            { namespace, name },
+            { site: 'sources.read', timeoutMs: this.#timeoutMs, ...subresource },
+          );
           if (object === undefined) continue;
-          followOne(namespace, mirror, resource);
+          this.#followOne(namespace, mirror, resource);
           return { view: observeReplicaSource(reference, object), ...referenceOf(object, resource, namespace, name) };
         } catch (error) {
           failure ??= error;
@@ -89,45 +137,25 @@ export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key:
       failure ??= error;
     }
     return unknown(messageOf(failure));
-  };
+  }
 
-  const followOne = (namespace: string, mirror: Mirror, resource: Resource): void => {
+  #followOne(namespace: string, mirror: Mirror, resource: Resource): void {
     const key = sourceKey(namespace, mirror);
-    if (watches.has(key)) return;
+    if (this.#watches.has(key)) return;
     const watched = watch<string>({
-      env,
+      env: this.#env,
       resource,
       namespaces: [namespace],
       fieldSelector: `metadata.name=${mirror.name}`,
       project: (object) => JSON.stringify([object['spec'], object['status']]),
       onChange: ({ view, before }) => {
-        if (view !== before) onChange(key);
+        if (view !== before) this.#onChange(key);
       },
       onState: () => undefined,
       withoutIt: `${mirror.resourceKind} ${mirror.name} is read every 30 s`,
     });
-    watches.set(key, { kind: mirror.resourceKind, watched });
-  };
-
-  return {
-    read: (group) => Promise.all(mirrorsOf(group).map((mirror) => readOne(group.namespace, mirror))),
-    follow: (groups) => {
-      const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
-      for (const [key, { watched }] of watches) {
-        if (wanted.has(key)) continue;
-        watched.stop();
-        watches.delete(key);
-      }
-    },
-    isFollowed: (group) =>
-      mirrorsOf(group).every((mirror) => {
-        const followed = watches.get(sourceKey(group.namespace, mirror));
-        return followed !== undefined && followed.watched.problem() === undefined;
-      }),
-    stop: () => {
-      for (const { watched } of watches.values()) watched.stop();
-    },
-  };
+    this.#watches.set(key, { kind: mirror.resourceKind, watched });
+  }
 }
 
 /** The keys of the sources of a group, as `onChange` names them. */

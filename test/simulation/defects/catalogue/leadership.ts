@@ -15,13 +15,13 @@ const noMargin: Edit = {
 const alwaysMayAct: readonly Edit[] = [
   {
     file: leadership,
-    find: 'mayAct: (timeoutMs) => !isOver && (isAlone || lease?.mayAct(timeoutMs) === true),',
-    replace: 'mayAct: () => !isOver,',
+    find: 'return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);',
+    replace: 'return !this.#isOver && timeoutMs >= 0;',
   },
   {
     file: leadership,
-    find: 'leftMs: () => (isOver ? 0 : isAlone ? Number.POSITIVE_INFINITY : (lease?.leftMs() ?? 0)),',
-    replace: 'leftMs: () => (isOver ? 0 : Number.POSITIVE_INFINITY),',
+    find: 'return this.#isOver ? 0 : this.#isAlone ? Number.POSITIVE_INFINITY : (this.#lease?.leftMs() ?? 0);',
+    replace: 'return this.#isOver ? 0 : Number.POSITIVE_INFINITY;',
   },
 ];
 

@@ -5,7 +5,7 @@ import { noWaitingLook } from './sight.ts';
 const loop = 'agent/loop.ts';
 
 /** Nobody notices that the wall clock was set. */
-const noClockLook: Edit = { file: loop, find: 'if (wasSet) for (const [key, group] of groups) ask(key, group);', replace: '' };
+const noClockLook: Edit = { file: loop, find: 'if (wasSet) for (const [key, group] of this.#groups) this.#ask(key, group);', replace: '' };
 
 export const wakingDefects: readonly Defect[] = [
   {
@@ -14,8 +14,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: 'group.askedMs ??= clock.monotonicMs();\n    if (!group.isRunning) request(key, group);',
-        replace: 'if (group.isRunning) return;\n    group.askedMs ??= clock.monotonicMs();\n    request(key, group);',
+        find: 'group.askedMs ??= this.#clock.monotonicMs();\n    if (!group.isRunning) this.#request(key, group);',
+        replace: 'if (group.isRunning) return;\n    group.askedMs ??= this.#clock.monotonicMs();\n    this.#request(key, group);',
       },
     ],
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
@@ -28,8 +28,8 @@ export const wakingDefects: readonly Defect[] = [
       noClockLook,
       {
         file: loop,
-        find: 'group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
-        replace: 'group.cancelTimer = timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
+        find: 'group.cancelTimer = this.#timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
+        replace: 'group.cancelTimer = this.#timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
       },
     ],
     alsoWithout: 'the looks at the clocks every minute, and past the caches every five minutes',
@@ -63,18 +63,18 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: '} else arm(key, group, clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
-        replace: '} else arm(key, group, clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
+        find: '} else this.#arm(key, group, this.#clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
+        replace: '} else this.#arm(key, group, this.#clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (!isSame || known.lastScale !== scaleText(report)) queue.want(key);',
-        replace: 'queue.want(key);',
+        find: 'if (!isSame || known.lastScale !== scaleText(report)) this.#queue.want(key);',
+        replace: 'this.#queue.want(key);',
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (stored.decision !== undefined && (isSame(stored.decision) || isSuperseded(stored.decision, decision))) {',
-        replace: 'if (stored.decision !== undefined && isSuperseded(stored.decision, decision)) {',
+        find: 'if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision, decision))) {',
+        replace: 'if (stored.decision !== undefined && this.#isSuperseded(stored.decision, decision)) {',
       },
     ],
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
@@ -109,8 +109,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/loop.ts',
-        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));',
-        replace: 'const pauseMs = 0 * grown * random();',
+        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#random() / 2));',
+        replace: 'const pauseMs = 0 * grown * this.#random();',
       },
     ],
     breaks: ['L13'],
