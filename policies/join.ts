@@ -66,13 +66,13 @@ interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Labels before or after a change that is being judged: a request cannot leave a policy by removing the label that put it there. */
+  /** Labels before or after the requested change: removing the label that a policy selects does not bypass the policy. */
   readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
 /**
- * The policies that bind a group, by namespace and name. A policy binds groups of its own namespace; one in the agent's namespace may name
- * other namespaces instead, and those alone. Without `agentNamespace` no policy reaches beyond its own.
+ * Returns the policies that apply to a group, sorted by namespace and name. A policy applies to groups of its namespace. A policy in the agent's namespace
+ * may name other namespaces and then applies to those only. Without `agentNamespace` no policy applies to another namespace.
  */
 export function policiesFor(
   policies: readonly PolicyDefinition[],
@@ -98,18 +98,17 @@ function targets({ targets: { groups, selector, all } }: PolicyDefinition, group
 type ExceptionAnswer =
   | { readonly kind: 'none' }
   | { readonly kind: 'one'; readonly exception: ExceptionDefinition }
-  /** More than one is in force, so no exception applies: the laxer one would win by accident. */
+  /** Several exceptions are in force, so no exception applies: the laxer one would win by accident. */
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
 /**
- * The exception in force for a rule, a group and a zone at the instant `nowMs`. `exceptions` are those of the group's namespace. An exception
- * without a zone is for all zones; it is in force from `notBefore` until just before `expires`.
+ * Returns the exception in force for a rule, a group and a zone at the instant `nowMs`. `exceptions` are those of the group's namespace. An exception
+ * without a zone applies to all zones. An exception is in force from `notBefore` until just before `expires`.
  */
 export function exceptionFor(
   exceptions: readonly ExceptionDefinition[],
   rule: string,
-  group: string,
-  zone: string | undefined,
+  { group, zone }: { readonly group: string; readonly zone: string | undefined },
   nowMs: number,
 ): ExceptionAnswer {
   const inForce = exceptions

@@ -114,7 +114,7 @@ export function readDocument(document: YamlDocument, namespace: string): ReadRes
   }
   if (!isOurs(value)) return { findings: [], manifest: manifestOf(document, value, { kind, apiVersion: version, namespace }) };
   if (version !== apiVersion) {
-    const message = `the kind ${kind} has the apiVersion ${version}, known is ${apiVersion}`;
+    const message = `the kind ${kind} has the apiVersion ${version}; the supported version is ${apiVersion}`;
     return { findings: [...document.dialect, finding('RG2002', document.place(['apiVersion']), message)] };
   }
   if (!isKind(kind)) {
@@ -177,7 +177,7 @@ function isKind(kind: string): kind is Kind {
 }
 
 function notAnObject(value: unknown): string {
-  if (!isRecord(value)) return 'the document is no mapping with apiVersion and kind';
+  if (!isRecord(value)) return 'the document is not a mapping with apiVersion and kind';
   const missing = ['apiVersion', 'kind'].filter((key) => typeof value[key] !== 'string');
   return `the document has no ${missing.join(' and no ')}`;
 }

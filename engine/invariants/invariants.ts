@@ -47,7 +47,7 @@ function disturbed(decided: Decided): readonly string[] {
 
 /** Reports whether an exception in force allows what one of these rules would block. */
 function isExcepted({ exceptions, group, nowMs }: GroupContext, zone: string, ...rules: readonly string[]): boolean {
-  return rules.some((rule) => exceptionFor(exceptions, rule, group.name, zone, nowMs).kind === 'one');
+  return rules.some((rule) => exceptionFor(exceptions, rule, { group: group.name, zone }, nowMs).kind === 'one');
 }
 
 const oneZone: Invariant = {

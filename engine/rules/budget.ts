@@ -61,7 +61,7 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
 
 /** Returns how many pods the single exception in force at an instant permits, and where it is defined. */
 function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' | 'zone'>, atMs: number): ZoneLimit | undefined {
-  const found = exceptionFor(context.exceptions, 'zone-budget', context.group.name, view.zone.name, atMs);
+  const found = exceptionFor(context.exceptions, 'zone-budget', { group: context.group.name, zone: view.zone.name }, atMs);
   if (found.kind !== 'one') return undefined;
   const { allow, source } = found.exception;
   return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source };

@@ -16,7 +16,7 @@ interface ExceptionSubject {
 /** The answer of a rule, permitted when exactly one exception in force allows this much. */
 export function withException(context: GroupContext, answer: RuleResult, subject: ExceptionSubject): RuleResult {
   if (!blocks(answer) || rulesWithoutException.includes(answer.rule)) return answer;
-  const found = exceptionFor(context.exceptions, answer.rule, context.group.name, subject.zone, context.nowMs);
+  const found = exceptionFor(context.exceptions, answer.rule, { group: context.group.name, zone: subject.zone }, context.nowMs);
   if (found.kind === 'none') return answer;
   if (found.kind === 'several') return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so none applies` };
   const { allow, expiresMs, name, reason, source } = found.exception;

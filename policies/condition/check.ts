@@ -1,6 +1,5 @@
-// Checks conditions before they are used: operators, numbers of arguments, types and variables. All problems of one condition at once.
+// Checks conditions before they are used and reports every problem: operators, argument counts, types and variables.
 
-import type { FindingCode } from '../findings/codes.ts';
 import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
 import { defined } from '../values/defined.ts';
@@ -27,37 +26,37 @@ import { messageVariables } from './variables.ts';
 export type { ConditionProblem } from './shape.ts';
 
 interface CheckOptions {
-  /** What the condition may read: `ruleVariables(…)` or `gateVariables`. */
+  /** The variables that the condition may read: `ruleVariables(…)` or `gateVariables`. */
   readonly variables: ConditionType;
 }
 
 /**
- * Everything that is wrong with a condition, its shape before its types; empty for a good one. A condition that passes is undecided
- * only where a variable is not known, a division has no result, or a list is so long that the steps run out.
+ * Returns every problem of a condition, shape before types; empty if the condition is valid. A valid condition is undecided only if a
+ * variable is unknown, a division has no result, or a list exhausts the step limit.
  */
 export function checkCondition(condition: unknown, { variables }: CheckOptions): readonly ConditionProblem[] {
   const shape = checkShape(condition);
-  // Too large or too deep: the rest would be noise, and costs as much as the limit is there to save.
+  // A condition that is too large or too deep is not checked further: the limit bounds the cost of the check.
   if (shape.some(({ code }) => code === 'RG3008' || code === 'RG3009')) return shape;
   const check: Check = { problems: [...shape], hasReference: false };
   const type = typeOf(check, condition, { type: variables, root: variables }, []);
   if (check.problems.length === 0 && !check.hasReference) {
-    check.problems.push({ code: 'RG3012', path: [], message: 'The condition reads no variable, so that it always has the same answer' });
+    check.problems.push({ code: 'RG3012', path: [], message: 'The condition reads no variable, so its result never changes' });
   } else if (check.problems.length === 0 && type.kind !== 'boolean' && type.kind !== 'any') {
     const message = `The condition is ${describeType(type)}, not true or false`;
-    check.problems.push({ code: 'RG3005', path: [], message, hint: 'compare it with something' });
+    check.problems.push({ code: 'RG3005', path: [], message, hint: 'compare it with a value' });
   }
   return check.problems;
 }
 
-/** The variables of a message that do not exist, each once; it would show them as `unknown`. */
+/** Returns each variable of a message that does not exist, once; the message would show it as `unknown`. */
 export function checkMessage(message: string, { variables }: CheckOptions): readonly ConditionProblem[] {
   const scope: Scope = { type: variables, root: variables };
   return [...new Set(messageVariables(message))].flatMap((path) => {
     const steps = path.split('.');
     const found = resolve(steps, scope);
     const type = typeAt(variables, steps);
-    // In a message, unlike in `var`, the rest of a path may be a label with dots.
+    // In a message, unlike in `var`, the rest of a path may be one label key with dots.
     if ('kind' in found || (!('kind' in type) && type.isDottedKey)) return [];
     return [{ code: 'RG3006' as const, path: [], ...found }];
   });
@@ -68,7 +67,7 @@ interface Check {
   hasReference: boolean;
 }
 
-/** An operation at its place. */
+/** An operation and its path in the condition. */
 interface Operation {
   readonly name: string;
   readonly args: readonly unknown[];
@@ -76,8 +75,8 @@ interface Operation {
   readonly pathOf: (index: number) => ConditionPath;
 }
 
-function report(check: Check, code: FindingCode, path: ConditionPath, message: string, hint?: string): void {
-  check.problems.push({ code, path, message, ...defined({ hint }) });
+function reportType(check: Check, path: ConditionPath, message: string, hint?: string): void {
+  check.problems.push({ code: 'RG3005', path, message, ...defined({ hint }) });
 }
 
 function typeOf(check: Check, node: unknown, scope: Scope, path: ConditionPath): ConditionType {
@@ -90,7 +89,7 @@ function typeOf(check: Check, node: unknown, scope: Scope, path: ConditionPath):
   const operator = operators.get(found.name);
   const place = [...path, found.name];
   const operation: Operation = { ...found, path: place, pathOf: (index) => (found.isList ? [...place, index] : place) };
-  // What is inside an operator that does not exist is checked all the same.
+  // The arguments of an unknown operator are checked too.
   if (!operator) {
     for (const [index, argument] of found.args.entries()) typeOf(check, argument, scope, operation.pathOf(index));
     return any;
@@ -108,12 +107,11 @@ function literalType(node: unknown): ConditionType {
 function hasArity(check: Check, { name, args, path }: Operation, { fewest, most }: Operator): boolean {
   if (args.length >= fewest && args.length <= most) return true;
   const expected = fewest === most ? `${fewest}` : most === Number.POSITIVE_INFINITY ? `at least ${fewest}` : `${fewest} to ${most}`;
-  report(
-    check,
-    'RG3004',
+  check.problems.push({
+    code: 'RG3004',
     path,
-    `The operator ${JSON.stringify(name)} takes ${expected} ${expected.endsWith('1') ? 'argument' : 'arguments'}, not ${args.length}`,
-  );
+    message: `The operator ${JSON.stringify(name)} takes ${expected} ${expected.endsWith('1') ? 'argument' : 'arguments'}, not ${args.length}`,
+  });
   return false;
 }
 
@@ -128,40 +126,39 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
     case 'literal':
       return literalOperatorType(check, operation);
     case 'eager': {
-      // It measures from the instant of the evaluation.
+      // `age` measures from the instant of the evaluation.
       if (operation.name === 'age') check.hasReference = true;
       const args = operation.args.map((node, index): Argument => ({ node, type: typeOf(check, node, scope, operation.pathOf(index)) }));
       const signature = signatures.get(operation.name);
-      return signature?.(args, (index, message, hint) => report(check, 'RG3005', operation.pathOf(index), message, hint)) ?? any;
+      return signature?.(args, (index, message, hint) => reportType(check, operation.pathOf(index), message, hint)) ?? any;
     }
   }
 }
 
 function referenceType(check: Check, operation: Operation, scope: Scope): ConditionType {
-  // Inside an iterator the element is read; whether that is data depends on the list, whose own variable counts.
+  // Inside an iterator, `var` reads the element. The variable of the list counts as the reference.
   if (scope.iterator === undefined) check.hasReference = true;
   const { name, args } = operation;
   if (name === 'missing' || name === 'missing_some') return missingType(check, operation, scope);
   const isWhole = name === 'val' || (name !== 'var' && args.length > 1);
-  const found = variableType(check, name === 'var' ? args.slice(0, 1) : args, isWhole, scope, operation.pathOf(0));
+  const found = variableType(check, writtenSteps(name === 'var' ? args.slice(0, 1) : args, isWhole), scope, operation.pathOf(0));
   if (name === 'has' || name === 'known') return boolean;
   if (name === 'val' || args.length < 2) return found;
   const fallback = typeOf(check, args[1], scope, operation.pathOf(1));
   if (found.kind === 'any' || fallback.kind === 'any' || found.kind === fallback.kind) return commonType(found, fallback);
   const message = `The default is ${describeType(fallback)}; the variable is ${describeType(found)}`;
-  report(check, 'RG3005', operation.pathOf(1), message, literalHint(found));
+  reportType(check, operation.pathOf(1), message, literalHint(found));
   return found;
 }
 
-function variableType(check: Check, args: readonly unknown[], isWhole: boolean, scope: Scope, path: ConditionPath): ConditionType {
-  const steps = writtenSteps(args, isWhole);
+function variableType(check: Check, steps: readonly string[] | undefined, scope: Scope, path: ConditionPath): ConditionType {
   if (!steps) {
-    report(check, 'RG3007', path, 'The path of the variable is computed');
+    check.problems.push({ code: 'RG3007', path, message: 'The path of the variable is computed' });
     return any;
   }
   const found = resolve(steps, scope);
   if ('kind' in found) return found;
-  report(check, 'RG3006', path, found.message, found.hint);
+  check.problems.push({ code: 'RG3006', path, ...found });
   return any;
 }
 
@@ -169,13 +166,13 @@ function missingType(check: Check, { name, args, pathOf }: Operation, scope: Sco
   const isSome = name === 'missing_some';
   const [first] = args;
   if (isSome && typeof first !== 'number')
-    report(check, 'RG3005', pathOf(0), 'The argument is how many must be present; a number is expected');
+    reportType(check, pathOf(0), 'The first argument must be the number of variables that must be present');
   const listIndex = isSome ? 1 : 0;
   const list = args[listIndex];
   if (Array.isArray(list))
-    for (const [index, item] of list.entries()) variableType(check, [item], false, scope, [...pathOf(listIndex), index]);
-  else if (isSome) variableType(check, [list], false, scope, pathOf(1));
-  else for (const [index, item] of args.entries()) variableType(check, [item], false, scope, pathOf(index));
+    for (const [index, item] of list.entries()) variableType(check, writtenSteps([item], false), scope, [...pathOf(listIndex), index]);
+  else if (isSome) variableType(check, writtenSteps([list], false), scope, pathOf(1));
+  else for (const [index, item] of args.entries()) variableType(check, writtenSteps([item], false), scope, pathOf(index));
   return listOf(text);
 }
 
@@ -183,7 +180,7 @@ function iteratorType(check: Check, { name, args, pathOf }: Operation, scope: Sc
   const list = typeOf(check, args[0], scope, pathOf(0));
   const element = elementType(list);
   if (!element) {
-    report(check, 'RG3005', pathOf(0), `The argument is ${describeType(list)}; a list is expected`);
+    reportType(check, pathOf(0), `The argument is ${describeType(list)}; a list is expected`);
     return any;
   }
   const initial = name === 'reduce' ? typeOf(check, args[2], scope, pathOf(2)) : any;
@@ -198,7 +195,7 @@ function iteratorType(check: Check, { name, args, pathOf }: Operation, scope: Sc
 function lazyType(check: Check, { name, args, pathOf }: Operation, scope: Scope): ConditionType {
   const types = args.map((argument, index) => typeOf(check, argument, scope, pathOf(index)));
   if (name === 'and' || name === 'or') return types.reduce(commonType);
-  // Every second one is an answer, and so is a last one without a partner; without that the answer can be null.
+  // Every second argument is an answer, and so is a last argument without a partner. Without such a last argument, the answer can be null.
   const answers = types.filter((_, index) => index % 2 === 1 || (index === types.length - 1 && index > 0));
   return types.length % 2 === 0 ? any : answers.reduce(commonType);
 }
@@ -207,10 +204,10 @@ function literalOperatorType(check: Check, { name, args, pathOf }: Operation): C
   const [written] = args;
   if (name === 'duration') {
     if (durationSchema.safeParse(written).success) return duration;
-    report(check, 'RG3005', pathOf(0), 'The argument is no duration', 'a duration is text such as 30s, 12h, 1h30m or 7d');
+    reportType(check, pathOf(0), 'The argument is not a duration', 'a duration is text such as 30s, 12h, 1h30m or 7d');
     return duration;
   }
   if (typeof written === 'string' && instantMs(written) !== undefined) return instant;
-  report(check, 'RG3005', pathOf(0), 'The argument is no instant', 'an instant is text with an offset, such as 2026-01-15T10:00:00Z');
+  reportType(check, pathOf(0), 'The argument is not an instant', 'an instant is text with an offset, such as 2026-01-15T10:00:00Z');
   return instant;
 }

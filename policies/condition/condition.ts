@@ -1,4 +1,4 @@
-// Evaluates conditions: JsonLogic that knows *unknown*. The result is unknown exactly when evaluation reads a value that is not known.
+// Evaluates conditions: JsonLogic with the value *unknown*. The result is unknown exactly when evaluation reads an unknown value.
 import jsonLogic, { type RulesLogic } from 'json-logic-js';
 import { evaluating, spend } from './evaluation.ts';
 import { conditionFunctions } from './functions.ts';
@@ -10,14 +10,14 @@ type ConditionResult =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** Truth as JsonLogic has it: false, 0, empty text, null and the empty list are false. */
+      /** The truth of JsonLogic: false, 0, empty text, null and the empty list are false. */
       readonly isTrue: boolean;
-      /** Variables that the answer depends on, sorted; `group.zones[].ready` for a field of the elements of a list. */
+      /** The variables that the answer depends on, sorted; `group.zones[].ready` is a field of the elements of a list. */
       readonly reads: readonly string[];
     }
   | {
       readonly kind: 'unknown';
-      /** The variable that is not known; empty when the condition itself is at fault. */
+      /** The unknown variable; empty if the condition itself is at fault. */
       readonly paths: readonly string[];
       readonly reason?: string;
     };
@@ -28,11 +28,10 @@ interface EvaluationOptions {
 }
 
 /**
- * Evaluates a condition over plain data. Never throws: a condition that is not well-formed, that takes more than its share of steps, or whose
- * operators cannot be applied to the values at hand is unknown, with the reason. `if`, `and`, `or` and the iterators look only at what they need.
- *
- * In the data, `{ unknown: reason }` stands for a value that could not be read. A condition is prepared once and remembered by identity, so
- * condition objects must not be changed afterwards.
+ * Evaluates a condition over plain data and never throws. The result is unknown, with the reason, if the condition is not well-formed,
+ * exceeds the step limit, or has an operator that cannot be applied to its values. `if`, `and`, `or` and the iterators evaluate only the
+ * arguments that they need. In the data, `{ unknown: reason }` marks a value that could not be read. Prepared conditions are cached by
+ * identity, so condition objects must not change.
  */
 export function evaluateCondition(condition: unknown, data: unknown, options: EvaluationOptions): ConditionResult {
   const prepared = preparedOf(condition);
@@ -49,7 +48,7 @@ export function evaluateCondition(condition: unknown, data: unknown, options: Ev
 interface Prepared {
   readonly logic: unknown;
   readonly size: number;
-  /** Why it cannot be evaluated. */
+  /** The reason why the condition cannot be evaluated. */
   readonly problem?: string;
 }
 
@@ -70,14 +69,14 @@ function prepareAnew(condition: unknown): Prepared {
   return { logic: prepare(condition), size: sizeOf(condition) };
 }
 
-/** The one place where our values become the library's: everything that reaches it went through `prepare`. */
+/** Passes a prepared condition to json-logic-js; the only place that converts our types to the types of the library. */
 function applyLogic(logic: unknown, data: unknown): unknown {
   return jsonLogic.apply(logic as RulesLogic, data);
 }
 
 let isRegistered = false;
 
-/** Adds our operators to the library's table, under names of their own, so that others who use the library see no change. */
+/** Adds our operators to the table of the library under a prefix, so that other users of the library see no change. */
 function registerOperators(): void {
   if (isRegistered) return;
   for (const [name, code] of Object.entries(conditionFunctions)) jsonLogic.add_operation(ourPrefix + name, code);
@@ -87,7 +86,7 @@ function registerOperators(): void {
 
 type Reader = (this: unknown, label: string | null, ...args: readonly unknown[]) => unknown;
 
-/** Operators that see the data, which json-logic-js passes as `this`. */
+/** Operators that read the data, which json-logic-js passes as `this`. */
 const readers: Readonly<Record<string, Reader>> = {
   read(label, path, fallback) {
     return read(this, label ?? undefined, path, fallback);

@@ -1,9 +1,9 @@
-// One evaluation of a condition: what it may still spend, what it has read, and how it ends early as unknown.
+// State of one evaluation of a condition: remaining steps, variables read, and the early end as unknown.
 import { messageOf } from '../error-message.ts';
 
-/** What evaluation ended with when it could not be decided. */
+/** The reason why an evaluation is undecided. */
 interface Undecided {
-  /** The variable that was read and is not known; empty when the evaluation itself was at fault. */
+  /** The unknown variable that was read; empty if the evaluation itself was at fault. */
   readonly paths: readonly string[];
   readonly reason: string;
 }
@@ -16,13 +16,13 @@ interface Evaluation {
   undecided?: Undecided;
 }
 
-/** What one evaluation may cost, so that no condition holds up an admission request: a step is about a microsecond. */
+/** Limit of steps of one evaluation, so that no condition delays an admission request. One step takes about a microsecond. */
 const fuelPerEvaluation = 20_000;
 
-/** Thrown through json-logic-js, which knows no other way out, and caught in `evaluating`. */
+/** Thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
 const stopSignal = Symbol('undecided');
 
-// json-logic-js hands operators their data and nothing else. Evaluation is synchronous, so one variable can hold what belongs to it.
+// json-logic-js passes only the data to operators. Evaluation is synchronous, so one variable can hold the current evaluation.
 let current: Evaluation | undefined;
 
 type Outcome<Value> =
@@ -30,8 +30,8 @@ type Outcome<Value> =
   | ({ readonly kind: 'undecided' } & Undecided);
 
 /**
- * Runs `evaluate` as an evaluation of its own at the instant `nowMs`. Anything that it throws means *undecided*: json-logic-js throws a
- * TypeError where JavaScript cannot convert a value, and an error in the dialect must not read as permission.
+ * Runs `evaluate` as a separate evaluation at the instant `nowMs`. Any error means *undecided*: json-logic-js throws a TypeError if
+ * JavaScript cannot convert a value, and an error must not count as permission.
  */
 export function evaluating<Value>(nowMs: number, evaluate: () => Value): Outcome<Value> {
   const outer = current;
@@ -55,29 +55,29 @@ export function stop(reason: string, path?: string): never {
   throw stopSignal;
 }
 
-/** Pays for work about to be done, or ends the evaluation. */
+/** Subtracts steps before the work starts, or ends the evaluation if too few steps are left. */
 export function spend(steps: number): void {
   if (!current) return;
   current.fuel -= steps;
-  if (current.fuel < 0) stop(`the condition takes more than ${fuelPerEvaluation} steps`);
+  if (current.fuel < 0) stop(`the condition needs more than ${fuelPerEvaluation} steps`);
 }
 
-/** Pays for a value of this many characters: one step for each 64. */
+/** Subtracts the steps for a value of this many characters: one step for each 64. */
 export function spendText(length: number): void {
   spend(1 + (length >> 6));
 }
 
-/** Pays for a search, whose worst case grows with both lengths. */
+/** Subtracts the steps for a search. The worst case of a search grows with both lengths. */
 export function spendSearch(textLength: number, patternLength: number): void {
   spend(1 + Math.ceil((textLength * patternLength) / 4096));
 }
 
-/** Remembers that the answer depends on a variable. */
+/** Records that the answer depends on a variable. */
 export function noteRead(path: string): void {
   current?.reads.add(path);
 }
 
-/** The instant of the evaluation. */
+/** Returns the instant of the evaluation in milliseconds since 1970. */
 export function evaluationNowMs(): number {
   return current?.nowMs ?? Number.NaN;
 }

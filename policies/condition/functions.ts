@@ -1,14 +1,14 @@
-// The operators that json-logic-js lacks, and those of its own that would grow without bound or return NaN where they cannot answer.
+// The operators that json-logic-js lacks, and replacements for its operators that grow without limit or return NaN.
 
 import { durationMs } from '../duration.ts';
 import { instantMs } from '../instant.ts';
 import { evaluationNowMs, spend, spendSearch, spendText, stop } from './evaluation.ts';
 
-/** How long text and lists may become that a condition builds. */
+/** Limits of the text and lists that a condition builds. */
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 
-/** By name, as in the table of operators. All pure; none looks at the data. */
+/** Functions by operator name. All are pure and do not read the data. */
 export const conditionFunctions: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> = {
   '+': (...args) =>
     finite(
@@ -44,14 +44,14 @@ export const conditionFunctions: Readonly<Record<string, (...args: readonly unkn
   },
 };
 
-/** Whether the whole text matches; `*` stands for any number of characters, everything else for itself. */
+/** Reports whether the whole text matches; `*` matches any number of characters, every other character matches itself. */
 function matchesGlob(value: string, pattern: string): boolean {
   spendSearch(value.length, pattern.length);
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
   if (last === undefined) return value === pattern;
   if (!value.startsWith(first)) return false;
-  // Each part as far to the left as possible: if any placement fits, that one does.
+  // Each part matches as far to the left as possible. If any placement matches, the leftmost one does.
   let position = first.length;
   for (const part of rest) {
     const found = value.indexOf(part, position);
@@ -61,14 +61,14 @@ function matchesGlob(value: string, pattern: string): boolean {
   return value.length - last.length >= position && value.endsWith(last);
 }
 
-/** `+` and `*` take text that begins with a number for that number, as classic JsonLogic does. */
+/** Returns the number at the start of a text, as `+` and `*` of classic JsonLogic do. */
 function toFloat(value: unknown): number {
   return typeof value === 'number' ? value : Number.parseFloat(String(value));
 }
 
-/** JSON has no negative zero, and neither has the dialect: adding 0 makes it 0. */
+/** Ends the evaluation if the number is not finite. Adding 0 turns negative zero, which JSON lacks, into 0. */
 function finite(operator: string, value: number): number {
-  return Number.isFinite(value) ? value + 0 : stop(`the result of ${operator} is no finite number`);
+  return Number.isFinite(value) ? value + 0 : stop(`the result of ${operator} is not a finite number`);
 }
 
 function requireNumber(operator: string, value: unknown): number {
@@ -80,7 +80,7 @@ function requireText(operator: string, value: unknown): string {
 }
 
 function toInstant(value: unknown): number {
-  return instantMs(requireText('instant', value)) ?? stop(`${JSON.stringify(value)} is no instant with an offset`);
+  return instantMs(requireText('instant', value)) ?? stop(`${JSON.stringify(value)} is not an instant with an offset`);
 }
 
 function isIn(item: unknown, container: unknown): boolean {
@@ -88,7 +88,7 @@ function isIn(item: unknown, container: unknown): boolean {
     spend(1 + (container.length >> 6));
     return container.includes(item);
   }
-  // Empty text contains nothing, not even empty text: classic JsonLogic asks whether there is a container first.
+  // Empty text contains nothing, not even empty text: classic JsonLogic first checks that the container is not empty.
   if (typeof container !== 'string' || container === '') return false;
   const part = String(item);
   spendSearch(container.length, part.length);

@@ -1,9 +1,9 @@
-// The closed list of operators of conditions: how many arguments each takes, and which operators of other dialects are left out and why.
+// The closed list of operators of conditions with their argument counts, and the excluded operators of other dialects with the reason.
 
 /**
- * How an operator treats its arguments. `reference`: they name data. `iterator`: the second is evaluated once per element of the first, with
- * the element as its data. `lazy`: evaluated from the left as far as needed. `eager`: all evaluated first. `literal`: text that is checked
- * beforehand.
+ * How an operator treats its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated once per element
+ * of the first, with the element as its data. `lazy`: arguments are evaluated from the left as far as needed. `eager`: all arguments are
+ * evaluated first. `literal`: the argument is text, checked before evaluation.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 
@@ -11,13 +11,13 @@ export interface Operator {
   readonly form: OperatorForm;
   readonly fewest: number;
   readonly most: number;
-  /** Whether json-logic-js' own operator is replaced, or is missing there. */
+  /** True if our function replaces the operator of json-logic-js or adds a missing one. */
   readonly isOurs: boolean;
 }
 
 const many = Number.POSITIVE_INFINITY;
 
-/** By name. Classic JsonLogic first, then what was added for rollouts. */
+/** Operators by name: classic JsonLogic first, then additions for rollouts. */
 export const operators: ReadonlyMap<string, Operator> = new Map([
   ...both('reference', true, [
     ['var', 1, 2],
@@ -84,22 +84,22 @@ function both(form: OperatorForm, isOurs: boolean, rows: readonly Row[]): (reado
   return rows.map(([name, fewest, most]) => [name, { form, fewest, most, isOurs }] as const);
 }
 
-/** Operators of other JsonLogic dialects that are left out on purpose, with the reason. */
+/** Operators of other JsonLogic dialects that are excluded on purpose, with the reason. */
 export const excludedOperators: ReadonlyMap<string, string> = new Map([
   ['log', 'it has a side effect'],
   ['method', 'it calls code of the host'],
   ['regex', 'regular expressions can take exponential time; use glob, startsWith or endsWith'],
   ['match', 'regular expressions can take exponential time; use glob, startsWith or endsWith'],
   ['matches', 'regular expressions can take exponential time; use glob, startsWith or endsWith'],
-  ['try', 'there are no errors to catch; use known to ask whether a value could be read'],
-  ['throw', 'conditions do not fail; use the effect of the rule'],
-  ['exists', 'has asks the same'],
+  ['try', 'conditions have no errors to catch; use known to test whether a value could be read'],
+  ['throw', 'conditions do not throw; use the effect of the rule'],
+  ['exists', 'use has'],
   ['??', 'var takes a default as its second argument'],
-  ['get', 'var and val read data'],
-  ['length', 'count counts the elements of a list'],
-  ['xor', 'it is written with != and !!'],
-  ['now', 'the instant is the variable now'],
-  ['random', 'the same state must give the same answer'],
-  ['fetch', 'inputs are declared in spec.inputs and gathered beforehand'],
+  ['get', 'use var or val to read data'],
+  ['length', 'use count for the number of elements of a list'],
+  ['xor', 'use != and !!'],
+  ['now', 'use the variable now'],
+  ['random', 'the same state must give the same result'],
+  ['fetch', 'declare inputs in spec.inputs'],
   ['eval', 'it runs code'],
 ]);

@@ -1,25 +1,25 @@
-// Turns a checked condition into what json-logic-js evaluates: reads and bounded operators in place of its own, a price on every iteration.
+// Converts a checked condition to the form that json-logic-js evaluates: our reads and bounded operators, and a price for each iteration.
 import { operators } from './operators.ts';
 import { operationOf } from './shape.ts';
 
-/** Prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect begins with it. */
+/** Prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
 export const ourPrefix = '#';
 
-/** Where `var` looks: the label of the data in the list of reads, or nothing when it is no data (elements of a literal list). */
+/** The scope in which `var` reads: the label of the data in the list of reads, or undefined for elements of a literal list. */
 interface Scope {
   readonly label: string | undefined;
   readonly isReduce: boolean;
 }
 
-/** `list`: the elements will be looked at one by one, so an unknown field inside one of them is not read yet. */
+/** `list`: the elements are read one by one later, so an unknown field inside an element is not read yet. */
 type Position = 'value' | 'list';
 
-/** The condition must have passed `checkShape`. */
+/** Returns the condition in the form that json-logic-js evaluates. The condition must have passed `checkShape`. */
 export function prepare(condition: unknown): unknown {
   return prepareNode(condition, { label: '', isReduce: false }, 'value');
 }
 
-/** Nodes of a condition, with one more for each 64 characters of text: what evaluating it once may cost. */
+/** Returns the cost of one evaluation: the number of nodes, plus one for each 64 characters of text. */
 export function sizeOf(node: unknown): number {
   if (typeof node === 'string') return 1 + (node.length >> 6);
   if (typeof node !== 'object' || node === null) return 1;
@@ -48,7 +48,7 @@ function prepareReference(name: string, args: readonly unknown[], scope: Scope, 
     const read = ourPrefix + (position === 'list' ? 'readList' : 'read');
     const steps = literalSteps(path);
     const prepared = fallback.map((argument) => prepareNode(argument, scope, 'value'));
-    // A computed path passes no check; it is here for the official suite.
+    // `checkCondition` rejects computed paths; only the official test suite uses them.
     if (!steps) return { [read]: [null, prepareNode(path, scope, 'value'), ...prepared] };
     return { [read]: [labelOf(scope, steps), steps, ...prepared] };
   }
@@ -60,7 +60,7 @@ function prepareReference(name: string, args: readonly unknown[], scope: Scope, 
 function prepareIterator(name: string, args: readonly unknown[], scope: Scope, position: Position): unknown {
   const [list, body, ...rest] = args;
   const inner: Scope = { label: elementLabel(list, scope), isReduce: name === 'reduce' };
-  // `count` without a condition counts all.
+  // `count` without a condition counts all elements.
   const price = { [`${ourPrefix}step`]: [prepareNode(body ?? true, inner, 'value'), sizeOf(body)] };
   const elements = prepareNode(list, scope, 'list');
   if (name === 'count') return { [`${ourPrefix}length`]: [{ filter: [elements, price] }] };
@@ -69,13 +69,13 @@ function prepareIterator(name: string, args: readonly unknown[], scope: Scope, p
   return isWholeRead ? { [`${ourPrefix}whole`]: [inner.label?.slice(0, -'[]'.length) ?? '', prepared] } : prepared;
 }
 
-/** The steps of a path that is written out; undefined for a computed one. */
+/** Returns the steps of a literal path; undefined for a computed path. */
 function literalSteps(path: unknown): readonly string[] | undefined {
   if (path === undefined || path === null || path === '') return [];
   return typeof path === 'string' || typeof path === 'number' ? String(path).split('.') : undefined;
 }
 
-/** The label of what the steps lead to; null, which passes through json-logic-js unchanged, for what is no data. */
+/** Returns the label of the value at the end of the steps; null, which passes through json-logic-js unchanged, if the value is no data. */
 function labelOf(scope: Scope, steps: readonly string[]): string | null {
   if (scope.label === undefined) return null;
   if (!scope.isReduce) return [...(scope.label === '' ? [] : [scope.label]), ...steps].join('.');
@@ -87,7 +87,7 @@ function prefixOf(scope: Scope): string | null {
   return scope.label === '' ? '' : `${scope.label}.`;
 }
 
-/** What the elements of a list are called: `group.zones[]` for those of `group.zones`, filtered or not. */
+/** Returns the label of the elements of a list: `group.zones[]` for those of `group.zones`, filtered or not. */
 function elementLabel(list: unknown, scope: Scope): string | undefined {
   const operation = operationOf(list);
   if (operation?.name === 'filter') return elementLabel(operation.args[0], scope);

@@ -1,10 +1,10 @@
-// How conditions read data: by own properties only, and never past a value that is not known.
+// Reads data for conditions: only own properties, and never past an unknown value.
 import { noteRead, spend, spendText, stop } from './evaluation.ts';
 import { isUnknownValue } from './variables.ts';
 
 /**
- * The value of a variable. A value that could not be read ends the evaluation as unknown, default or not; one that is absent, or null, does so
- * without a default. Everything inside the value counts as read.
+ * Returns the value of a variable. A value that could not be read ends the evaluation as unknown, even with a default; an absent value or
+ * null does so only without a default. Everything inside the value counts as read.
  */
 export function read(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const value = readList(data, label, path, fallback);
@@ -12,7 +12,7 @@ export function read(data: unknown, label: string | undefined, path: unknown, fa
   return value;
 }
 
-/** Like `read`, for a list whose elements are looked at one by one: what is inside them counts as read only when it is. */
+/** Returns a list whose elements are read one by one. Like `read`, but the content of an element counts as read only when it is read. */
 export function readList(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const steps = toSteps(path);
   const name = label ?? steps.join('.');
@@ -24,7 +24,7 @@ export function readList(data: unknown, label: string | undefined, path: unknown
   return fallback === undefined ? stop('absent', name) : fallback;
 }
 
-/** Whether something is there, readable or not. Unknown when the way to it could not be read. */
+/** Reports whether a value exists, readable or not. Ends the evaluation as unknown if a parent of the value could not be read. */
 export function isThere(data: unknown, label: string | undefined, path: unknown): boolean {
   const steps = toSteps(path);
   spend(1 + steps.length);
@@ -35,7 +35,7 @@ export function isThere(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null;
 }
 
-/** Whether something is there and could be read. */
+/** Reports whether a value exists and could be read. */
 export function isKnown(data: unknown, label: string | undefined, path: unknown): boolean {
   const steps = toSteps(path);
   spend(1 + steps.length);
@@ -44,7 +44,10 @@ export function isKnown(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/** Those of the paths that lead to nothing, to null, to empty text, or to a value that could not be read. `prefix` undefined: not data. */
+/**
+ * Returns the paths that lead to no value, to null, to empty text, or to a value that could not be read. An undefined `prefix` means that
+ * the paths name no data.
+ */
 export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
     const steps = toSteps(path);
@@ -55,22 +58,22 @@ export function missing(data: unknown, prefix: string | undefined, paths: readon
   });
 }
 
-/** Ends the evaluation when anything inside the value is not known, or is no finite number. */
+/** Ends the evaluation if the value contains an unknown value or a number that is not finite. */
 export function requireKnown(value: unknown, name: string): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) stop('no finite number', name);
+  if (typeof value === 'number' && !Number.isFinite(value)) stop('not a finite number', name);
   spendText(typeof value === 'string' ? value.length : 0);
   if (typeof value !== 'object' || value === null) return;
   if (isUnknownValue(value)) stop(value.unknown, name);
   for (const [key, item] of Object.entries(value)) requireKnown(item, Array.isArray(value) ? `${name}[]` : `${name}.${key}`);
 }
 
-/** The steps of a path: a list as it is, text cut at its dots, nothing for the data itself. */
+/** Returns the steps of a path: a list unchanged, text split at its dots, no steps for the data itself. */
 function toSteps(path: unknown): readonly string[] {
   if (path === undefined || path === null || path === '') return [];
   return Array.isArray(path) ? path.map(String) : String(path).split('.');
 }
 
-/** What is at the end of the steps, the marker of the first value on the way that could not be read, or undefined. */
+/** Returns the value at the end of the steps, the marker of the first unknown value on the way, or undefined. */
 function locate(data: unknown, steps: readonly string[]): unknown {
   let value = data;
   for (const step of steps) {
@@ -80,7 +83,7 @@ function locate(data: unknown, steps: readonly string[]): unknown {
   return value;
 }
 
-/** A list has its elements and nothing else; text has no properties; the prototype is out of reach. */
+/** Returns an own property. A list has only its elements, text has no properties, and the prototype is not readable. */
 function ownProperty(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(name) ? value[Number(name)] : undefined;

@@ -1,20 +1,20 @@
-// The variables that a condition names: which paths are written out, whether each exists, and what was probably meant when it does not.
+// Resolves the variables that a condition names, and suggests a name for a variable that does not exist.
 
 import { didYouMean } from '../text/did-you-mean.ts';
 import { defined } from '../values/defined.ts';
 import { any, type ConditionType, type MissingStep, typeAt } from './types.ts';
 import { variablePaths } from './variables.ts';
 
-/** What `var` reaches at a place of a condition. */
+/** The variables that `var` can read at a place of a condition. */
 export interface Scope {
   readonly type: ConditionType;
   /** The variables of the whole condition. */
   readonly root: ConditionType;
-  /** The iterator around the place, whose element is all that can be reached. */
+  /** The iterator around the place; only its element can be read. */
   readonly iterator?: string;
 }
 
-/** The steps of a path that is written out; undefined for a computed one. `isWhole`: the arguments of `val`, each of them one step. */
+/** Returns the steps of a literal path; undefined for a computed path. With `isWhole`, each argument of `val` is one step. */
 export function writtenSteps(args: readonly unknown[], isWhole: boolean): readonly string[] | undefined {
   if (!args.every((argument) => typeof argument === 'string' || typeof argument === 'number')) return undefined;
   const steps = args.map(String);
@@ -26,7 +26,7 @@ interface UnknownVariable {
   readonly hint?: string;
 }
 
-/** The type of the variable, or what is wrong with its name. */
+/** Returns the type of the variable, or the problem with its name. */
 export function resolve(steps: readonly string[], scope: Scope): ConditionType | UnknownVariable {
   const isItself = steps.length === 0 || (steps.length === 1 && steps[0] === '');
   if (isItself)
@@ -43,7 +43,7 @@ function hintFor(steps: readonly string[], missing: MissingStep, scope: Scope): 
     return `write { "val": ${JSON.stringify(whole).replaceAll('","', '", "')} }`;
   }
   if (scope.iterator !== undefined && 'kind' in typeAt(scope.root, steps)) {
-    return `inside ${scope.iterator} only the element can be read: ${listed(missing.names)}`;
+    return `inside ${scope.iterator} a variable reads the element, which has ${listed(missing.names)}`;
   }
   if (steps[0] === 'inputs' && steps[1] === 'metrics' && steps.length === 3) {
     const nearest = didYouMean(steps[2] ?? '', missing.names);
@@ -53,7 +53,7 @@ function hintFor(steps: readonly string[], missing: MissingStep, scope: Scope): 
   if (nearest !== undefined) return didYouMeanHint([...steps.slice(0, missing.index), nearest, ...steps.slice(missing.index + 1)]);
   const longer = variablePaths(scope.type).filter((path) => path.endsWith(`.${steps.join('.')}`) && !path.includes('[]'));
   if (longer.length > 0) return `did you mean ${longer.map(quote).join(' or ')}?`;
-  return missing.names.length === 0 ? undefined : `there are ${listed(missing.names)}`;
+  return missing.names.length === 0 ? undefined : `valid names: ${listed(missing.names)}`;
 }
 
 function didYouMeanHint(steps: readonly string[]): string {
@@ -61,7 +61,7 @@ function didYouMeanHint(steps: readonly string[]): string {
 }
 
 function namesHint(type: ConditionType): string {
-  return type.kind === 'record' ? `there are ${listed(Object.keys(type.fields).sort())}` : 'name a variable';
+  return type.kind === 'record' ? `valid names: ${listed(Object.keys(type.fields).sort())}` : 'name a variable';
 }
 
 function listed(names: readonly string[]): string {
@@ -72,7 +72,7 @@ function quote(path: string): string {
   return JSON.stringify(path.length <= 128 ? path : `${path.slice(0, 127)}…`);
 }
 
-/** The type of a list's elements; undefined when it is certainly no list. */
+/** Returns the type of the elements of a list; undefined if the type is certainly not a list. */
 export function elementType(list: ConditionType): ConditionType | undefined {
   if (list.kind === 'list') return list.of;
   return list.kind === 'any' ? any : undefined;

@@ -1,13 +1,13 @@
-// The shape of conditions: a closed list of operators, one per object, within limits. What evaluation relies on, whoever wrote the condition.
+// Checks the shape of conditions: a closed list of operators, one per object, within limits. Evaluation relies on this check.
 
 import type { FindingCode } from '../findings/codes.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { excludedOperators, operators } from './operators.ts';
 
-/** Something wrong with a condition. */
+/** A problem of a condition. */
 export interface ConditionProblem {
   readonly code: FindingCode;
-  /** Keys and indices from the condition to the place. */
+  /** Keys and indices from the condition to the place of the problem. */
   readonly path: readonly (string | number)[];
   /** One sentence without a full stop, subject first. */
   readonly message: string;
@@ -19,7 +19,7 @@ export const conditionLimits = { depth: 32, nodes: 500, textLength: 4096, listLe
 
 export type ConditionPath = readonly (string | number)[];
 
-/** The only operator of an object and its arguments, one or many; undefined for anything that is no operation. */
+/** Returns the only operator of an object and its arguments; undefined if the node is not an operation. */
 export function operationOf(
   node: unknown,
 ): { readonly name: string; readonly args: readonly unknown[]; readonly isList: boolean } | undefined {
@@ -30,7 +30,7 @@ export function operationOf(
   return { name, args: Array.isArray(value) ? value : [value], isList: Array.isArray(value) };
 }
 
-/** Problems that keep a condition from being evaluated at all; empty for any condition that is safe to evaluate. */
+/** Returns the problems that prevent evaluation; empty if the condition is safe to evaluate. */
 export function checkShape(condition: unknown): readonly ConditionProblem[] {
   const walk: Walk = { problems: [], nodeCount: 0, isStopped: false };
   visit(walk, condition, []);
@@ -40,7 +40,7 @@ export function checkShape(condition: unknown): readonly ConditionProblem[] {
 interface Walk {
   readonly problems: ConditionProblem[];
   nodeCount: number;
-  /** A limit on the whole was passed: one finding says so, and nothing is looked at any more. */
+  /** True after a limit of the whole condition was exceeded: one finding reports it, and the check ends. */
   isStopped: boolean;
 }
 
@@ -53,7 +53,7 @@ function visit(walk: Walk, node: unknown, path: ConditionPath, depth = 1): void 
   else if (Array.isArray(node)) visitList(walk, node, path, depth);
   else if (typeof node === 'object' && node !== null) visitOperation(walk, node, path, depth);
   else if (node !== null && typeof node !== 'boolean' && !Number.isFinite(node)) {
-    walk.problems.push({ code: 'RG3005', path, message: 'The literal is no finite number, text, boolean or null' });
+    walk.problems.push({ code: 'RG3005', path, message: 'The literal is not a finite number, text, boolean or null' });
   }
 }
 
@@ -87,7 +87,7 @@ function visitOperation(walk: Walk, node: object, path: ConditionPath, depth: nu
     return;
   }
   if (!operators.has(operation.name)) walk.problems.push(unknownOperator(operation.name, path));
-  // A list of arguments is no list of the author's: it has neither a depth nor a length of its own.
+  // The length limit and the extra depth of lists do not apply to a list of arguments.
   for (const [index, argument] of operation.args.entries()) {
     visit(walk, argument, operation.isList ? [...path, operation.name, index] : [...path, operation.name], depth + 1);
   }
@@ -97,7 +97,7 @@ function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
   const place = [...path, name];
   const reason = excludedOperators.get(name);
   const shown = JSON.stringify(name.slice(0, 64));
-  if (reason !== undefined) return { code: 'RG3002', path: place, message: `The operator ${shown} is left out: ${reason}` };
+  if (reason !== undefined) return { code: 'RG3002', path: place, message: `The operator ${shown} is not supported: ${reason}` };
   const nearest = didYouMean(name.slice(0, 64), [...operators.keys()]);
   const message = `The operator ${shown} does not exist`;
   return { code: 'RG3001', path: place, message, ...(nearest === undefined ? {} : { hint: `did you mean ${JSON.stringify(nearest)}?` }) };

@@ -1,4 +1,4 @@
-// What operators take and return: the types of those whose arguments are all evaluated first.
+// The argument and result types of the operators that evaluate all arguments first.
 
 import { didYouMean } from '../text/did-you-mean.ts';
 import {
@@ -15,7 +15,7 @@ import {
   text,
 } from './types.ts';
 
-/** An argument as written, with the type it was found to have. */
+/** An argument as written, and its type. */
 export interface Argument {
   readonly type: ConditionType;
   readonly node: unknown;
@@ -24,7 +24,7 @@ export interface Argument {
 /** Reports that the argument at this index has the wrong type. */
 type Report = (index: number, message: string, hint?: string) => void;
 
-/** The type of the result; `any` after a report, so that one mistake is reported once. */
+/** Returns the type of the result; `any` after a report, so that one mistake is reported once. */
 type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];
@@ -32,7 +32,7 @@ type Kind = ConditionType['kind'];
 const ordered: readonly Kind[] = ['number', 'instant', 'duration'];
 const scalars: readonly Kind[] = ['number', 'instant', 'duration', 'text', 'boolean'];
 
-/** By name; the number of arguments has been checked. */
+/** Signatures by operator name. The number of arguments is already checked. */
 export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signature>([
   ['==', equality],
   ['!=', equality],
@@ -62,7 +62,7 @@ export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signat
   ['merge', (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
 ]);
 
-/** How a value of that type is written, for people who wrote a bare number or text. */
+/** Returns how to write a value of this type, for a bare number or text. */
 export function literalHint(type: ConditionType): string | undefined {
   if (type.kind === 'duration') return 'write a duration as { "duration": "6h" }';
   if (type.kind === 'instant') return 'write an instant as { "instant": "2026-01-15T10:00:00Z" }';
@@ -89,10 +89,10 @@ function isOf({ type }: Argument, kinds: readonly Kind[], index: number, report:
 }
 
 function nullHint(type: ConditionType): string | undefined {
-  return type.kind === 'nothing' ? 'ask with has or known; what is absent is unknown, never null' : undefined;
+  return type.kind === 'nothing' ? 'use has or known; an absent value is unknown, never null' : undefined;
 }
 
-/** Whether all have one type; the type, or `any` after a report. */
+/** Returns the type that all arguments share; `any` after a report. */
 function allSame(args: readonly Argument[], report: Report): ConditionType {
   const first = args.find(({ type }) => type.kind !== 'any')?.type ?? any;
   for (const [index, { type }] of args.entries()) {
@@ -113,7 +113,7 @@ function equality(args: readonly Argument[], report: Report): ConditionType {
   return boolean;
 }
 
-/** Text that can never be equal, because the other side is one of a few names. */
+/** Reports text that never equals the other side, because the other side is one of a few names. */
 function checkChoice(args: readonly Argument[], index: number, report: Report): void {
   const literal = args[index]?.node;
   const other = args[1 - index]?.type;
@@ -123,7 +123,7 @@ function checkChoice(args: readonly Argument[], index: number, report: Report): 
 
 function reportChoice(literal: string, values: readonly string[], index: number, report: Report): void {
   const nearest = didYouMean(literal, values);
-  const hint = nearest === undefined ? `it is one of ${values.join(', ')}` : `did you mean ${JSON.stringify(nearest)}?`;
+  const hint = nearest === undefined ? `the values are ${values.join(', ')}` : `did you mean ${JSON.stringify(nearest)}?`;
   report(index, `The variable is never ${JSON.stringify(literal)}`, hint);
 }
 
@@ -142,7 +142,7 @@ function sum(args: readonly Argument[], report: Report): ConditionType {
   if (instants === 0) return allSame(args, report);
   const isMoved = instants === 1 && args.every(({ type }) => type.kind === 'instant' || type.kind === 'duration');
   if (isMoved) return instant;
-  report(0, 'An instant can only be added to durations', literalHint(duration));
+  report(0, 'Only durations can be added to an instant', literalHint(duration));
   return any;
 }
 
@@ -159,7 +159,7 @@ function product(args: readonly Argument[], report: Report): ConditionType {
   if (!allOf(args, ['number', 'duration'], report) || args.some(({ type }) => type.kind === 'any')) return any;
   const durations = args.filter(({ type }) => type.kind === 'duration').length;
   if (durations <= 1) return durations === 0 ? number : duration;
-  report(1, 'A duration is multiplied with another');
+  report(1, 'A duration cannot be multiplied by a duration');
   return any;
 }
 
@@ -182,7 +182,7 @@ function checkMember(item: Argument, container: Argument, report: Report): void 
   const { of } = container.type;
   const { type } = item;
   if (type.kind !== 'any' && of.kind !== 'any' && type.kind !== of.kind) {
-    report(0, `${sentenceStart(describeType(type))} is never in a list of which each item is ${describeType(of)}`, literalHint(type));
+    report(0, `${sentenceStart(describeType(type))} is never in this list: each item is ${describeType(of)}`, literalHint(type));
   }
   if (type.kind !== 'text' || type.values === undefined || !Array.isArray(container.node)) return;
   for (const literal of container.node) {

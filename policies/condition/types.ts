@@ -1,4 +1,4 @@
-// The static types of conditions: what a variable holds and what an operator returns, as far as it is known before evaluation.
+// The static types of conditions: the types of variables and operator results that are known before evaluation.
 
 export type ConditionType =
   | { readonly kind: 'any' }
@@ -9,12 +9,12 @@ export type ConditionType =
   | { readonly kind: 'instant' }
   /** Milliseconds. */
   | { readonly kind: 'duration' }
-  /** With `values`, one of them and no other. */
+  /** With `values`, only these texts occur. */
   | { readonly kind: 'text'; readonly values?: readonly string[] }
   | { readonly kind: 'list'; readonly of: ConditionType }
   /** A fixed set of fields. */
   | { readonly kind: 'record'; readonly fields: Readonly<Record<string, ConditionType>> }
-  /** Any keys, such as labels; a key may contain dots. */
+  /** Any keys, such as labels. A key may contain dots. */
   | { readonly kind: 'map'; readonly of: ConditionType };
 
 export const any: ConditionType = { kind: 'any' };
@@ -40,7 +40,7 @@ export function record(fields: Readonly<Record<string, ConditionType>>): Conditi
   return { kind: 'record', fields };
 }
 
-/** The type as people read it, with its article. */
+/** Returns the type in words, with its article. */
 export function describeType(type: ConditionType): string {
   return describeKind(type.kind);
 }
@@ -65,7 +65,7 @@ export function describeKind(kind: ConditionType['kind']): string {
   }
 }
 
-/** The type that holds for both; `any` when they have nothing in common. */
+/** Returns the type that covers both; `any` if they have nothing in common. */
 export function commonType(a: ConditionType, b: ConditionType): ConditionType {
   if (a.kind !== b.kind) return any;
   if (a.kind === 'text') return text;
@@ -74,15 +74,15 @@ export function commonType(a: ConditionType, b: ConditionType): ConditionType {
   return a;
 }
 
-/** A step that does not exist: its index, and the names that do exist there. */
+/** A step that does not exist: its index, and the names that exist there. */
 export interface MissingStep {
   readonly index: number;
   readonly names: readonly string[];
-  /** Whether the steps from `index` on could be one key of a map that contains dots. */
+  /** True if the steps from `index` on can be one key with dots in a map. */
   readonly isDottedKey: boolean;
 }
 
-/** The type at the end of `steps`, or the first step that does not exist. */
+/** Returns the type at the end of `steps`, or the first step that does not exist. */
 export function typeAt(root: ConditionType, steps: readonly string[]): ConditionType | MissingStep {
   let type = root;
   for (const [index, step] of steps.entries()) {

@@ -1,15 +1,15 @@
-// The variables that conditions and messages may read, with their types: of rules of a RolloutPolicy, and of gates.
+// The variables of rules and gates that conditions and messages may read, with their types.
 
 import { instantText } from '../instant.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
-/** Stands in data where a value could not be read, with the reason. It has exactly this one key. */
+/** Marks a value in the data that could not be read, with the reason. It has exactly this one key. */
 interface UnknownValue {
   readonly unknown: string;
 }
 
-/** Whether a value of the data is the marker for *could not be read*. */
+/** Reports whether a value is the marker for *could not be read*. */
 export function isUnknownValue(value: unknown): value is UnknownValue {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
@@ -17,7 +17,7 @@ export function isUnknownValue(value: unknown): value is UnknownValue {
 
 type Knowable<Value> = Value | UnknownValue;
 
-/** The phases of a group that conditions may compare with. */
+/** The phases of a group that conditions can compare with. */
 export const groupPhases = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'] as const;
 
 /** A zone as conditions see it. */
@@ -26,20 +26,20 @@ interface ZoneData {
   readonly statefulSet: string;
   readonly replicas: Knowable<number>;
   readonly ready: Knowable<number>;
-  /** Pods at the revision that the StatefulSet is to reach. */
+  /** Pods at the update revision. */
   readonly updated: Knowable<number>;
   readonly available: Knowable<number>;
   readonly isReady: Knowable<boolean>;
-  /** Name of the zone it follows; empty for a leader. */
+  /** Name of the zone that this zone follows; empty for a leader. */
   readonly follows: string;
 }
 
-/** What the rules of a RolloutPolicy see. An absent field is unknown to a condition that reads it without a default. */
+/** The data for the rules of a RolloutPolicy. An absent field is unknown to a condition that reads it without a default. */
 export interface RuleData {
   readonly action: (typeof policyAction.options)[number];
   /** Replicas before and after, and `to - from`; only for scaleUp and scaleDown. */
   readonly change?: { readonly from: Knowable<number>; readonly to: Knowable<number>; readonly delta: Knowable<number> };
-  /** The StatefulSet that is to be changed. Labels and annotations are those before the change. */
+  /** The StatefulSet that the request changes, with the labels and annotations from before the change. */
   readonly target: {
     readonly name: string;
     readonly namespace: string;
@@ -50,7 +50,7 @@ export interface RuleData {
     readonly ready: Knowable<number>;
     readonly available: Knowable<number>;
     readonly updated: Knowable<number>;
-    /** Milliseconds since 1970; absent when no downscale is on record. */
+    /** Milliseconds since 1970; absent if no downscale is recorded. */
     readonly lastDownscaleAt?: Knowable<number>;
   };
   readonly group: {
@@ -59,12 +59,12 @@ export interface RuleData {
     readonly labels: Readonly<Record<string, string>>;
     readonly zones: Knowable<readonly ZoneData[]>;
     readonly phase?: Knowable<(typeof groupPhases)[number]>;
-    /** Name of the wave under way; absent outside a run. */
+    /** Name of the current wave; absent outside a run. */
     readonly wave?: Knowable<string>;
     readonly notReadyZones: Knowable<readonly string[]>;
   };
   readonly inputs: { readonly metrics: Readonly<Record<string, Knowable<number>>> };
-  /** Who asks; absent when nobody does, as in the agent and in a plan. */
+  /** The requester; absent in the agent and in a plan. */
   readonly user?: { readonly name: Knowable<string>; readonly groups: Knowable<readonly string[]> };
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -81,7 +81,7 @@ const zone = record({
   follows: text,
 });
 
-/** What a rule of a RolloutPolicy may read, given the names of the metrics that the policy declares under `inputs.metrics`. */
+/** Returns the variables of a rule, given the names of the metrics that the policy declares under `inputs.metrics`. */
 export function ruleVariables(metrics: readonly string[]): ConditionType {
   return record({
     action: oneOf(policyAction.options),
@@ -113,10 +113,10 @@ export function ruleVariables(metrics: readonly string[]): ConditionType {
   });
 }
 
-/** What the condition `pass` of a gate may read: the one number that was measured. */
+/** The variable of the condition `pass` of a gate: the measured number. */
 export const gateVariables: ConditionType = record({ value: number });
 
-/** Every path of the variables, for completion and documentation: `group.zones[].ready`, `target.labels.*`. */
+/** Returns every path of the variables, for completion and documentation: `group.zones[].ready`, `target.labels.*`. */
 export function variablePaths(type: ConditionType, prefix = ''): readonly string[] {
   const below = (fields: readonly (readonly [string, ConditionType])[]) => fields.flatMap(([path, field]) => variablePaths(field, path));
   if (type.kind === 'list') return type.of.kind === 'record' ? [prefix, ...variablePaths(type.of, `${prefix}[]`)] : [prefix];
@@ -127,13 +127,13 @@ export function variablePaths(type: ConditionType, prefix = ''): readonly string
 
 const placeholder = /\$\{([^{}]*)\}/g;
 
-/** How long a message and one value in it may become; longer ones end in an ellipsis. */
+/** Longest message and longest value inside a message, in characters; longer ones end in an ellipsis. */
 const messageLimits = { message: 2048, value: 256 } as const;
 
 /**
- * The message with each `${variable}` replaced by its value: lists joined by commas, instants in RFC 3339, anything that is absent or could not
- * be read as `unknown`. A label is named by its whole key, `${target.labels.app.kubernetes.io/name}`. Control characters become spaces, because
- * labels are written by others and messages end up in terminals.
+ * Replaces each `${variable}` in a message by its value. Lists are joined by commas, instants are RFC 3339, and absent or unreadable values
+ * are `unknown`. A label is named by its whole key, `${target.labels.app.kubernetes.io/name}`. Control characters become spaces, because
+ * others write labels and terminals show messages.
  */
 export function substitute(message: string, data: unknown): string {
   const result = message.replace(placeholder, (_, path: string) =>
@@ -142,12 +142,12 @@ export function substitute(message: string, data: unknown): string {
   return shorten(result, messageLimits.message);
 }
 
-/** The variables that a message names, in the order in which they occur. */
+/** Returns the variables that a message names, in order of occurrence. */
 export function messageVariables(message: string): readonly string[] {
   return [...message.matchAll(placeholder)].map((match) => match[1] ?? '');
 }
 
-/** By own properties; a key that contains dots is found as a whole before it is cut. */
+/** Returns the value at a path of own properties. A key with dots is tried whole before it is split. */
 function valueAt(data: unknown, path: string): unknown {
   if (typeof data !== 'object' || data === null || isUnknownValue(data)) return undefined;
   if (Object.hasOwn(data, path)) return Reflect.get(data, path);
@@ -172,7 +172,7 @@ function numberText(value: number): string {
   return Number.isFinite(value) ? String(value) : 'unknown';
 }
 
-/** Any character that would move the cursor or change the direction of writing becomes a space. */
+/** Replaces every character that moves the cursor or changes the writing direction by a space. */
 function printable(value: string): string {
   return value.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }

@@ -1,4 +1,4 @@
-// A text as YAML documents: plain values, findings, and where each value stands.
+// Reads a text as YAML documents: plain values, findings, and the place of each value.
 import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { type Finding, finding, jsonPointer, type Place } from '../findings/finding.ts';
 import { lowerFirst } from '../wording.ts';
@@ -9,38 +9,38 @@ import { nodeOf, type PathKey, plainValue } from './value.ts';
 
 export type Path = readonly PathKey[];
 
-/** Where values stand in a document. */
+/** The places of the values of a document. */
 export interface Places {
-  /** The place of the value (or of its key) at the path, or undefined when the document has no such value. */
+  /** Returns the place of the value (or of its key) at the path; undefined if the document has no such value. */
   readonly find: (path: Path, part?: 'value' | 'key') => Place | undefined;
-  /** The same, falling back to the nearest enclosing value that exists. */
+  /** Returns the same place, or that of the nearest enclosing value that exists. */
   readonly place: (path: Path, part?: 'value' | 'key') => Place;
 }
 
 export interface YamlDocument extends Places {
   readonly file: string;
-  /** Undefined when the document could not be read. */
+  /** Undefined if the document could not be read. */
   readonly value: unknown;
-  /** Why the document cannot be read. */
+  /** The reasons why the document cannot be read. */
   readonly errors: readonly Finding[];
-  /** What is allowed in Kubernetes objects but not in policies. */
+  /** Findings about YAML that Kubernetes objects may use but policies may not. */
   readonly dialect: readonly Finding[];
 }
 
 interface ParsedFile {
-  /** In the order of the file, without empty documents. */
+  /** The documents in the order of the file, without empty documents. */
   readonly documents: readonly YamlDocument[];
-  /** Why the file as a whole is refused. */
+  /** The reasons why the whole file is rejected. */
   readonly findings: readonly Finding[];
 }
 
-/** Tags that say what the value is anyway. */
+/** Tags that name the type that the value has anyway. */
 const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
 /**
- * Reads a text. Nothing is thrown: what is wrong is a finding. Limits of size, documents, depth and aliases (`yamlLimits`) hold before
- * anything is built, so that a hostile text is answered in less than a second.
+ * Reads a text and reports problems as findings, without exceptions. Limits of size, documents, depth and aliases (`yamlLimits`) apply
+ * before values are built, so that a hostile text takes less than a second.
  */
 export function parseDocuments(file: string, text: string): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
@@ -58,7 +58,7 @@ function yamlDocuments(lines: TextLines): ParsedFile {
   return { documents, findings: [] };
 }
 
-/** Whether nothing stands between two document markers. */
+/** Reports whether a document between two markers is empty. */
 function isEmpty(document: Document.Parsed): boolean {
   const root = document.contents;
   return document.errors.length === 0 && (root === null || (isScalar(root) && root.value === null && !root.source));
@@ -77,7 +77,7 @@ function yamlDocument(lines: TextLines, document: Document.Parsed, properties: r
   const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), sentence(error.message)));
   const { value, problems } = plainValue(root);
   const reported = problems.map((one) => ({ fatal: one.fatal, finding: finding(one.code, at(one.start, one.end, one.path), one.message) }));
-  // A text with syntax errors has values that nobody wrote; what else is wrong with them is noise.
+  // After a syntax error the values are unreliable, so other findings are omitted.
   const errors = syntax.length > 0 ? syntax : reported.filter((one) => one.fatal).map((one) => one.finding);
   const dialect = [
     ...reported.filter((one) => !one.fatal).map((one) => one.finding),
@@ -97,17 +97,17 @@ function yamlDocument(lines: TextLines, document: Document.Parsed, properties: r
 }
 
 function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly Finding[] {
-  // Aliases are not reported one by one: without the anchor there would be none.
+  // Aliases are not reported: the anchor that they need already is.
   if (kind === 'alias') return [];
-  if (kind === 'anchor') return [finding('RG1007', place, `the anchor ${source} is not used in policies`)];
+  if (kind === 'anchor') return [finding('RG1007', place, `the anchor ${source} is not allowed in policies`)];
   if (operatorTag.test(source)) {
     const operator = source.replace(/[:,]+$/, '');
     return [finding('RG1010', place, `the operator ${operator} needs quotes`, { hint: `write "${operator}"` })];
   }
-  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} has no meaning here and would be dropped`)];
+  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} has no meaning here and is ignored`)];
 }
 
-/** Warnings of the parser, except those about tags, which have findings of their own. */
+/** Returns warnings of the parser. Tags have separate findings. */
 function warningFindings(document: Document.Parsed, at: (start: number, end: number) => Place): readonly Finding[] {
   const warnings = document.warnings
     .filter((warning) => warning.code !== 'TAG_RESOLVE_FAILED')
@@ -116,27 +116,32 @@ function warningFindings(document: Document.Parsed, at: (start: number, end: num
   if (version === '1.2') return warnings;
   return [
     ...warnings,
-    finding('RG1005', at(document.range[0], document.range[0]), `the document asks for YAML ${version}, policies are YAML 1.2`),
+    finding('RG1005', at(document.range[0], document.range[0]), `the document declares YAML ${version}; policies are YAML 1.2`),
   ];
 }
 
-/** The node at a path, or the key of it. The root has no key. */
+/** Returns the node at a path, or its key. The root has no key. */
 function nodeAt(root: Node | undefined, path: Path, part: 'value' | 'key'): Node | undefined {
   let node = root;
-  let key: Node | undefined;
+  let key = root;
   for (const step of path) {
-    if (isMap(node)) {
-      const pair = node.items.find((item) => textOf(item.key) === String(step));
-      if (!pair) return undefined;
-      key = nodeOf(pair.key);
-      node = nodeOf(pair.value) ?? key;
-    } else if (isSeq(node) && typeof step === 'number') {
-      if (step >= node.items.length) return undefined;
-      node = nodeOf(node.items[step]);
-      key = node;
-    } else return undefined;
+    const child = childOf(node, step);
+    if (!child) return undefined;
+    ({ node, key } = child);
   }
-  return part === 'key' && path.length > 0 ? key : node;
+  return part === 'key' ? key : node;
+}
+
+function childOf(parent: Node | undefined, step: PathKey): { readonly node: Node | undefined; readonly key: Node | undefined } | undefined {
+  if (isMap(parent)) {
+    const pair = parent.items.find((item) => textOf(item.key) === String(step));
+    if (!pair) return undefined;
+    const key = nodeOf(pair.key);
+    return { node: nodeOf(pair.value) ?? key, key };
+  }
+  if (!isSeq(parent) || typeof step !== 'number' || step >= parent.items.length) return undefined;
+  const node = nodeOf(parent.items[step]);
+  return { node, key: node };
 }
 
 function textOf(key: unknown): string | undefined {
@@ -144,7 +149,7 @@ function textOf(key: unknown): string | undefined {
   return node && 'value' in node ? (typeof node.value === 'string' ? node.value : node.source) : undefined;
 }
 
-/** Messages of the parser in our form: no capital, no full stop. */
+/** Returns a message of the parser in our form: no capital, no full stop. */
 function sentence(message: string): string {
   return lowerFirst(message).replace(/[.:]?\s*$/, '');
 }

@@ -1,16 +1,16 @@
-// JSON as kubectl prints it, read without the much slower YAML parser; places are computed on demand.
+// Reads the JSON that kubectl prints without the much slower YAML parser. Places are computed on demand.
 import { jsonPointer } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
 import type { YamlDocument } from './document.ts';
 import { yamlLimits } from './scan.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
 
-/** The most UTF-16 units of one JSON text of manifests: several thousand StatefulSets. What is plain data cannot grow when it is read. */
+/** The longest JSON text of manifests, in UTF-16 units: several thousand StatefulSets. Plain data cannot grow when it is read. */
 const longestText = 64 * 1_048_576;
 
 /**
- * The one document of a JSON text, or undefined when the text must be read as YAML: it is no JSON, names our API group (whose documents are
- * checked down to the last character), writes a key twice, or is nested too deep. `read` reads it as YAML, for places.
+ * Returns the one document of a JSON text, or undefined if the text must be read as YAML. This is so if the text is not JSON, names our API
+ * group (its documents are checked in full), has a duplicate key, or is nested too deep. `read` reads the text as YAML, for places.
  */
 export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefined): YamlDocument | undefined {
   const { text } = lines;
@@ -47,7 +47,7 @@ interface Shape {
   readonly depth: number;
 }
 
-/** How many keys a value holds, and how deep it is nested; below the limit of depth nothing is looked at. */
+/** Returns the number of keys and the nesting depth of a value; stops below the depth limit. */
 function measure(value: unknown, depth: number): Shape {
   if (typeof value !== 'object' || value === null || depth > yamlLimits.depth) return { keys: 0, depth };
   const members: readonly unknown[] = Object.values(value);
@@ -61,7 +61,7 @@ function measure(value: unknown, depth: number): Shape {
   return { keys, depth: deepest };
 }
 
-/** How many keys stand in the text: strings with a colon behind them. A value of fewer keys lost one that was written twice. */
+/** Returns the number of keys in the text: strings followed by a colon. A value with fewer keys lost a duplicate key. */
 function keysWritten(text: string): number {
   let count = 0;
   for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) count += 1;

@@ -1,19 +1,19 @@
-// The first pass over a YAML text: limits that hold before anything is built, and every tag, anchor and alias.
+// First pass over a YAML text: checks limits before values are built, and lists every tag, anchor and alias.
 import { CST, Lexer, Parser } from 'yaml';
 import { type Finding, finding } from '../findings/finding.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
 
-/** Limits of one file. All of them hold before the text is composed into values. */
+/** Limits of one file. They apply before the text is composed into values. */
 export const yamlLimits = {
   bytes: 1_048_576,
   documents: 500,
   depth: 64,
   aliases: 1000,
-  /** Values that the aliases of one document may expand to. */
+  /** The most values that the aliases of one document may expand to. */
   expandedNodes: 10_000,
 } as const;
 
-/** A tag, anchor or alias as it stands in the text. */
+/** A tag, anchor or alias as written in the text. */
 export interface NodeProperty {
   readonly kind: 'tag' | 'anchor' | 'alias';
   readonly source: string;
@@ -23,22 +23,22 @@ export interface NodeProperty {
 interface YamlScan {
   readonly tokens: readonly CST.Token[];
   readonly properties: readonly NodeProperty[];
-  /** The limit that was hit; then the tokens end early. */
+  /** The limit that was exceeded; the tokens end early. */
   readonly refused?: Finding;
 }
 
 const collections: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flow-collection']);
-/** Lexemes that only steer the parser and stand for no text. */
+/** Lexemes that only control the parser and represent no text. */
 const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 /**
- * Tokens of the text, read one lexeme at a time so that a limit stops the work: composing recurses, and ten thousand open brackets
+ * Returns the tokens of a text. It reads one lexeme at a time and stops at a limit: composing is recursive, and ten thousand open brackets
  * would exhaust the stack.
  */
 export function scanYaml(lines: TextLines): YamlScan {
   const bytes = utf8Length(lines.text);
   if (bytes > yamlLimits.bytes) {
-    return refuse(lines, 'RG1001', 0, `the file has ${bytes} bytes, ${yamlLimits.bytes} are allowed`);
+    return refuse(lines, 'RG1001', 0, `the file has ${bytes} bytes; at most ${yamlLimits.bytes} are allowed`);
   }
   const parser = new Parser();
   const tokens: CST.Token[] = [];
@@ -47,13 +47,12 @@ export function scanYaml(lines: TextLines): YamlScan {
   let offset = 0;
   let previous = '';
   for (const lexeme of new Lexer().lex(lines.text)) {
-    const kind = previous === CST.SCALAR || markers.has(lexeme) ? undefined : CST.tokenType(lexeme);
-    if (kind === 'tag' || kind === 'anchor' || kind === 'alias') properties.push({ kind, source: lexeme, offset });
+    const kind = previous === CST.SCALAR ? undefined : propertyKind(lexeme);
+    if (kind !== undefined) properties.push({ kind, source: lexeme, offset });
     if (kind === 'alias') counts.aliases += 1;
-    for (const token of parser.next(lexeme)) {
-      tokens.push(token);
-      if (token.type === 'document') counts.documents += 1;
-    }
+    const next = [...parser.next(lexeme)];
+    tokens.push(...next);
+    counts.documents += next.filter(({ type }) => type === 'document').length;
     const limit = brokenLimit(parser, counts);
     if (limit) return refuse(lines, limit[0], offset, limit[1]);
     if (!markers.has(lexeme)) offset += lexeme.length;
@@ -63,11 +62,16 @@ export function scanYaml(lines: TextLines): YamlScan {
   return { tokens, properties };
 }
 
+function propertyKind(lexeme: string): NodeProperty['kind'] | undefined {
+  const kind = markers.has(lexeme) ? undefined : CST.tokenType(lexeme);
+  return kind === 'tag' || kind === 'anchor' || kind === 'alias' ? kind : undefined;
+}
+
 function brokenLimit(parser: Parser, counts: { readonly documents: number; readonly aliases: number }) {
   if (depthOf(parser) > yamlLimits.depth) return ['RG1003', `the document is nested more than ${yamlLimits.depth} deep`] as const;
   const begun = counts.documents + (parser.stack[0]?.type === 'document' ? 1 : 0);
-  if (begun > yamlLimits.documents) return ['RG1002', `the file holds more than ${yamlLimits.documents} documents`] as const;
-  if (counts.aliases > yamlLimits.aliases) return ['RG1007', `the file holds more than ${yamlLimits.aliases} aliases`] as const;
+  if (begun > yamlLimits.documents) return ['RG1002', `the file has more than ${yamlLimits.documents} documents`] as const;
+  if (counts.aliases > yamlLimits.aliases) return ['RG1007', `the file has more than ${yamlLimits.aliases} aliases`] as const;
   return undefined;
 }
 
@@ -80,14 +84,14 @@ function refuse(lines: TextLines, code: 'RG1001' | 'RG1002' | 'RG1003' | 'RG1007
   return { tokens: [], properties: [], refused: finding(code, placeOf(lines, offset, offset, ''), message) };
 }
 
-/** Length of the text in UTF-8; a lone surrogate counts three bytes, as it is written as U+FFFD. */
+/** Returns the length of the text in UTF-8. A lone surrogate counts three bytes, because it is written as U+FFFD. */
 function utf8Length(text: string): number {
   let length = text.length;
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);
     if (unit >= 0x800) length += 2;
     else if (unit >= 0x80) length += 1;
-    // A pair is two units and four bytes; both halves were counted as three.
+    // A pair has two units and four bytes; each half was counted as three.
     if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00) length -= 2;
   }
   return length;

@@ -1,9 +1,9 @@
-// How we write YAML: two spaces, long lines left whole, and quotes around what an older YAML reader would not take for text.
+// The YAML style that we write: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
 import { CST, type Document, type DocumentOptions, Lexer, type ParseOptions, type SchemaOptions, type ToStringOptions } from 'yaml';
 
 /**
- * Options of a document that is to be written. Kubernetes reads YAML with rules of version 1.1, in which `on`, `y` and `0777` are no
- * texts, so such texts are quoted.
+ * Options of a document to write. Kubernetes reads YAML by the rules of version 1.1, in which `on`, `y` and `0777` are not text, so such
+ * text is quoted.
  */
 export const documentStyle = { version: '1.2', compat: 'yaml-1.1', logLevel: 'silent' } as const satisfies DocumentOptions &
   SchemaOptions &
@@ -17,10 +17,10 @@ const textStyle = {
   nullStr: 'null',
 } as const satisfies ToStringOptions;
 
-/** A flow collection on a longer line is written as a block. */
+/** A flow collection on a line longer than this is written as a block. */
 export const longestFlowLine = 120;
 
-/** The document as text. Braces stand apart from what they hold, brackets do not: `{ zones: [a, b] }`. */
+/** Returns the document as text. Braces have inner spaces, brackets have not: `{ zones: [a, b] }`. */
 export function yamlText(document: Document): string {
   const lexemes = [...new Lexer().lex(document.toString(textStyle))];
   return lexemes
@@ -28,7 +28,7 @@ export function yamlText(document: Document): string {
     .join('');
 }
 
-/** Lexemes that only steer the parser and stand for no text. */
+/** Lexemes that only control the parser and represent no text. */
 const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 function isPaddingOfBracket(lexeme: string, before: string | undefined, after: string | undefined): boolean {

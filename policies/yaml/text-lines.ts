@@ -1,7 +1,7 @@
-// Lines and columns of a text, and the lines that a finding shows.
+// Computes lines and columns of a text, and the lines that a finding shows.
 import type { ExcerptLine, Place } from '../findings/finding.ts';
 
-/** A text that can say where an offset is. */
+/** A text with the offsets of its lines. */
 export interface TextLines {
   readonly file: string;
   readonly text: string;
@@ -15,7 +15,7 @@ export function textLines(file: string, text: string): TextLines {
   return { file, text, starts };
 }
 
-/** The place from one offset to another (exclusive). The end column is left out when the end is on another line. */
+/** Returns the place from one offset to another (exclusive). The end column is omitted if the end is on another line. */
 export function placeOf(lines: TextLines, start: number, end: number, pointer: string): Place {
   const line = lineAt(lines, start);
   const lineStart = lines.starts[line] ?? 0;
@@ -31,10 +31,10 @@ export function placeOf(lines: TextLines, start: number, end: number, pointer: s
   };
 }
 
-/** Longer lines are machine-made; the position says enough about them. */
+/** Longer lines are machine-made, so the position is enough. */
 const excerptLimit = 500;
 
-/** The line before, when it says something, and the line itself. */
+/** Returns the line, and the line before it if that is not empty. */
 function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
   const before = line > 0 ? lineText(lines, line - 1) : '';
   const text = lineText(lines, line);
@@ -46,12 +46,12 @@ function lineText(lines: TextLines, line: number): string {
   return withoutUserInformation(lines.text.slice(lines.starts[line], lines.starts[line + 1] ?? lines.text.length).replace(/\r?\n$/, ''));
 }
 
-/** The text with the user and password of URLs hidden, at the same length: excerpts end up in logs and comments. */
+/** Returns the text with the user and password of URLs masked at the same length: excerpts appear in logs and comments. */
 export function withoutUserInformation(text: string): string {
   return text.replace(/(?<=:\/\/)[^/\s@"']+(?=@)/g, (user) => '*'.repeat(user.length));
 }
 
-/** 0-based number of the line that holds the offset. */
+/** Returns the 0-based number of the line that contains the offset. */
 function lineAt({ starts }: TextLines, offset: number): number {
   let low = 0;
   let high = starts.length - 1;

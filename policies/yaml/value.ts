@@ -1,11 +1,11 @@
-// From YAML nodes to plain values, noting what other YAML readers would read differently.
+// Converts YAML nodes to plain values and reports values that other YAML readers read differently.
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
 import type { FindingCode } from '../findings/codes.ts';
 import { yamlLimits } from './scan.ts';
 
 export type PathKey = string | number;
 
-/** Something to report about a node: `fatal` when the document cannot be read at all, otherwise a matter of the policy dialect. */
+/** A problem of a node: `fatal` if the document cannot be read at all, otherwise a violation of the policy dialect. */
 interface NodeProblem {
   readonly code: FindingCode;
   readonly fatal: boolean;
@@ -20,10 +20,10 @@ interface YamlValue {
   readonly problems: readonly NodeProblem[];
 }
 
-/** The words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
+/** Words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
 const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
-/** Numbers that the versions of YAML, or JSON, read differently: octal, binary, with underscores, base 60, infinite. */
+/** Numbers that YAML versions or JSON read differently: octal, binary, with underscores, base 60, infinite. */
 const unclearNumber =
   /^[-+]?(?:0[0-9_]+|0o[0-7]+|0b[01_]+|[0-9][0-9_]*_[0-9_]*|[0-9]+(?::[0-5]?[0-9])+|\.inf|\.Inf|\.INF)$|^\.(?:nan|NaN|NAN)$/;
 
@@ -33,15 +33,15 @@ interface Walk {
   readonly anchors: Map<string, Node>;
   readonly problems: NodeProblem[];
   readonly path: PathKey[];
-  /** Nodes visited inside of aliases. */
+  /** Number of nodes visited inside aliases. */
   expanded: number;
-  /** How many aliases the walk is in. */
+  /** Number of aliases around the current node. */
   inAlias: number;
-  /** Set once; then the walk ends without looking at the rest. */
+  /** True once a limit is exceeded; the walk then ends. */
   isTooLarge: boolean;
 }
 
-/** The plain value of a node. Aliases are expanded up to a limit; objects keep every key as an own property. */
+/** Returns the plain value of a node. Aliases expand up to a limit; objects keep every key as an own property. */
 export function plainValue(node: Node | undefined): YamlValue {
   const walk: Walk = { anchors: new Map(), problems: [], path: [], expanded: 0, inAlias: 0, isTooLarge: false };
   const value = plainOf(node, walk);
@@ -64,15 +64,15 @@ function plainOf(node: Node | undefined, walk: Walk): unknown {
 
 function aliasValue(name: string, node: Node, walk: Walk): unknown {
   const target = walk.anchors.get(name);
-  if (!target) return problem(walk, 'RG1004', true, node, `the alias ${name} names no anchor before it`);
-  // A node that contains its own alias has no finite value; the depth of aliases stops it.
+  if (!target) return reportFatal(walk, 'RG1004', node, `the alias ${name} has no anchor before it`);
+  // A node that contains its own alias has no finite value; the depth limit of aliases stops it.
   if (walk.inAlias >= yamlLimits.depth) walk.isTooLarge = true;
   if (walk.isTooLarge) return undefined;
   walk.inAlias += 1;
   const value = plainOf(target, walk);
   walk.inAlias -= 1;
   if (!walk.isTooLarge || walk.inAlias > 0) return value;
-  return problem(walk, 'RG1007', true, node, `with this alias the document expands to more than ${yamlLimits.expandedNodes} values`);
+  return reportFatal(walk, 'RG1007', node, `with this alias the document expands to more than ${yamlLimits.expandedNodes} values`);
 }
 
 function mapValue(items: readonly Pair[], walk: Walk): Readonly<Record<string, unknown>> {
@@ -88,10 +88,8 @@ function mapValue(items: readonly Pair[], walk: Walk): Readonly<Record<string, u
     if (key === '<<' && isPlain(keyNode)) merged.push(...(Array.isArray(value) ? value : [value]));
     else if (!entries.has(key)) entries.set(key, value);
   }
-  for (const source of merged) {
-    for (const [key, value] of Object.entries(source ?? {})) if (!entries.has(key)) entries.set(key, value);
-  }
-  // Unlike an assignment this makes `__proto__` an ordinary property.
+  for (const [key, value] of merged.flatMap((source) => Object.entries(source ?? {}))) if (!entries.has(key)) entries.set(key, value);
+  // Unlike an assignment, this makes `__proto__` an ordinary property.
   return Object.fromEntries(entries);
 }
 
@@ -104,30 +102,35 @@ function keyText(node: Node | undefined, walk: Walk): string {
 function checkKey(node: Node, key: string, seen: ReadonlyMap<string, unknown>, walk: Walk): void {
   if (isScalar(node)) checkPlainScalar(node, walk);
   const isText = isScalar(node) && typeof node.value === 'string';
-  // A key with a tag is reported as such: the tag is most often an operator without quotes.
+  // A key with a tag is reported as a tag: it is most often an operator without quotes.
   if (!isText && node.tag === undefined)
-    problem(walk, 'RG1014', false, node, `the key ${key === '' ? 'is empty or no scalar' : `${key} is not text`}`);
-  if (key === '<<' && isPlain(node)) problem(walk, 'RG1008', false, node, 'the merge key << is not used in policies');
-  else if (seen.has(key)) problem(walk, 'RG1006', true, node, `the key ${key} appears twice`);
-  if (refusedKeys.has(key)) problem(walk, 'RG1011', false, node, `the key ${key} is not allowed`);
+    report(walk, 'RG1014', node, `the key ${key === '' ? 'is empty or not a scalar' : `${key} is not text`}`);
+  if (key === '<<' && isPlain(node)) report(walk, 'RG1008', node, 'the merge key << is not allowed in policies');
+  else if (seen.has(key)) reportFatal(walk, 'RG1006', node, `the key ${key} appears twice`);
+  if (refusedKeys.has(key)) report(walk, 'RG1011', node, `the key ${key} is not allowed`);
 }
 
 function checkPlainScalar(node: Scalar, walk: Walk): void {
   if (!isPlain(node) || node.source === undefined) return;
   const text = node.source;
-  if (booleanWord.test(text)) problem(walk, 'RG1009', false, node, `${text} is a boolean for readers of YAML 1.1 and text for others`);
-  if (unclearNumber.test(text)) problem(walk, 'RG1013', false, node, `${text} is not the same number for every reader of YAML`);
+  if (booleanWord.test(text)) report(walk, 'RG1009', node, `${text} is a boolean for readers of YAML 1.1 and text for others`);
+  if (unclearNumber.test(text)) report(walk, 'RG1013', node, `${text} is not the same number for every reader of YAML`);
 }
 
 function isPlain(node: unknown): boolean {
   return isScalar(node) && node.type === 'PLAIN' && node.tag === undefined;
 }
 
-function problem(walk: Walk, code: FindingCode, fatal: boolean, node: Node, message: string): undefined {
+function reportFatal(walk: Walk, code: FindingCode, node: Node, message: string): undefined {
   const [start, end] = node.range ?? [0, 0];
-  // What stands behind an alias was reported where it is written.
-  if (walk.inAlias === 0 || fatal) walk.problems.push({ code, fatal, start, end, path: [...walk.path], message });
-  return undefined;
+  walk.problems.push({ code, fatal: true, start, end, path: [...walk.path], message });
+}
+
+function report(walk: Walk, code: FindingCode, node: Node, message: string): void {
+  // Problems behind an alias are reported where the anchor is written.
+  if (walk.inAlias > 0) return;
+  const [start, end] = node.range ?? [0, 0];
+  walk.problems.push({ code, fatal: false, start, end, path: [...walk.path], message });
 }
 
 function within<T>(walk: Walk, key: PathKey, visit: () => T): T {
@@ -137,7 +140,7 @@ function within<T>(walk: Walk, key: PathKey, visit: () => T): T {
   return result;
 }
 
-/** Collections of the package hold nodes, or nothing where the text says nothing. */
+/** Returns the node of a collection item; undefined if the text has no value there. */
 export function nodeOf(value: unknown): Node | undefined {
   return isAlias(value) || isMap(value) || isSeq(value) || isScalar(value) ? value : undefined;
 }

@@ -154,7 +154,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...run('is a rollback when it is what ran before'),
       ...partition('goes back when the template does, with no more than the pods that had moved'),
-      ...undo('holds what it takes back, then writes the template of before the run into every member'),
+      ...undo('blocks the undone revision, then writes the previous template to every member'),
       ...people('an undo goes back with the whole group, and holds what manifests ask for again'),
       ...back,
     ],
@@ -176,7 +176,7 @@ export const judgingRows: readonly Row[] = [
     what: 'a failed rollout is tried again on request',
     here: 'The verb retry, by somebody whom the API server knows, for this run.',
     tests: [
-      ...wordsOfPeople('retry lets a failed run go on, as a vouched person, and each time is another word'),
+      ...wordsOfPeople('retry continues a failed run, and each retry is a new request'),
       ...people('an abort ends a run, a retry lets it go on, and both are told'),
       ...run('goes on when a person asks to, with soak and deadlines from now on'),
     ],

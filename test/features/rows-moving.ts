@@ -157,7 +157,7 @@ export const movingRows: readonly Row[] = [
     what: 'a rollout is paused and resumed',
     here: 'An intent of a person, for the group or a zone; pods that were taken away come back, and no other goes.',
     tests: [
-      ...act('holds the group from then on, as explain says', 'deletes what pauses the group, and nothing twice'),
+      ...act('pauses the group, as explain shows', 'deletes the pauses of the group once'),
       ...rollRules('paused'),
       ...partition('takes in pods at the top that run the update revision, so that they keep it, also while the group is paused'),
     ],

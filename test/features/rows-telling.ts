@@ -91,7 +91,7 @@ export const tellingRows: readonly Row[] = [
     tests: [
       ...loopback('is signed over instant and body, and taken'),
       ...notifier('is tried again after pauses that grow, and a callback has the same bytes each time'),
-      ...notifyCrash('arrives once after a %s at every single call of the leader'),
+      ...notifyCrash('arrives once after a %s at any call of the leader'),
       ...notifyCluster('tell each event once, though the leader is killed twice'),
     ],
   },

@@ -167,14 +167,14 @@ describe('the exception in force', () => {
     ['from its beginning', { notBeforeMs: 50 }, 50, 'one'],
     ['not before its beginning', { notBeforeMs: 51 }, 50, 'none'],
   ])('applies %s', (_, overrides, nowMs, expected) => {
-    expect(exceptionFor([exception(overrides)], 'zone-gap', 'ingester', 'a', nowMs).kind).toBe(expected);
+    expect(exceptionFor([exception(overrides)], 'zone-gap', { group: 'ingester', zone: 'a' }, nowMs).kind).toBe(expected);
   });
 
   it('is none when two match: neither applies', () => {
     const both = [exception({ name: 'z', zone: 'a' }), exception({ name: 'b' })];
-    expect(exceptionFor(both, 'zone-gap', 'ingester', 'a', 50)).toEqual({ kind: 'several', names: ['b', 'z'] });
-    expect(exceptionFor(both, 'zone-gap', 'ingester', 'c', 50)).toEqual({ kind: 'one', exception: both[1] });
-    expect(exceptionFor(both, 'zone-gap', 'ingester', undefined, 50)).toEqual({ kind: 'one', exception: both[1] });
+    expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'a' }, 50)).toEqual({ kind: 'several', names: ['b', 'z'] });
+    expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'c' }, 50)).toEqual({ kind: 'one', exception: both[1] });
+    expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: undefined }, 50)).toEqual({ kind: 'one', exception: both[1] });
   });
 
   it('never permits more when a second one matches', () => {
@@ -185,7 +185,7 @@ describe('the exception in force', () => {
     fc.assert(
       fc.property(fc.array(any, { maxLength: 4 }), any, fc.nat(100), (given, added, nowMs) => {
         const exceptions = given.map((overrides) => exception(overrides as Partial<ExceptionDefinition>));
-        const ask = (list: readonly ExceptionDefinition[]) => exceptionFor(list, 'zone-gap', 'ingester', 'a', nowMs);
+        const ask = (list: readonly ExceptionDefinition[]) => exceptionFor(list, 'zone-gap', { group: 'ingester', zone: 'a' }, nowMs);
         const before = ask(exceptions);
         const after = ask([...exceptions, exception(added as Partial<ExceptionDefinition>)]);
         const rank = { none: 0, one: 1, several: 2 } as const;

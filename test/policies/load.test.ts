@@ -102,7 +102,7 @@ metadata: { name: three }
           "11:87 RG2006 spec.rollout.strategy is "on"; it takes pinned, partition or onDelete",
           "12:43 RG2004 metadata is missing",
           "12:43 RG2004 spec is missing",
-          "12:108 RG1012 the document is no mapping with apiVersion and kind",
+          "12:108 RG1012 the document is not a mapping with apiVersion and kind",
         ],
         "manifests": [],
         "unusable": [

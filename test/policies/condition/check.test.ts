@@ -42,7 +42,7 @@ describe('a good condition has no problems', () => {
   it('of a gate reads value and nothing else', () => {
     expect(checkCondition({ '<=': [{ var: 'value' }, 0.5] }, { variables: gateVariables })).toEqual([]);
     expect(checkCondition({ '<=': [{ var: 'target.ready' }, 0.5] }, { variables: gateVariables })).toEqual([
-      { code: 'RG3006', path: ['<=', 0, 'var'], message: 'The variable "target.ready" does not exist', hint: 'there are value' },
+      { code: 'RG3006', path: ['<=', 0, 'var'], message: 'The variable "target.ready" does not exist', hint: 'valid names: value' },
     ]);
   });
 });
@@ -56,8 +56,8 @@ const mistakes: readonly Row[] = [
   [{ percentof: [1, 2] }, 'RG3001', ['percentof'], 'The operator "percentof" does not exist', 'did you mean "percentOf"?'],
   [{ and: [true, { equals: [1, 2] }] }, 'RG3001', ['and', 1, 'equals'], 'The operator "equals" does not exist'],
   [{ toString: [{ var: 'now' }] }, 'RG3001', ['toString'], 'The operator "toString" does not exist'],
-  [{ log: { var: 'target.ready' } }, 'RG3002', ['log'], 'The operator "log" is left out: it has a side effect'],
-  [{ method: [{ var: 'target.name' }, 'x'] }, 'RG3002', ['method'], 'The operator "method" is left out: it calls code of the host'],
+  [{ log: { var: 'target.ready' } }, 'RG3002', ['log'], 'The operator "log" is not supported: it has a side effect'],
+  [{ method: [{ var: 'target.name' }, 'x'] }, 'RG3002', ['method'], 'The operator "method" is not supported: it calls code of the host'],
   [{ '==': [{ var: 'now' }, 1], '>': [1, 2] }, 'RG3003', [], 'The object has 2 operators: ==, >'],
   [{ and: [{ var: 'group.zones' }, {}] }, 'RG3003', ['and', 1], 'The object has no operator'],
   [{ '>': [{ var: 'target.ready' }, 2, 1] }, 'RG3004', ['>'], 'The operator ">" takes 2 arguments, not 3'],
@@ -78,7 +78,7 @@ const mistakes: readonly Row[] = [
     'RG3005',
     ['==', 1],
     'The argument is null; a number, an instant, a duration, text or true or false is expected',
-    'ask with has or known; what is absent is unknown, never null',
+    'use has or known; an absent value is unknown, never null',
   ],
   [{ '==': [{ var: 'action' }, 'scaledown'] }, 'RG3005', ['==', 1], 'The variable is never "scaledown"', 'did you mean "scaleDown"?'],
   [
@@ -86,9 +86,9 @@ const mistakes: readonly Row[] = [
     'RG3005',
     ['in', 1],
     'The variable is never "stop"',
-    'it is one of scaleUp, scaleDown, rollout, restart, delete, evict',
+    'the values are scaleUp, scaleDown, rollout, restart, delete, evict',
   ],
-  [{ in: [1, { var: 'user.groups' }] }, 'RG3005', ['in', 0], 'A number is never in a list of which each item is text'],
+  [{ in: [1, { var: 'user.groups' }] }, 'RG3005', ['in', 0], 'A number is never in this list: each item is text'],
   [{ in: ['a', { var: 'target.ready' }] }, 'RG3005', ['in', 1], 'The argument is a number; a list or text is expected'],
   [{ some: [{ var: 'group.name' }, true] }, 'RG3005', ['some', 0], 'The argument is text; a list is expected'],
   [
@@ -101,24 +101,24 @@ const mistakes: readonly Row[] = [
     { '<': [{ age: { var: 'now' } }, { duration: '6 hours' }] },
     'RG3005',
     ['<', 1, 'duration'],
-    'The argument is no duration',
+    'The argument is not a duration',
     'a duration is text such as 30s, 12h, 1h30m or 7d',
   ],
   [
     { '<': [{ var: 'now' }, { instant: '2026-12-18' }] },
     'RG3005',
     ['<', 1, 'instant'],
-    'The argument is no instant',
+    'The argument is not an instant',
     'an instant is text with an offset, such as 2026-01-15T10:00:00Z',
   ],
   [
     { '==': [{ '+': [{ var: 'now' }, { var: 'now' }] }, 1] },
     'RG3005',
     ['==', 0, '+', 0],
-    'An instant can only be added to durations',
+    'Only durations can be added to an instant',
     'write a duration as { "duration": "6h" }',
   ],
-  [{ var: 'target.ready' }, 'RG3005', [], 'The condition is a number, not true or false', 'compare it with something'],
+  [{ var: 'target.ready' }, 'RG3005', [], 'The condition is a number, not true or false', 'compare it with a value'],
   [{ '==': [{ var: ['target.ready', 'none'] }, 3] }, 'RG3005', ['==', 0, 'var', 1], 'The default is text; the variable is a number'],
   [
     { '>': [{ var: 'target.redy' }, 2] },
@@ -161,14 +161,14 @@ const mistakes: readonly Row[] = [
     'RG3006',
     ['some', 1, '==', 0, 'var'],
     'The variable "target.zone" does not exist',
-    'inside some only the element can be read: available, follows, isReady, name, ready, replicas, statefulSet, updated',
+    'inside some a variable reads the element, which has available, follows, isReady, name, ready, replicas, statefulSet, updated',
   ],
   [
     { has: 'constructor' },
     'RG3006',
     ['has'],
     'The variable "constructor" does not exist',
-    'there are action, change, group, inputs, now, target, user',
+    'valid names: action, change, group, inputs, now, target, user',
   ],
   [{ missing: ['user.name', 'user.nam'] }, 'RG3006', ['missing', 1], 'The variable "user.nam" does not exist', 'did you mean "user.name"?'],
   [
@@ -176,7 +176,7 @@ const mistakes: readonly Row[] = [
     'RG3006',
     ['==', 0, 'var'],
     'The path of the variable is empty',
-    'there are action, change, group, inputs, now, target, user',
+    'valid names: action, change, group, inputs, now, target, user',
   ],
   [{ '==': [{ var: { cat: ['target.', 'name'] } }, 'x'] }, 'RG3007', ['==', 0, 'var'], 'The path of the variable is computed'],
   [{ in: [{ var: 'target.name' }, Array.from({ length: 256 }, () => 'x')], '!': 1 }, 'RG3003', [], 'The object has 2 operators: in, !'],
@@ -189,9 +189,9 @@ const mistakes: readonly Row[] = [
     ['in', 1],
     'The list has 257 items; at most 256 are allowed',
   ],
-  [{ '==': [1, 1] }, 'RG3012', [], 'The condition reads no variable, so that it always has the same answer'],
-  [true, 'RG3012', [], 'The condition reads no variable, so that it always has the same answer'],
-  [{ some: [[1, 2], { '==': [{ var: '' }, 1] }] }, 'RG3012', [], 'The condition reads no variable, so that it always has the same answer'],
+  [{ '==': [1, 1] }, 'RG3012', [], 'The condition reads no variable, so its result never changes'],
+  [true, 'RG3012', [], 'The condition reads no variable, so its result never changes'],
+  [{ some: [[1, 2], { '==': [{ var: '' }, 1] }] }, 'RG3012', [], 'The condition reads no variable, so its result never changes'],
 ];
 
 describe('a mistake in a condition is named at its place', () => {

@@ -184,7 +184,7 @@ describe('a condition over data that is not known', () => {
     [{ var: 'absent' }, 'absent', 'absent'],
     [{ var: 'n.below' }, 'n.below', 'absent'],
     [{ var: 'gone' }, 'gone', 'absent'],
-    [{ var: 'bad' }, 'bad', 'no finite number'],
+    [{ var: 'bad' }, 'bad', 'not a finite number'],
     [{ or: [{ var: 'q' }, true] }, 'q', 'no reading'],
     [{ none: [{ var: 'absent' }, true] }, 'absent', 'absent'],
     [{ some: [{ var: 'zones' }, { '<': [{ var: 'ready' }, 3] }] }, 'zones[].ready', 'no reading'],
@@ -221,22 +221,22 @@ describe('a condition over data that is not known', () => {
 
 describe('a condition that has no answer is unknown, never permission', () => {
   it.each<readonly [condition: unknown, reason: string]>([
-    [{ '/': [0, 0] }, 'the result of / is no finite number'],
-    [{ '%': [1, 0] }, 'the result of % is no finite number'],
-    [{ '+': ['three', 1] }, 'the result of + is no finite number'],
-    [{ '*': [1, 'x'] }, 'the result of * is no finite number'],
-    [{ max: [] }, 'the result of max is no finite number'],
-    [{ percentOf: [1, 0] }, 'the result of percentOf is no finite number'],
+    [{ '/': [0, 0] }, 'the result of / is not a finite number'],
+    [{ '%': [1, 0] }, 'the result of % is not a finite number'],
+    [{ '+': ['three', 1] }, 'the result of + is not a finite number'],
+    [{ '*': [1, 'x'] }, 'the result of * is not a finite number'],
+    [{ max: [] }, 'the result of max is not a finite number'],
+    [{ percentOf: [1, 0] }, 'the result of percentOf is not a finite number'],
     [{ percentOf: ['1', 4] }, 'percentOf takes numbers'],
     [{ startsWith: [1, 'a'] }, 'startsWith takes text'],
     [{ duration: 'soon' }, 'the condition cannot be evaluated: not a duration: soon'],
-    [{ instant: '2026-02-30T00:00:00Z' }, '"2026-02-30T00:00:00Z" is no instant with an offset'],
+    [{ instant: '2026-02-30T00:00:00Z' }, '"2026-02-30T00:00:00Z" is not an instant with an offset'],
     [{ '==': [1, 1], '>': [1, 2] }, 'The object has 2 operators: ==, >'],
     [{}, 'The object has no operator'],
     [{ and: [false, { typo: 1 }] }, 'The operator "typo" does not exist'],
-    [{ log: 'x' }, 'The operator "log" is left out: it has a side effect'],
-    [{ method: ['x', 'y'] }, 'The operator "method" is left out: it calls code of the host'],
-    [Number.POSITIVE_INFINITY, 'The literal is no finite number, text, boolean or null'],
+    [{ log: 'x' }, 'The operator "log" is not supported: it has a side effect'],
+    [{ method: ['x', 'y'] }, 'The operator "method" is not supported: it calls code of the host'],
+    [Number.POSITIVE_INFINITY, 'The literal is not a finite number, text, boolean or null'],
     ['x'.repeat(4097), 'The text has 4097 characters; at most 4096 are allowed'],
   ])('%j', (condition, reason) => {
     expect(answer(condition)).toEqual({ unknown: [], reason });
@@ -256,7 +256,7 @@ describe('the prototype is out of reach', () => {
   it.each(names)('%s is no operator', (name) => {
     expect(answer(JSON.parse(`{${JSON.stringify(name)}: ["x"]}`))).toEqual({
       unknown: [],
-      reason: expect.stringMatching(/does not exist|left out/),
+      reason: expect.stringMatching(/does not exist|not supported/),
     });
   });
 
@@ -284,7 +284,7 @@ describe('the prototype is out of reach', () => {
 
 describe('the work of a condition is bounded', () => {
   const numbers = Array.from({ length: 150 }, (_, index) => index);
-  const outOfSteps = { unknown: [], reason: 'the condition takes more than 20000 steps' };
+  const outOfSteps = { unknown: [], reason: 'the condition needs more than 20000 steps' };
 
   const accumulate = (body: unknown) => ({ reduce: [numbers, body, 'xxxxxxxxxxxxxxxx'] });
 
