@@ -1,4 +1,4 @@
-// Changed disruption budgets over the members of a group: pods restart for none of them, and what may be replaced depends on each.
+// The changed disruption budgets of a group. A changed budget restarts no pod, but limits how many pods may be replaced.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
@@ -15,77 +15,77 @@ interface ComparedBudgets {
 }
 
 interface Budget {
-  readonly kind: 'PodDisruptionBudget' | 'ZoneAwarePodDisruptionBudget';
-  readonly namespace: string;
-  readonly name: string;
-  readonly covers: (set: StatefulSetView) => boolean;
+  /** The zones whose pods the budget covers. */
+  readonly zones: ReadonlySet<string>;
+  /** The manifest; undefined if the input has none. */
+  readonly object: ObjectContent | undefined;
 }
 
-/** The budgets of the group's namespace that come, go or change, with the zones whose pods they cover before or after, by kind and name. */
+/** Returns the changed budgets of the group's namespace, by kind and name, with the zones whose pods they cover before or after. */
 export function budgetChanges(group: GroupDefinition, compared: ComparedBudgets): readonly PlannedChange[] {
-  const [before, after] = [budgetsOf(compared.before, group), budgetsOf(compared.after, group)];
+  const before = budgetsOf(compared.before, compared.current, group);
+  const after = budgetsOf(compared.after, compared.desired, group);
   return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((title): readonly PlannedChange[] => {
     const [old, next] = [before.get(title), after.get(title)];
-    const zones = [...new Set([...zonesUnder(old, group, compared.before), ...zonesUnder(next, group, compared.after)])];
-    const [from, to] = [objectOf(compared.current, old), objectOf(compared.desired, next)];
-    if (zones.length === 0 || (from === undefined && to === undefined)) return [];
-    const ordered = group.zones.map(({ name }) => name).filter((name) => zones.includes(name));
-    const change = { kind: 'budget', zones: ordered, consequence: 'none' } as const;
-    if (old === undefined) return to === undefined ? [] : [{ ...change, field: title, after: amountText(to) }];
-    if (next === undefined) return from === undefined ? [] : [{ ...change, field: title, before: amountText(from) }];
-    if (from === undefined || to === undefined) return [];
-    return fieldDiff(from, to)
-      .filter(({ path }) => path.startsWith('spec'))
-      .map((one) => ({
-        ...change,
-        field: `${title} ${one.path}`,
-        ...(one.before === undefined ? {} : { before: one.before }),
-        ...(one.after === undefined ? {} : { after: one.after }),
-      }));
+    const zones = group.zones.map(({ name }) => name).filter((name) => old?.zones.has(name) || next?.zones.has(name));
+    if (zones.length === 0) return [];
+    return amountChanges(title, old, next).map((change) => ({ kind: 'budget', zones, consequence: 'none', ...change }));
   });
 }
 
-/** None of a kind that could not be read. */
-function budgetsOf({ podBudgets, zoneBudgets }: Snapshot, { namespace }: GroupDefinition): ReadonlyMap<string, Budget> {
-  const pods = (isUnknown(podBudgets) ? [] : podBudgets).map(
-    ({ selector, ...budget }): Budget => ({
-      kind: 'PodDisruptionBudget',
-      namespace: budget.namespace,
-      name: budget.name,
-      covers: ({ podLabels }) => matchesSelector(selector, podLabels),
-    }),
-  );
-  const zones = (isUnknown(zoneBudgets) ? [] : zoneBudgets).map(
-    ({ matchLabels, ...budget }): Budget => ({
-      kind: 'ZoneAwarePodDisruptionBudget',
-      namespace: budget.namespace,
-      name: budget.name,
-      covers: ({ labels, podLabels }) => matchesSelector({ matchLabels }, labels) || matchesSelector({ matchLabels }, podLabels),
-    }),
-  );
-  const own = [...pods, ...zones].filter((budget) => budget.namespace === namespace);
-  return new Map(own.map((budget) => [`${budget.kind} ${budget.name}`, budget]));
+function amountChanges(
+  title: string,
+  old: Budget | undefined,
+  next: Budget | undefined,
+): readonly Omit<PlannedChange, 'kind' | 'zones' | 'consequence'>[] {
+  if (old === undefined) return next?.object === undefined ? [] : [{ field: title, after: amountText(next.object) }];
+  if (next === undefined) return old.object === undefined ? [] : [{ field: title, before: amountText(old.object) }];
+  if (old.object === undefined || next.object === undefined) return [];
+  return fieldDiff(old.object, next.object)
+    .filter(({ path }) => path.startsWith('spec'))
+    .map(({ path, before, after }) => ({
+      field: `${title} ${path}`,
+      ...(before === undefined ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+    }));
 }
 
-function zonesUnder(budget: Budget | undefined, group: GroupDefinition, { statefulSets }: Snapshot): readonly string[] {
-  if (budget === undefined) return [];
-  return group.zones.flatMap(({ name, statefulSet }) => {
-    const set = statefulSets.find((one) => one.namespace === group.namespace && one.name === statefulSet);
-    return set !== undefined && budget.covers(set) ? [name] : [];
+/** Returns the budgets of the group's namespace by kind and name, without the kinds that could not be read. */
+function budgetsOf(snapshot: Snapshot, objects: readonly unknown[], group: GroupDefinition): ReadonlyMap<string, Budget> {
+  const { podBudgets, zoneBudgets, statefulSets } = snapshot;
+  const members = group.zones.flatMap((zone) => {
+    const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
+    return set === undefined ? [] : [{ zone: zone.name, set }];
   });
+  const entry = (kind: string, name: string, covers: (set: StatefulSetView) => boolean): [string, Budget] => {
+    const zones = new Set(members.filter(({ set }) => covers(set)).map(({ zone }) => zone));
+    return [`${kind} ${name}`, { zones, object: manifestOf(objects, kind, group.namespace, name) }];
+  };
+  const pods = (isUnknown(podBudgets) ? [] : podBudgets)
+    .filter(({ namespace }) => namespace === group.namespace)
+    .map(({ name, selector }) => entry('PodDisruptionBudget', name, ({ podLabels }) => matchesSelector(selector, podLabels)));
+  const zones = (isUnknown(zoneBudgets) ? [] : zoneBudgets)
+    .filter(({ namespace }) => namespace === group.namespace)
+    .map(({ name, matchLabels }) =>
+      entry(
+        'ZoneAwarePodDisruptionBudget',
+        name,
+        ({ labels, podLabels }) => matchesSelector({ matchLabels }, labels) || matchesSelector({ matchLabels }, podLabels),
+      ),
+    );
+  return new Map([...pods, ...zones]);
 }
 
-function objectOf(objects: readonly unknown[], budget: Budget | undefined): ObjectContent | undefined {
-  if (budget === undefined) return undefined;
+function manifestOf(objects: readonly unknown[], kind: string, namespace: string, name: string): ObjectContent | undefined {
   return objects.find(
     (object): object is ObjectContent =>
-      fieldAt(object, ['kind']) === budget.kind &&
-      fieldAt(object, ['metadata', 'name']) === budget.name &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === budget.namespace,
+      fieldAt(object, ['kind']) === kind &&
+      fieldAt(object, ['metadata', 'name']) === name &&
+      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
   );
 }
 
-/** `maxUnavailable: 1`, whichever of the amounts it names. */
+/** Returns the amounts that a budget sets, such as `maxUnavailable: 1`. */
 function amountText(budget: ObjectContent): string {
   const fields = ['maxUnavailable', 'minAvailable', 'maxUnavailablePercentage'];
   const named = fields.flatMap((field) => {

@@ -3,7 +3,7 @@ import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide/decide.ts';
-import type { GroupDecision } from '../decision.ts';
+import type { Action, GroupDecision } from '../decision.ts';
 import { decidedLedger } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
@@ -55,34 +55,41 @@ export function runForward(start: World, group: GroupDefinition, { onTurn, event
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withAssumedMetrics(start, group);
-  let sinceElapsed = 0;
+  let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
-    sinceElapsed += 1;
-    while (pending[0] !== undefined && pending[0].atMs <= world.snapshot.nowMs) {
-      const event = pending.shift();
-      if (event !== undefined) world = step(world, event.input);
-    }
-    world = withReadings(world, group);
+    world = withReadings(applyDueEvents(world, pending), group);
     const decision = decideGroup(world.snapshot, group);
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
     const run = { turns: count + 1, last: turn };
     onTurn?.(turn, world);
-    if (decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined) {
-      return { ...run, world: remembered(world, group, decision), end: 'done' };
-    }
-    const acted = act(remembered(world, group, decision), decision);
-    const approved = decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
-    if (approved !== acted || decision.actions.some((action) => action.kind !== 'deletePod' && action.kind !== 'evictPod')) {
-      if (count >= maxTurns || sinceElapsed >= maxTurnsAtOnce) return { ...run, world: approved, end: 'limit' };
-      world = approved;
-      continue;
-    }
-    const next = elapse(approved, earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]));
+    const recorded = remembered(world, group, decision);
+    const isDone = decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined;
+    if (isDone) return { ...run, world: recorded, end: 'done' };
+    const acted = act(recorded, decision);
+    const approved = withApproval(acted, group, decision);
+    const isInstant = approved !== acted || decision.actions.some(isImmediate);
+    const wakeAtMs = earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]);
+    const next = isInstant ? approved : elapse(approved, wakeAtMs);
     if (next === undefined) return { ...run, world: approved, end: 'held' };
-    if (next.snapshot.nowMs > endMs || count >= maxTurns) return { ...run, world: approved, end: 'limit' };
+    turnsAtOnce = isInstant ? turnsAtOnce + 1 : 0;
+    if (count >= maxTurns || turnsAtOnce >= maxTurnsAtOnce || next.snapshot.nowMs > endMs) return { ...run, world: approved, end: 'limit' };
     world = next;
-    sinceElapsed = 0;
   }
+}
+
+/** Applies the events that are due and removes them from `pending`. */
+function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
+  let world = start;
+  for (let event = pending[0]; event !== undefined && event.atMs <= world.snapshot.nowMs; event = pending[0]) {
+    world = step(world, event.input);
+    pending.shift();
+  }
+  return world;
+}
+
+/** Reports whether the next decision follows at the same instant. After a pod is deleted or evicted, time passes first. */
+function isImmediate({ kind }: Action): boolean {
+  return kind !== 'deletePod' && kind !== 'evictPod';
 }
 
 /**
@@ -127,7 +134,7 @@ function remembered(world: World, group: GroupDefinition, decision: GroupDecisio
 
 /** People answer at once, as the assumption says: the approvals that this decision waits for are given. */
 function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
-  if (world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
+  if (decision.actions.length > 0 || world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
   const { intents, nowMs } = world.snapshot;
   const given: IntentView[] = [];
   for (const request of approvalsAsked(world.snapshot, group, decision)) {

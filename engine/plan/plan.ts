@@ -129,7 +129,7 @@ interface Forward {
 }
 
 function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
-  const requested = requestedWorld(input, snapshots, group, quantile);
+  const requested = requestedWorld(input, snapshots, group, { quantile });
   const steps: TracedStep[] = [];
   let asked = requestedScales(group, snapshotAsked(input, snapshots, group), requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));

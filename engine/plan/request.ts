@@ -31,7 +31,7 @@ export function requestChanges(request: ChangeRequest): RequestedChanges {
     const wanted = request.after.statefulSets.find((set) => set.namespace === request.group.namespace && set.name === zone.statefulSet);
     const present = memberOf(world.snapshot, request.group, zone.statefulSet);
     const outcome =
-      wanted === undefined ? deletion(request, world, zone.name, present) : change(request, world, zone.name, present, wanted);
+      wanted === undefined ? deletion(request, world, zone.name, present) : change(request, world, { zone: zone.name, present, wanted });
     world = outcome.world;
     refused.push(...outcome.refused);
   }
@@ -49,13 +49,14 @@ function deletion(request: ChangeRequest, world: World, zone: string, present: S
   return { world, refused: judgement.outcome === 'deny' ? [refusal(`delete StatefulSet ${present.name}`, zone, judgement)] : [] };
 }
 
-function change(
-  request: ChangeRequest,
-  world: World,
-  zone: string,
-  present: StatefulSetView | undefined,
-  wanted: StatefulSetView,
-): RequestedChanges {
+/** The StatefulSet of a zone as it runs and as it is desired. */
+interface MemberChange {
+  readonly zone: string;
+  readonly present: StatefulSetView | undefined;
+  readonly wanted: StatefulSetView;
+}
+
+function change(request: ChangeRequest, world: World, { zone, present, wanted }: MemberChange): RequestedChanges {
   if (present === undefined) {
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
     return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [] };

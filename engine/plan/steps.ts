@@ -181,30 +181,36 @@ function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefine
 /** Returns the calendar, clock, measurement or person that the group waits for while it does not act. */
 function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
-  const held = decision.steps.filter((step) => step.outcome !== 'act');
-  for (const step of held) {
-    const reasons = step.results.filter((answer) => blocks(answer));
-    if (reasons.length === 0 || reasons.some((answer) => workRules.has(answer.rule) && answer.outcome === 'wait')) continue;
-    const reason = reasons.find((answer) => answer.rule === 'soak') ?? reasons[0];
-    if (reason === undefined) continue;
-    const kind = reason.rule === 'soak' ? 'soak' : reason.rule === 'gate' ? 'check' : isApproval(reason) ? 'approval' : 'wait';
-    const wave = step.kind === 'roll' ? (decision.wave?.name ?? 'all') : scalingWave;
-    const subject = step.kind === 'roll' && kind !== 'wait' ? wave : step.zone;
-    const waitsFor = kind === 'check' ? gateName(reason) : kind === 'soak' || kind === 'approval' ? wave : reason.rule;
-    const zone = step.kind === 'roll' && kind !== 'wait' ? {} : { zone: step.zone };
-    return {
-      key: `${kind}/${subject}/${reason.rule}/${waitsFor}`,
-      wave,
-      kind,
-      ...zone,
-      pods: [],
-      waitsFor,
-      rules: step.results,
-      startMs: nowMs,
-      endMs: nowMs,
-    };
+  for (const step of decision.steps) {
+    const reason = waitReason(step);
+    if (reason !== undefined) return { ...waitStep(step, reason, decision.wave?.name ?? 'all'), startMs: nowMs, endMs: nowMs };
   }
   return undefined;
+}
+
+type DecidedStep = GroupDecision['steps'][number];
+
+function waitStep(step: DecidedStep, reason: RuleResult, waveName: string): Omit<BegunStep, 'startMs' | 'endMs'> {
+  const kind = waitKind(reason);
+  const wave = step.kind === 'roll' ? waveName : scalingWave;
+  const waitsFor = kind === 'check' ? gateName(reason) : kind === 'wait' ? reason.rule : wave;
+  const isWholeWave = step.kind === 'roll' && kind !== 'wait';
+  const key = `${kind}/${isWholeWave ? wave : step.zone}/${reason.rule}/${waitsFor}`;
+  return { key, wave, kind, ...(isWholeWave ? {} : { zone: step.zone }), pods: [], waitsFor, rules: step.results };
+}
+
+/** Returns the result that blocks a step, a soak first; undefined if the step acts or its pods are still being replaced. */
+function waitReason({ outcome, results }: DecidedStep): RuleResult | undefined {
+  if (outcome === 'act') return undefined;
+  const reasons = results.filter(blocks);
+  if (reasons.some((answer) => workRules.has(answer.rule) && answer.outcome === 'wait')) return undefined;
+  return reasons.find((answer) => answer.rule === 'soak') ?? reasons[0];
+}
+
+function waitKind(reason: RuleResult): 'soak' | 'check' | 'approval' | 'wait' {
+  if (reason.rule === 'soak') return 'soak';
+  if (reason.rule === 'gate') return 'check';
+  return isApproval(reason) ? 'approval' : 'wait';
 }
 
 function isApproval(reason: RuleResult): boolean {

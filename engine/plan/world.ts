@@ -77,16 +77,19 @@ export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group:
   };
 }
 
-/**
- * The model of one group, with what was asked of its members judged and applied. A plan judges with the metrics that it assumes; with
- * `hasMetrics` false nobody has read any.
- */
+interface WorldOptions {
+  /** The quantile of the assumed durations: `p50` unless given. */
+  readonly quantile?: Quantile;
+  /** False if the changes are judged without the assumed metrics. */
+  readonly hasMetrics?: boolean;
+}
+
+/** Returns the model of one group after the requested changes of its members are judged and the allowed ones are applied. */
 export function requestedWorld(
   input: PlanInput,
   snapshots: PlanSnapshots,
   group: GroupDefinition,
-  quantile: Quantile,
-  { hasMetrics = true } = {},
+  { quantile = 'p50', hasMetrics = true }: WorldOptions = {},
 ): RequestedChanges {
   const world = createWorld(snapshotAsked(input, snapshots, group), input.assumptions, quantile);
   return requestChanges({

@@ -61,18 +61,10 @@ function gatesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenStat
 
 /** Approvals as the webhook stamps them, given at this instant. */
 function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly IntentView[] {
-  return (given.approvals ?? []).map(({ wave, rule, user, groups }, index) => {
-    if (wave === undefined && rule === undefined) problems.push(`the approval of ${user} names neither a wave nor a rule`);
-    if (wave !== undefined && !group.rollout.waves.some((candidate) => candidate.name === wave))
-      problems.push(`the group ${group.name} has no wave ${wave}`);
-    if (rule !== undefined && !snapshot.policies.some((policy) => policy.rules.some((one) => `${policy.name}/${one.name}` === rule)))
-      problems.push(`no policy has the rule ${rule}; rules are named as policy/rule`);
-    const [digest] =
-      rule === undefined
-        ? [digestOfWaves(group)]
-        : snapshot.policies.flatMap((policy) =>
-            policy.rules.filter((one) => `${policy.name}/${one.name}` === rule).map((one) => digestOfRule(policy, one)),
-          );
+  return (given.approvals ?? []).map((approval, index) => {
+    const { wave, rule, user, groups } = approval;
+    const digest = rule === undefined ? digestOfWaves(group) : ruleDigest(snapshot, rule);
+    problems.push(...approvalProblems(group, approval, digest));
     const about = {
       ...(wave === undefined ? {} : { wave }),
       ...(rule === undefined ? {} : { rule }),
@@ -81,6 +73,28 @@ function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: Given
     const requestedBy = { user, groups, atMs: snapshot.nowMs };
     return { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve', ...about, requestedBy };
   });
+}
+
+function approvalProblems(
+  group: GroupDefinition,
+  { wave, rule, user }: NonNullable<GivenState['approvals']>[number],
+  digest: string | undefined,
+): readonly string[] {
+  if (wave === undefined && rule === undefined) return [`the approval of ${user} names neither a wave nor a rule`];
+  const isKnownWave = wave === undefined || group.rollout.waves.some(({ name }) => name === wave);
+  return [
+    ...(isKnownWave ? [] : [`the group ${group.name} has no wave ${wave}`]),
+    ...(digest === undefined ? [`no policy has the rule ${rule}; rules are named as policy/rule`] : []),
+  ];
+}
+
+/** Returns the digest of a rule named as `policy/rule`. */
+function ruleDigest({ policies }: Snapshot, name: string): string | undefined {
+  for (const policy of policies) {
+    const rule = policy.rules.find((one) => `${policy.name}/${one.name}` === name);
+    if (rule !== undefined) return digestOfRule(policy, rule);
+  }
+  return undefined;
 }
 
 function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): readonly IntentView[] {

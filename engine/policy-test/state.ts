@@ -94,7 +94,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
     view.namespace === set.namespace && view.statefulSet === set.name;
   const known = snapshot.pods.find(isSame)?.pods ?? [];
   const revised = { ...set, ...partitionOf(group, state, set), status: { ...set.status, updateRevision: revisionAsked(set, state) } };
-  const pods = isUnknown(known) ? known : podsGiven(revised, set.status.updateRevision, state, known, snapshot.nowMs);
+  const pods = isUnknown(known) ? known : podsGiven(revised, state, known, snapshot.nowMs);
   const counted = isUnknown(pods) ? revised : withCounters(revised, pods);
   const dated = profileOf(group).downscaleTime === 'ledger' ? counted : withDownscale(counted, state, snapshot.nowMs);
   return {
@@ -129,7 +129,9 @@ function revisionAsked({ status }: StatefulSetView, state: ZoneState): string {
   return state.updated === undefined ? status.updateRevision : `${status.updateRevision}${newRevisionSuffix}`;
 }
 
-function podsGiven(set: StatefulSetView, before: string, state: ZoneState, pods: readonly PodView[], nowMs: number): readonly PodView[] {
+function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodView[], nowMs: number): readonly PodView[] {
+  const { updateRevision } = set.status;
+  const outdatedRevision = previousRevision(updateRevision);
   const end = set.firstOrdinal + set.replicas;
   const unready = new Set(state.unready ?? []);
   for (let ordinal = end - (set.replicas - (state.ready ?? set.replicas)); ordinal < end; ordinal += 1) unready.add(ordinal);
@@ -138,7 +140,7 @@ function podsGiven(set: StatefulSetView, before: string, state: ZoneState, pods:
   return pods
     .filter((pod) => !missing.has(pod.ordinal))
     .map((pod) => {
-      const revision = pod.ordinal >= firstUpdated ? set.status.updateRevision : before;
+      const revision = pod.ordinal >= firstUpdated ? updateRevision : outdatedRevision;
       const labels = { ...pod.labels, ...controllerLabels(set, pod.ordinal, revision) };
       return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal), state, nowMs) };
     });

@@ -10,7 +10,7 @@ import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { blocks, earliest, result } from '../rule.ts';
-import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodBudgetView, type PodView, type StatefulSetView } from '../snapshot.ts';
 import { isClaimed, isUp } from '../strategies/on-delete.ts';
 import { releasedClaims } from '../strategies/partition/writes.ts';
 import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
@@ -191,29 +191,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {
-    const verdict = disruptionVerdict({
-      snapshot: context.snapshot,
-      group: context.group,
-      set,
-      pod: candidate.pod,
-      claims,
-      override: limit,
-      requester: 'rollout',
-    });
-    const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
-    const limitText = verdict.limit === undefined ? undefined : `${verdict.limit}`;
-    const answer = verdict.allowed
-      ? result('disruption-budget', 'ok', verdict.message, { limit: limitText, source })
-      : withException(
-          context,
-          // As for an eviction: time ends only an exhausted budget; a person must change the rest.
-          result('disruption-budget', verdict.code === 429 ? 'wait' : 'no', `${candidate.pod.name}: ${verdict.message}`, {
-            limit: limitText,
-            source,
-            earliestMs: verdict.earliestMs,
-          }),
-          { zone: zone.view.zone.name, podCount: chosen.length + 1 },
-        );
+    const answer = disruptionResult(question, set, candidate.pod, { claims, override: limit, podCount: chosen.length + 1 });
     if (blocks(answer)) {
       denial ??= answer;
       continue;
@@ -231,6 +209,29 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   const going = strategyOf(context.group).withoutDenied(picked, chosen);
   const answer = going.length > 0 ? allowance : denial;
   return { chosen: going, results: answer === undefined ? [] : [answer] };
+}
+
+interface DisruptionLimits {
+  readonly claims: readonly Claim[];
+  /** The limit of the zone, which replaces the limit of the disruption budget. */
+  readonly override: number;
+  /** The number of pods that would be replaced, for exceptions. */
+  readonly podCount: number;
+}
+
+/** Returns the answer of the disruption budget for one pod, with the exceptions applied. */
+function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView, pod: PodView, limits: DisruptionLimits): RuleResult {
+  const { snapshot, group } = context;
+  const { claims, override, podCount } = limits;
+  const verdict = disruptionVerdict({ snapshot, group, set, pod, claims, override, requester: 'rollout' });
+  const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
+  const limit = verdict.limit === undefined ? undefined : `${verdict.limit}`;
+  if (verdict.allowed) return result('disruption-budget', 'ok', verdict.message, { limit, source });
+  const { earliestMs } = verdict;
+  // As for an eviction: time ends only an exhausted budget; a person must change the rest.
+  const outcome = verdict.code === 429 ? 'wait' : 'no';
+  const denial = result('disruption-budget', outcome, `${pod.name}: ${verdict.message}`, { limit, source, earliestMs });
+  return withException(context, denial, { zone: zone.view.zone.name, podCount });
 }
 
 /** Limits evictions to what the PodDisruptionBudgets allow, because the eviction API rejects the others. Stuck pods are deleted, not evicted. */

@@ -5,7 +5,7 @@ import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import type { PodView } from '../snapshot.ts';
+import type { PodView, StatefulSetView } from '../snapshot.ts';
 import { oldStatusOf } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
@@ -17,34 +17,42 @@ export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined) return [];
-  const source = sourceOf(context, 'rollout.strategy');
-  const { strategy, isTemplateChanged, partition = set.partition, firstOrdinal = set.firstOrdinal } = request;
-  const moved =
-    firstOrdinal === set.firstOrdinal
-      ? []
-      : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
-  if (strategy === 'OnDelete') return [...moved, ...versionsKept(context, zone, request)];
-  const unheld = templateHeld(context, zone, request);
-  if (unheld !== undefined) return [...moved, unheld];
+  return [...ordinalsKept(set, request), ...updatesKept(context, zone, set, request)];
+}
+
+function ordinalsKept(set: StatefulSetView, { firstOrdinal = set.firstOrdinal }: UpdateRequest): readonly RuleResult[] {
+  if (firstOrdinal === set.firstOrdinal) return [];
+  return [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
+}
+
+function updatesKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, request: UpdateRequest): readonly RuleResult[] {
+  const { strategy, isTemplateChanged, partition = set.partition } = request;
+  const { pinsPods, holdsPartition } = traitsOf(context.group);
+  if (strategy === 'OnDelete') return versionsKept(context, zone, request);
+  const awaited = templateHeld(context, zone, request);
+  if (awaited !== undefined) return [awaited];
   const isOther = set.updateStrategy !== strategy;
-  if (isOther && traitsOf(context.group).pinsPods && !isTemplateChanged && partition >= zone.replicas) {
-    return [...moved, ...pinsNoted(context, zone)];
-  }
-  const isHeldByPartition = !isTemplateChanged || traitsOf(context.group).holdsPartition;
-  if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
-  if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
+  if (isOther && pinsPods && !isTemplateChanged && partition >= zone.replicas) return pinsNoted(context, zone);
+  if (!isOther && partition >= set.partition && (!isTemplateChanged || holdsPartition)) return [];
+  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
   const old = isTemplateChanged ? undefined : oldStatusOf(zone);
-  if (old !== undefined) return [...moved, old];
+  return old === undefined ? podsKept(context, zone, set, request) : [old];
+}
+
+/** Blocks a write after which the StatefulSet controller would replace outdated pods by itself. */
+function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, request: UpdateRequest): readonly RuleResult[] {
+  const { strategy, isTemplateChanged, partition = set.partition } = request;
+  const isOther = set.updateStrategy !== strategy;
+  const isLower = !isOther && partition < set.partition;
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas - beyond)
     : elsewhere(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
-  if (outdated === 0) return moved;
-  const isLower = !isOther && partition < set.partition;
+  if (outdated === 0) return [];
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
   const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
   const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
-  return [...moved, result('update-strategy', 'no', fact, { limit, source })];
+  return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
 
 /**

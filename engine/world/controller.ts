@@ -45,24 +45,26 @@ export function settle(state: SetState, clock: Clock): SetState {
 /** The StatefulSet with its counters true, and when the next thing happens by itself. */
 export function summarize(state: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
   const { set } = state;
-  const waitsForAvailability =
-    set.minReadySeconds > 0 && (set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate');
+  const waitsForAvailability = set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate';
+  const minReadyMs = waitsForAvailability ? set.minReadySeconds * 1000 : 0;
   const { updateRevision } = set.status;
   let readyReplicas = 0;
   let updatedReplicas = 0;
-  let nextMs = Number.POSITIVE_INFINITY;
+  let nextMs = Infinity;
   for (const pod of state.pods) {
     const { view } = pod;
     if (view.isReady) readyReplicas += 1;
     if (!view.isTerminating && view.revision === updateRevision) updatedReplicas += 1;
-    if (pod.goneAtMs !== undefined && pod.goneAtMs < nextMs) nextMs = pod.goneAtMs;
-    if (pod.readyAtMs !== undefined && pod.readyAtMs < nextMs) nextMs = pod.readyAtMs;
-    if (!waitsForAvailability || !view.isReady) continue;
-    const availableAtMs = view.readyChangedMs + set.minReadySeconds * 1000;
-    if (availableAtMs > nowMs && availableAtMs < nextMs) nextMs = availableAtMs;
+    nextMs = Math.min(nextMs, nextChangeMs(pod, minReadyMs, nowMs));
   }
   const counted = withCounters(set, { replicas: state.pods.length, readyReplicas, updatedReplicas });
   return Number.isFinite(nextMs) ? { set: counted, nextMs } : { set: counted };
+}
+
+/** Returns when a pod is gone, ready or available next; Infinity if none of these is pending. */
+function nextChangeMs({ view, goneAtMs = Infinity, readyAtMs = Infinity }: ModelPod, minReadyMs: number, nowMs: number): number {
+  const availableAtMs = view.isReady && minReadyMs > 0 ? view.readyChangedMs + minReadyMs : Infinity;
+  return Math.min(goneAtMs, readyAtMs, availableAtMs > nowMs ? availableAtMs : Infinity);
 }
 
 function withCounters(

@@ -66,7 +66,7 @@ function demoInput(): PlanInput {
 function momentsOf(input: PlanInput, group: GroupDefinition, totalSeconds: number | undefined): readonly Moment[] {
   const snapshots = readPlanSnapshots(input);
   const moments: Moment[] = [];
-  runForward(requestedWorld(input, snapshots, group, 'p50').world, group, {
+  runForward(requestedWorld(input, snapshots, group).world, group, {
     onTurn: ({ nowMs, decision }, world) => {
       const zones = group.zones.map((zone) => zoneProgress(world.snapshot, group.namespace, zone));
       moments.push({ decision, zones, nowMs, elapsedSeconds: (nowMs - snapshots.nowMs) / 1000, totalSeconds });

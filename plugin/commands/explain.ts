@@ -37,7 +37,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
     });
   }
   const snapshots = readPlanSnapshots(input);
-  const { world, refused } = requestedWorld(input, snapshots, group, 'p50', { hasMetrics: false });
+  const { world, refused } = requestedWorld(input, snapshots, group, { hasMetrics: false });
   const decision = locatedDecision(decideGroup(world.snapshot, group), locateIn(manifests));
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;

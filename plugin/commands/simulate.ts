@@ -47,7 +47,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const absent = input.absent ?? [];
   for (const note of absenceNotes(absent)) context.stderr.write(`left out: ${note}\n`);
   const snapshots = readPlanSnapshots(input);
-  const worlds = input.groups.map((group): SimulatedWorld => ({ group, ...requestedWorld(input, snapshots, group, 'p50') }));
+  const worlds = input.groups.map((group): SimulatedWorld => ({ group, ...requestedWorld(input, snapshots, group) }));
   const refused = worlds.flatMap((one) => one.refused);
   for (const { what } of refused) context.stderr.write(`denied and left out: ${what}; run plan to see why\n`);
   refuseUnknownFault(requests, input.groups, (request) =>
