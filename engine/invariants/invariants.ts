@@ -52,7 +52,7 @@ function isExcepted({ exceptions, group, nowMs }: GroupContext, zone: string, ..
 
 const oneZone: Invariant = {
   id: 'S1',
-  title: 'a disruption happens only while every other zone is whole',
+  title: 'a pod is disrupted only while every other zone is ready',
   scope: 'all',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -60,14 +60,14 @@ const oneZone: Invariant = {
     const scaled = profileOf(context.group).checksEveryDownscale ? decreases(decided).map((action) => action.zone) : [];
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
-    const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
+    const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disrupted at the same time`] : [];
     // grafana/rollout-operator skips a paused zone with unavailable pods, if it is the only such zone.
     const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
     const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
     const broken = bound.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
-        .map((view) => `zone ${zone} is disturbed while zone ${view.zone.name} is not whole`),
+        .map((view) => `zone ${zone} is disrupted while zone ${view.zone.name} is not ready`),
     );
     return [...several, ...broken];
   },
@@ -84,7 +84,7 @@ function isCureAlone(decided: Decided, context: GroupContext, zone: string): boo
 
 const zoneBudget: Invariant = {
   id: 'S2',
-  title: 'the budget of the zone is kept, counting pods that are down for any reason',
+  title: 'the unavailable pods of a zone, for any reason, stay within its budget',
   scope: 'all',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -94,7 +94,7 @@ const zoneBudget: Invariant = {
       const limit = budgetOf(context, view);
       if (healthy.length === 0 || limit === undefined) return [];
       const down = view.unavailableCount + healthy.length;
-      return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];
+      return down > limit ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];
     });
   },
 };
@@ -113,7 +113,7 @@ function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
 
 const knownOnly: Invariant = {
   id: 'S4',
-  title: 'nothing is disturbed while a zone could not be read or its status is older than its spec',
+  title: 'no pod is disrupted while a zone is unknown or its status is older than its spec',
   scope: 'all',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -128,7 +128,7 @@ const knownOnly: Invariant = {
 
 const rightTarget: Invariant = {
   id: 'S6',
-  title: 'a pod at the update revision is never replaced, and the request names the pod that was seen',
+  title: 'a pod at the update revision is never replaced, and the request has the UID of the observed pod',
   scope: 'all',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -160,7 +160,7 @@ const goingPods: Invariant = {
 
 const settled: Invariant = {
   id: 'S8',
-  title: 'a zone is begun only when the zone before it is whole again',
+  title: 'a zone starts only when the previous zone is ready again',
   scope: 'native',
   violations: ({ snapshot, group, decision }) => {
     const context = contextOf(snapshot, group);
@@ -170,13 +170,13 @@ const settled: Invariant = {
       ({ zone }) =>
         zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone({ snapshot, group, decision }, context, zone),
     );
-    return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} is begun while zone ${before} is open`] : [];
+    return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} starts while zone ${before} is open`] : [];
   },
 };
 
 const unhealthyFirst: Invariant = {
   id: 'S9',
-  title: 'with the budget spent only a pod that is down itself is replaced, and never more than the limit at once',
+  title: 'with an exhausted budget only an unavailable pod is replaced, and pods in flight stay within the limit',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -207,7 +207,7 @@ const unhealthyFirst: Invariant = {
 
 const delayWindow: Invariant = {
   id: 'S11',
-  title: 'a pod leaves only when it has been prepared for the whole delay',
+  title: 'a pod is removed only after it has been prepared for the whole delay',
   scope: 'all',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -231,10 +231,10 @@ function delayViolations(context: GroupContext, pod: PodView, afterMs: number): 
       ? entry?.reportedMs
       : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
   const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= afterMs;
-  if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];
+  if (!isRipe) return [`${pod.name} is removed before it has been prepared for the whole delay`];
   return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs })
     ? []
-    : [`${pod.name} leaves without having been asked again`];
+    : [`${pod.name} is removed without a recent confirmation`];
 }
 
 function leaving(view: ZoneView, { from, to }: Scale) {
@@ -244,7 +244,7 @@ function leaving(view: ZoneView, { from, to }: Scale) {
 
 const zoneGapKept: Invariant = {
   id: 'S12',
-  title: 'between decreases of two zones passes the time that policy asks for',
+  title: 'the required time passes between decreases of two zones',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -262,7 +262,7 @@ const zoneGapKept: Invariant = {
 
 const followerFloor: Invariant = {
   id: 'S13',
-  title: 'a follower never shrinks below its leader, nor grows before it is ready when that is asked for',
+  title: 'a follower never shrinks below its leader, and grows before its leader is ready only if policy allows it',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -283,7 +283,7 @@ function followerViolations(context: GroupContext, action: Scale): readonly stri
 
 const floor: Invariant = {
   id: 'S14',
-  title: 'no zone is scaled out of its bounds, nor to nothing',
+  title: 'a zone is never scaled to zero or outside its bounds',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -291,18 +291,18 @@ const floor: Invariant = {
       const view = action.kind === 'scaleStatefulSet' ? zoneNamed(context, action.zone) : undefined;
       if (action.kind !== 'scaleStatefulSet' || view === undefined || view.zone.forceReplicas !== undefined) return [];
       if (isExcepted(context, action.zone, 'scale-floor', 'scale-ceiling')) return [];
-      if (action.to < action.from && action.to < 1) return [`zone ${action.zone} is scaled to nothing`];
+      if (action.to < action.from && action.to < 1) return [`zone ${action.zone} is scaled to zero`];
       if (view.zone.follows !== undefined || action.to < action.from) return [];
       return boundedReplicas(action.to, view.zone.bounds, context.limits) === action.to
         ? []
-        : [`zone ${action.zone} is scaled out of its bounds`];
+        : [`zone ${action.zone} is scaled outside its bounds`];
     });
   },
 };
 
 const noMixing: Invariant = {
   id: 'S15',
-  title: 'nothing rolls while a zone shrinks, and no zone shrinks while another rolls',
+  title: 'no pod is replaced while a zone shrinks, and no zone shrinks during the rollout of another zone',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -322,14 +322,14 @@ const noMixing: Invariant = {
     return [
       ...(both ? ['pods are replaced and replicas written in one turn'] : []),
       ...shrinking.map((view) => `pods are replaced while zone ${view.zone.name} shrinks`),
-      ...rolling.map((action) => `zone ${action.zone} shrinks while zone ${run?.openZone} rolls`),
+      ...rolling.map((action) => `zone ${action.zone} shrinks during the rollout of zone ${run?.openZone}`),
     ];
   },
 };
 
 const explained: Invariant = {
   id: 'L9',
-  title: 'a group that neither acts nor is done says why, and names no instant that has passed',
+  title: 'a group that waits reports why, and never waits for a time in the past',
   scope: 'all',
   violations: ({ decision, snapshot }) => {
     const past = decision.waits
@@ -392,7 +392,7 @@ export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
     const direction = Math.sign(write.to - write.from);
     const before = last.get(write.zone);
     if (before !== undefined && before.direction === -direction && before.inputs === write.inputs)
-      found.push(`S16: replicas of zone ${write.zone} go back and forth`);
+      found.push(`S16: the replicas of zone ${write.zone} alternate`);
     last.set(write.zone, { direction, inputs: write.inputs });
   }
   return found;

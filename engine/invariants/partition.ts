@@ -5,7 +5,7 @@ import type { Invariant } from './invariants.ts';
 
 export const rightPartition: Invariant = {
   id: 'S6p',
-  title: 'a partition lets go exactly the pods that were chosen, and is raised only when every pod runs the update revision, or is pinned',
+  title: 'a partition exposes exactly the chosen pods, and is raised only if every pod runs the update revision or is pinned',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -17,12 +17,12 @@ export const rightPartition: Invariant = {
       const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.exposedByPartition.includes(pod));
       const others = outdated
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
-        .map((pod) => `${pod.name} would go unchosen`);
+        .map((pod) => `${pod.name} would be replaced without being chosen`);
       const isRaised = action.to > set.partition;
       // Pinned pods come back at their own revision, wherever the partition is.
       const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
       const isPartial = !traitsOf(decided.group).pinsPods && !isHeld;
-      return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised in the middle of a rollout`] : [])];
+      return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
     });
   },
 };

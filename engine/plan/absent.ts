@@ -25,7 +25,7 @@ export function absentElsewhere(groups: readonly GroupDefinition[], { sets, grou
       zones.map(({ statefulSet }) => statefulSet),
       'and',
     );
-    const fact = `the namespace ${namespace} has no StatefulSet of the group ${name}, and ${listed(namespaces, 'and')} has those of exactly these names (${members}), in no group; write that namespace into the group, or apply its StatefulSets first or with it`;
+    const fact = `namespace ${namespace} has no StatefulSet of the group ${name}, but ${listed(namespaces, 'and')} has StatefulSets of these names without a group (${members}); set that namespace in the group, or apply its StatefulSets with it`;
     const source = sources['members'] ?? sources[''];
     return [{ namespace, group: name, results: [result('view-complete', 'no', fact, source === undefined ? {} : { source })] }];
   });

@@ -1,6 +1,6 @@
 // The assumptions of a plan: pod durations, gate results and the time people take. Every plan contains them, and a file can set them.
 
-/** A duration that is met in half of all cases, and in nine of ten. */
+/** The median and the 90th percentile of a duration. */
 export interface Quantiles {
   readonly p50Seconds: number;
   readonly p90Seconds: number;

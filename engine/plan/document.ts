@@ -48,7 +48,7 @@ export interface PlannedWave {
   readonly steps: readonly PlannedStep[];
 }
 
-/** Something asked for that policy does not allow. */
+/** A requested change that policy denies. */
 export interface Refusal {
   readonly what: string;
   readonly zone?: string;
@@ -56,7 +56,7 @@ export interface Refusal {
   readonly results: readonly RuleResult[];
 }
 
-/** Something that is allowed and still worth a look. */
+/** An allowed change that deserves a review. */
 export interface Risk {
   /** Finding code. */
   readonly code: string;

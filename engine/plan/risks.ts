@@ -50,7 +50,7 @@ const serialBudget: RiskCheck = ({ context, steps }) => {
     const { expected, desired } = budgetHealth(context.snapshot, budget);
     if (expected - desired > 1) continue;
     const object = `PodDisruptionBudget ${budget.namespace}/${budget.name}`;
-    const message = `${object} lets one pod go at a time, although ${limit} may be unavailable`;
+    const message = `${object} allows one eviction at a time, although ${limit} pods may be unavailable`;
     return [{ code: 'RG5001', severity: 'warning', message, source: { object } }];
   }
   return [];
@@ -65,7 +65,7 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
     {
       code: 'RG5002',
       severity: 'notice',
-      message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+      message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`,
     },
   ];
 };
@@ -99,7 +99,7 @@ const replicasInGit: RiskCheck = ({ context }, members) => {
     {
       code: 'RG5005',
       severity: 'warning',
-      message: `the manifests of ${named(both)} name replicas that the agent writes, so Git and the agent overwrite each other`,
+      message: `the manifests of ${named(both)} set replicas that the agent also writes, so Git and the agent overwrite each other`,
     },
   ];
 };
@@ -110,14 +110,14 @@ const floatingImage: RiskCheck = (_question, members) => {
   return floating.map((image) => ({
     code: 'RG5006',
     severity: 'warning' as const,
-    message: `image ${image} names no fixed version, so a pod that restarts may run another`,
+    message: `image ${image} has no fixed version, so a restarted pod may run another version`,
   }));
 };
 
 const differentTemplates: RiskCheck = (_question, members) => {
   const images = members.map((member) => templateRevision(containersOf(member).map((container) => fieldAt(container, ['image']))));
   if (new Set(images).size <= 1) return [];
-  return [{ code: 'RG5007', severity: 'notice', message: `the zones ask for different images: ${named(members)}` }];
+  return [{ code: 'RG5007', severity: 'notice', message: `the zones have different images: ${named(members)}` }];
 };
 
 /** What a limit of zero holds is held until somebody changes it. */
@@ -125,7 +125,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
   waits.filter(isLimitOfZero).map(({ fact, source }) => ({
     code: 'RG5008',
     severity: 'warning' as const,
-    message: `${fact}, and the rollout never ends; change that number, or set paused: true for its zones if it is to stand still`,
+    message: `${fact}, so the rollout never ends; change that number, or set paused: true to pause its zones`,
     ...(source === undefined ? {} : { source }),
   }));
 

@@ -37,9 +37,9 @@ function record(description: string, required: Readonly<Record<string, Schema>>,
 const outcome = oneOf('complete', 'unchanged', 'blocked', 'waits');
 
 const definitions: Readonly<Record<string, Schema>> = {
-  source: record('Where something is written.', {}, { file: text, line: positive, column: positive, object: text, field: text }),
+  source: record('The place of a definition.', {}, { file: text, line: positive, column: positive, object: text, field: text }),
   rule: record(
-    'The answer of one rule.',
+    'The result of one rule.',
     { rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text },
     {
       limit: text,
@@ -48,7 +48,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
   ),
   change: record(
-    'A difference between what runs and what is asked for.',
+    'A difference between the running and the requested objects.',
     {
       kind: oneOf('template', 'replicas', 'settings', 'created', 'deleted', 'source', 'budget'),
       zones: listOf(text),
@@ -56,12 +56,12 @@ const definitions: Readonly<Record<string, Schema>> = {
       consequence: oneOf('restart', 'scaleUp', 'scaleDown', 'none', 'refused'),
     },
     {
-      before: { description: 'Of a list compared as a set: the entries that go.' },
-      after: { description: 'Of a list compared as a set: the entries that come.' },
+      before: { description: 'The removed entries of a list that is compared as a set.' },
+      after: { description: 'The added entries of a list that is compared as a set.' },
     },
   ),
   step: record(
-    'One line of the plan.',
+    'One step of the plan.',
     {
       kind: oneOf('roll', 'scaleUp', 'scaleDown', 'prepare', 'check', 'soak', 'approval', 'wait'),
       pods: listOf(text),
@@ -80,18 +80,14 @@ const definitions: Readonly<Record<string, Schema>> = {
       p90Seconds: seconds,
     },
   ),
-  wave: record('Steps that belong together.', { name: text, steps: listOf(ref('step')) }),
-  refusal: record(
-    'Something asked for that policy does not allow.',
-    { what: text, message: text, results: listOf(ref('rule')) },
-    { zone: text },
-  ),
+  wave: record('The steps of one wave.', { name: text, steps: listOf(ref('step')) }),
+  refusal: record('A requested change that policy denies.', { what: text, message: text, results: listOf(ref('rule')) }, { zone: text }),
   risk: record(
-    'Something that is allowed and still worth a look.',
+    'An allowed change that deserves a review.',
     { code: text, severity: oneOf('warning', 'notice'), message: text },
     { source: ref('source') },
   ),
-  zone: record('What becomes of one zone.', {
+  zone: record('The changes of one zone.', {
     zone: text,
     statefulSet: text,
     replicasBefore: count,
@@ -99,11 +95,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     restarts: count,
   }),
   totals: record(
-    'Sums over the group; times leave people out and are absent when the plan does not end.',
+    'Totals of the group. Times exclude people and are absent when the plan does not end.',
     { restarts: count, scaleChanges: count, waves: count, gates: count, approvals: count },
     { p50Seconds: seconds, p90Seconds: seconds },
   ),
-  span: record('A stretch of a timeline.', {
+  span: record('One span of a timeline.', {
     zone: text,
     kind: oneOf('roll', 'scaleUp', 'scaleDown', 'prepare', 'soak', 'wait'),
     label: text,
@@ -123,10 +119,10 @@ const definitions: Readonly<Record<string, Schema>> = {
     totals: ref('totals'),
     timeline: listOf(ref('span')),
   }),
-  quantiles: record('A duration that is met in half of all cases, and in nine of ten.', { p50Seconds: seconds, p90Seconds: seconds }),
-  podTimes: record('How long pods take.', {}, { drain: ref('quantiles'), start: ref('quantiles') }),
-  assumptions: record('What the times and the outcome stand on.', {
-    pods: record('Times of every group that has none of its own.', { drain: ref('quantiles'), start: ref('quantiles') }),
+  quantiles: record('The median and the 90th percentile of a duration, in seconds.', { p50Seconds: seconds, p90Seconds: seconds }),
+  podTimes: record('The durations of pods.', {}, { drain: ref('quantiles'), start: ref('quantiles') }),
+  assumptions: record('The assumptions behind the times and the outcome.', {
+    pods: record('The times of every group without its own entry.', { drain: ref('quantiles'), start: ref('quantiles') }),
     groups: mapOf(ref('podTimes')),
     gates: oneOf('pass', 'fail'),
     approvals: oneOf('given', 'missing'),
@@ -142,7 +138,7 @@ export const planSchema: Schema = {
   ...record('A plan of every group of the input.', {
     apiVersion: { const: 'rollout-group.dev/cli/v1' },
     kind: { const: 'Plan' },
-    metadata: record('What the plan was made from.', { policyDigest: text }, { startsAt: { type: 'string', format: 'date-time' } }),
+    metadata: record('The inputs of the plan.', { policyDigest: text }, { startsAt: { type: 'string', format: 'date-time' } }),
     outcome,
     assumptions: ref('assumptions'),
     groups: listOf(ref('group')),

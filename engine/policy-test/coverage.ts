@@ -50,7 +50,7 @@ export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): 
 }
 
 /** Small zones have stages with the same pods, and the engine skips a wave that adds no pod. */
-const noPodLeft = 'with the replicas of the cases an earlier wave has every pod of this one';
+const noPodLeft = 'with the replicas of the cases, earlier waves contain every pod of this wave';
 
 /** The rule answered, from this place when the target has one. */
 function answers(rule: string, source?: Source): Pick<Target, 'isHeld' | 'isPassed'> {

@@ -18,10 +18,10 @@ export function impossibleExpectation(request: Request, expect: Expectation): st
   const asksAgent = asksTheAgent(request);
   if (asksAgent === ofRequests.has(expect.decision)) {
     const words = asksAgent ? 'act, wait, blocked or done' : 'allow, warn, requireApproval, hold or deny';
-    return `a request ${request.action} is answered ${words}, never ${expect.decision}`;
+    return `a request ${request.action} returns ${words}, never ${expect.decision}`;
   }
   const field = (['pods', 'replicas'] as const).find((name) => expect[name] !== undefined);
-  return asksAgent || field === undefined ? undefined : `${field} are expected of the agent, in requests rollout and none`;
+  return asksAgent || field === undefined ? undefined : `${field} can be expected only in requests rollout and none`;
 }
 
 /** The rules that hold the answer; those that warn when nothing holds it. Sorted, each once. */
@@ -53,10 +53,10 @@ function ruleDifference(answer: Answer, rule: string): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   if (holding.length > 0) {
     if (holding.includes(rule)) return [];
-    return [`the rule ${rule} is not among those that hold it (${[...new Set(holding)].sort().join(', ')})`];
+    return [`the rule ${rule} does not block it (blocked by ${[...new Set(holding)].sort().join(', ')})`];
   }
   const asked = [...answer.results.map((result) => result.rule), ...answer.warned];
-  return asked.includes(rule) ? [] : [`the rule ${rule} was not asked`];
+  return asked.includes(rule) ? [] : [`the rule ${rule} was not evaluated`];
 }
 
 function written(replicas: Readonly<Record<string, number>>): readonly string[] {

@@ -33,7 +33,7 @@ function metricsGiven(snapshot: Snapshot, given: GivenState, problems: string[])
         namespace: policy.namespace,
         policy: policy.name,
         input,
-        value: value === 'unknown' ? { unknown: 'the case says so' } : value,
+        value: value === 'unknown' ? { unknown: 'set by the case' } : value,
         atMs: snapshot.nowMs,
       }),
     );
@@ -51,7 +51,7 @@ function gatesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenStat
     const { nowMs } = snapshot;
     const readings: readonly GateReading[] =
       values === 'error'
-        ? [{ atMs: nowMs, result: 'error', message: 'the case says so' }]
+        ? [{ atMs: nowMs, result: 'error', message: 'set by the case' }]
         : values === 'noData'
           ? [{ atMs: nowMs, result: 'noData' }]
           : values.map((value, index) => ({ atMs: nowMs - (values.length - 1 - index) * gate.everyMs, result: 'value', value }));
@@ -117,7 +117,7 @@ function sourcesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSt
   const mirrors = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [replicas] : []));
   if (given.source === undefined) return snapshot.replicaSources;
   if (mirrors.length === 0) problems.push(`the group ${group.name} mirrors no replica count`);
-  const replicas = given.source === 'unknown' ? { unknown: 'the case says so' } : given.source;
+  const replicas = given.source === 'unknown' ? { unknown: 'set by the case' } : given.source;
   const sources = new Map(snapshot.replicaSources.map((source) => [`${source.namespace}/${source.kind}/${source.name}`, source]));
   for (const { apiVersion, resourceKind: kind, name } of mirrors) {
     const key = `${group.namespace}/${kind}/${name}`;

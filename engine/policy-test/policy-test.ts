@@ -104,9 +104,9 @@ function uncountedZones(
   if (request.action !== 'rollout' || decision !== 'done' || expect.decision === 'done') return [];
   const uncounted = group.zones.map(({ name }) => name).filter((name) => zones[name]?.updated === undefined);
   if (uncounted.length === 0 || uncounted.length === group.zones.length) return [];
-  const [which, verb] = uncounted.length === 1 ? ['zone', 'says'] : ['zones', 'say'];
+  const [which, verb] = uncounted.length === 1 ? ['zone', 'does not set'] : ['zones', 'do not set'];
   return [
-    `${which} ${listed(uncounted, 'and')} ${verb} no updated, so nothing is to be rolled there; write updated: 0 for a zone whose turn is still to come`,
+    `${which} ${listed(uncounted, 'and')} ${verb} updated, so nothing is rolled there; set updated: 0 for a zone that is not updated yet`,
   ];
 }
 

@@ -19,7 +19,7 @@ export function ask(asked: Asked, request: Request): Asking {
       const idle = (['from', 'to', 'ordinal', 'via', 'user', ...(request.action === 'none' ? (['zone'] as const) : [])] as const).find(
         (field) => request[field] !== undefined,
       );
-      return idle === undefined ? { answer: decided(asked) } : { problem: `${idle} says nothing in a request ${request.action}` };
+      return idle === undefined ? { answer: decided(asked) } : { problem: `${idle} has no meaning in a request ${request.action}` };
     }
     case 'scaleUp':
     case 'scaleDown':
@@ -40,7 +40,7 @@ function memberOf({ snapshot, group }: Asked, request: Request): Member | string
   const zone = zoneOf(group, request.zone);
   if (typeof zone === 'string') return zone;
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
-  return set === undefined ? `zone ${zone.name}: the manifests hold no StatefulSet ${zone.statefulSet}` : { zone, set };
+  return set === undefined ? `zone ${zone.name}: the manifests contain no StatefulSet ${zone.statefulSet}` : { zone, set };
 }
 
 function zoneOf(group: GroupDefinition, name: string | undefined): ZoneDefinition | string {
@@ -57,9 +57,9 @@ function askScale(asked: Asked, request: Request): Asking {
   if (typeof member === 'string') return { problem: member };
   const { zone, set } = member;
   const { action, from = set.replicas, to, user } = request;
-  if (to === undefined) return { problem: `the request ${action} says no number in to` };
+  if (to === undefined) return { problem: `the request ${action} has no number in to` };
   if (from !== set.replicas) return { problem: `zone ${zone.name} has ${set.replicas} replicas, so it is not scaled from ${from}` };
-  if (action === 'scaleUp' ? to <= from : to >= from) return { problem: `from ${from} to ${to} is no ${action}` };
+  if (action === 'scaleUp' ? to <= from : to >= from) return { problem: `from ${from} to ${to} is not a ${action}` };
   const base = { namespace: set.namespace, statefulSet: set.name, from, to, dryRun: false, ...(user === undefined ? {} : { user }) };
   const answers = (request.via ?? writePaths).map((via) => {
     const write: AdmissionRequest =
@@ -82,11 +82,11 @@ function alike(answers: readonly { readonly via: string; readonly answer: Answer
       .join(' ')}`;
   const other = answers.find((one) => holdingRules(one) !== holdingRules(first));
   if (other === undefined) return { answer: first.answer };
-  return { problem: `the write path ${first.via} is answered ${holdingRules(first)}, and ${other.via} ${holdingRules(other)}` };
+  return { problem: `the write path ${first.via} returns ${holdingRules(first)}, but ${other.via} returns ${holdingRules(other)}` };
 }
 
 function askMember(asked: Asked, request: Request): Asking {
-  if (request.via !== undefined) return { problem: `via belongs to scaleUp and scaleDown, not to ${request.action}` };
+  if (request.via !== undefined) return { problem: `via is for scaleUp and scaleDown, not for ${request.action}` };
   const member = memberOf(asked, request);
   if (typeof member === 'string') return { problem: member };
   const { namespace, name: statefulSet } = member.set;
@@ -94,7 +94,7 @@ function askMember(asked: Asked, request: Request): Asking {
   if (request.action === 'restart') return { answer: judged(asked, { kind: 'restart', statefulSet, ...base }) };
   if (request.action === 'delete' && request.ordinal === undefined)
     return { answer: judged(asked, { kind: 'deleteStatefulSet', statefulSet, ...base }) };
-  if (request.ordinal === undefined) return { problem: 'an eviction names its pod in ordinal' };
+  if (request.ordinal === undefined) return { problem: 'an eviction needs the ordinal of its pod' };
   const pod = `${statefulSet}-${request.ordinal}`;
   if (!exists(asked.snapshot, namespace, pod)) return { problem: `zone ${member.zone.name} has no pod ${pod}` };
   return { answer: judged(asked, { kind: request.action === 'evict' ? 'evictPod' : 'deletePod', pod, ...base }) };

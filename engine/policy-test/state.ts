@@ -46,7 +46,7 @@ export function caseState(question: StateQuestion): CaseState {
   };
   for (const { zone, state } of zones) {
     const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
-    if (set === undefined) problems.push(`zone ${zone.name}: the manifests hold no StatefulSet ${zone.statefulSet}`);
+    if (set === undefined) problems.push(`zone ${zone.name}: the manifests contain no StatefulSet ${zone.statefulSet}`);
     else {
       problems.push(...impossible(zone, state, set));
       snapshot = withZone(snapshot, group, state, set);
@@ -85,7 +85,7 @@ function impossible({ name }: ZoneDefinition, state: ZoneState, set: StatefulSet
       const count = state[field] ?? 0;
       return count > set.replicas ? [`zone ${name} has ${set.replicas} replicas, so ${count} cannot be ${field}`] : [];
     }),
-    ...(state.ready !== undefined && state.unready !== undefined ? [`zone ${name}: ready and unready say the same twice`] : []),
+    ...(state.ready !== undefined && state.unready !== undefined ? [`zone ${name}: set either ready or unready, not both`] : []),
   ];
 }
 
@@ -101,7 +101,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
     ...snapshot,
     statefulSets: snapshot.statefulSets.map((candidate) => (candidate === set ? dated : candidate)),
     pods: snapshot.pods.map((view) =>
-      isSame(view) ? { ...view, pods: state.unknown === true ? { unknown: 'the case says so' } : pods } : view,
+      isSame(view) ? { ...view, pods: state.unknown === true ? { unknown: 'set by the case' } : pods } : view,
     ),
   };
 }

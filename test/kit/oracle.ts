@@ -221,7 +221,7 @@ function checkDelay(
       const since = isAdopted ? (entry.reportedMs ?? entry.seenMs) : entry.seenMs;
       const answered = entry.answeredMs ?? entry.seenMs;
       if (snapshot.nowMs - answered > 60_000 || answered - since < delayed.afterMs)
-        return [`S11: ${pod.name} leaves without having been asked again`];
+        return [`S11: ${pod.name} is removed without a recent confirmation`];
       return snapshot.nowMs - since < delayed.afterMs ? [`S11: ${pod.name} leaves too early`] : [];
     });
 }

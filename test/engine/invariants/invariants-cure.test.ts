@@ -17,7 +17,7 @@ describe('a cure beside other zones', () => {
   });
 
   it('is of one pod, that is down, while nothing is announced elsewhere, and never in adopted groups', () => {
-    const s1 = 'S1: zone a is disturbed while zone b is not whole';
+    const s1 = 'S1: zone a is disrupted while zone b is not ready';
     expect(violated([replace('a', 1, 'stuck')], two)).toContain(s1);
     expect(violated([replace('a', 2)], two)).toContain(s1);
     expect(violated([replace('a', 1, 'stuck'), replace('a', 2, 'stuck')], podsIn({ a: { 1: down, 2: down }, b: { 1: down } }))).toContain(

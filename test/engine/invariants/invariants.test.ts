@@ -42,13 +42,13 @@ describe('a good decision violates nothing', () => {
 
 describe('S1, only while every other zone is whole', () => {
   it('is violated by two zones at once', () => {
-    expect(violated([replace('a', 2), replace('b', 2)])).toEqual(['S1: zones a and b are disturbed together']);
+    expect(violated([replace('a', 2), replace('b', 2)])).toEqual(['S1: zones a and b are disrupted at the same time']);
   });
 
   it('is violated by a replacement or a decrease while another zone is not whole', () => {
-    expect(violated([replace('a', 2)], podsIn({ b: { 1: down } }))).toEqual(['S1: zone a is disturbed while zone b is not whole']);
+    expect(violated([replace('a', 2)], podsIn({ b: { 1: down } }))).toEqual(['S1: zone a is disrupted while zone b is not ready']);
     expect(violated([resize('a', 3, 2)], { ...settled(3), ...podsIn({ b: { 1: down } }) })).toEqual([
-      'S1: zone a is disturbed while zone b is not whole',
+      'S1: zone a is disrupted while zone b is not ready',
     ]);
     expect(violated([resize('a', 3, 5)], { ...settled(3), ...podsIn({ b: { 1: down } }) })).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe('S1, only while every other zone is whole', () => {
     const broken = { b: { 1: { containersReady: false } } };
     expect(violated([replace('a', 0)], podsIn(broken), paused)).toEqual([]);
     expect(violated([replace('a', 0)], podsIn({ ...broken, c: broken.b }), paused)).toContain(
-      'S1: zone a is disturbed while zone b is not whole',
+      'S1: zone a is disrupted while zone b is not ready',
     );
     expect(violated([replace('a', 0)], podsIn(broken), group({ zones: ['a', { name: 'b', paused: true }, 'c'] }))).toEqual([]);
   });
@@ -73,11 +73,11 @@ describe('S1, only while every other zone is whole', () => {
 describe('S2, the budget of the zone', () => {
   it('is violated by more pods than may be down, whoever took the others', () => {
     expect(violated([replace('a', 2), replace('a', 1)])).toEqual([
-      'S2: zone a would have 2 pods down with a limit of 1',
+      'S2: zone a would have 2 unavailable pods with a limit of 1',
       'S9: 2 pods of zone a in flight at once',
     ]);
     expect(violated([replace('a', 2)], podsIn({ a: { 0: { revision: newRevision, isReady: false } } }))).toContain(
-      'S2: zone a would have 2 pods down with a limit of 1',
+      'S2: zone a would have 2 unavailable pods with a limit of 1',
     );
   });
 
@@ -85,7 +85,7 @@ describe('S2, the budget of the zone', () => {
     const two = [replace('a', 2), replace('a', 1)];
     expect(violated(two, {}, zones({ maxUnavailable: 2 }))).toEqual([]);
     expect(violated(two, { policies: [policy({ limits: { maxUnavailable: 1 } })] }, zones({ maxUnavailable: 2 }))).toContain(
-      'S2: zone a would have 2 pods down with a limit of 1',
+      'S2: zone a would have 2 unavailable pods with a limit of 1',
     );
     expect(violated(two, {}, zones({ maxUnavailable: 'fromBudget' }))).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe('S8, the open zone first', () => {
   const open = { ledgers: [ledgerOf({ run: runOf({ openZone: 'b' }) })] };
 
   it('is violated by another zone while it is not whole', () => {
-    expect(violated([replace('a', 2)], { ...open, ...podsIn({ b: { 1: down } }) })).toContain('S8: zone a is begun while zone b is open');
+    expect(violated([replace('a', 2)], { ...open, ...podsIn({ b: { 1: down } }) })).toContain('S8: zone a starts while zone b is open');
     expect(violated([replace('a', 2)], open)).toEqual([]);
     expect(violated([replace('b', 1, 'stuck')], { ...open, ...podsIn({ b: { 1: down } }) })).toEqual([]);
   });
@@ -153,7 +153,7 @@ describe('S8, the open zone first', () => {
 describe('S11, the whole delay', () => {
   const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
   const delaying = { delayed: { afterMs: 2 * hourMs, endpoint, onUnreachable: 'hold' } } as const;
-  const leaves = (ordinal: number) => `S11: ingester-zone-a-${ordinal} leaves without having been prepared for the whole delay`;
+  const leaves = (ordinal: number) => `S11: ingester-zone-a-${ordinal} is removed before it has been prepared for the whole delay`;
   const ask = (entries: readonly ReturnType<typeof preparation>[], definition = zones(delaying)) =>
     violated([resize('a', 5, 3)], { ...settled(5), ledgers: [ledgerOf({ preparations: entries })] }, definition);
   const at = (ordinal: number, instant: number) => preparation(ordinal, { seenMs: instant, reportedMs: instant });
@@ -167,8 +167,8 @@ describe('S11, the whole delay', () => {
   it('is violated by a pod that was not asked again within the last minute', () => {
     const asked = (ageMs: number) => ask([preparation(3), preparation(4, { answeredMs: ago(ageMs) })]);
     expect(asked(minuteMs)).toEqual([]);
-    expect(asked(minuteMs + 1)).toEqual(['S11: ingester-zone-a-4 leaves without having been asked again']);
-    expect(asked(-1)).toEqual(['S11: ingester-zone-a-4 leaves without having been asked again']);
+    expect(asked(minuteMs + 1)).toEqual(['S11: ingester-zone-a-4 is removed without a recent confirmation']);
+    expect(asked(-1)).toEqual(['S11: ingester-zone-a-4 is removed without a recent confirmation']);
   });
 
   it('is violated by what another pod, another call or a failure says', () => {
@@ -240,8 +240,8 @@ describe('S13 and S14, leaders and bounds', () => {
   });
 
   it('are violated by nothing at all, and by more than the bounds', () => {
-    expect(violated([resize('a', 3, 0)], settled(3))).toEqual(['S14: zone a is scaled to nothing']);
-    expect(violated([resize('a', 3, 7)], settled(3), zones(bounded))).toEqual(['S14: zone a is scaled out of its bounds']);
+    expect(violated([resize('a', 3, 0)], settled(3))).toEqual(['S14: zone a is scaled to zero']);
+    expect(violated([resize('a', 3, 7)], settled(3), zones(bounded))).toEqual(['S14: zone a is scaled outside its bounds']);
     expect(violated([resize('a', 3, 6)], settled(3), zones(bounded))).toEqual([]);
     expect(violated([resize('a', 3, 7)], settled(3), zones({ ...bounded, forceReplicas: 7 }))).toEqual([]);
     expect(violated([resize('a', 3, 0)], settled(3), adopted())).toEqual([]);
@@ -263,7 +263,7 @@ describe('S15, one kind of change at a time', () => {
   it('is violated by a decrease while another zone rolls', () => {
     const run = runOf({ openZone: 'b' });
     const rolling = (more: object = {}) => violated([resize('a', 3, 2)], settled(3), zones(more), { run });
-    expect(rolling()).toEqual(['S15: zone a shrinks while zone b rolls']);
+    expect(rolling()).toEqual(['S15: zone a shrinks during the rollout of zone b']);
     expect(rolling({ forceReplicas: 2 })).toEqual([]);
     expect(violated([resize('b', 3, 2)], settled(3), native, { run })).toEqual([]);
     expect(violated([resize('a', 3, 2)], settled(3), native, { run: withFields(run, { outcome: 'failed' }) })).toEqual([]);
@@ -303,7 +303,7 @@ describe('an exception in force', () => {
     ['another zone', exception('other-zones-ready', { zone: 'c' })],
     ['another time', exception('other-zones-ready', { expiresMs: kitNowMs })],
   ])('of %s permits nothing', (_name, given) => {
-    expect(violated([replace('a', 2)], { ...broken, exceptions: [given] })).toEqual(['S1: zone a is disturbed while zone b is not whole']);
+    expect(violated([replace('a', 2)], { ...broken, exceptions: [given] })).toEqual(['S1: zone a is disrupted while zone b is not ready']);
   });
 });
 

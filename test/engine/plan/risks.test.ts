@@ -35,7 +35,7 @@ describe('RG5001, a budget that makes evictions serial', () => {
       {
         code: 'RG5001',
         severity: 'warning',
-        message: 'PodDisruptionBudget mimir/pdb lets one pod go at a time, although 2 may be unavailable',
+        message: 'PodDisruptionBudget mimir/pdb allows one eviction at a time, although 2 pods may be unavailable',
         source: { object: 'PodDisruptionBudget mimir/pdb' },
       },
     ]);
@@ -63,7 +63,7 @@ describe('RG5002, pods that start one after the other', () => {
   const notice = (names: string) => ({
     code: 'RG5002',
     severity: 'notice',
-    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`,
   });
 
   it('is named for every zone in which several go at once', () => {
@@ -104,7 +104,7 @@ describe('RG5005, replicas that the agent and Git both write', () => {
         code: 'RG5005',
         severity: 'warning',
         message:
-          'the manifests of ingester-zone-b, ingester-zone-c name replicas that the agent writes, so Git and the agent overwrite each other',
+          'the manifests of ingester-zone-b, ingester-zone-c set replicas that the agent also writes, so Git and the agent overwrite each other',
       },
     ]);
   });
@@ -122,7 +122,7 @@ describe('RG5006, an image without a fixed version', () => {
       {
         code: 'RG5006',
         severity: 'warning',
-        message: `image ${image} names no fixed version, so a pod that restarts may run another`,
+        message: `image ${image} has no fixed version, so a restarted pod may run another version`,
       },
     ]);
   });
@@ -149,7 +149,7 @@ describe('RG5007, zones that ask for different images', () => {
       {
         code: 'RG5007',
         severity: 'notice',
-        message: 'the zones ask for different images: ingester-zone-a, ingester-zone-b, ingester-zone-c',
+        message: 'the zones have different images: ingester-zone-a, ingester-zone-b, ingester-zone-c',
       },
     ]);
     expect(asking(manifest('a'), manifest('b', { container: { args: ['-x'] } }))).toEqual([]);
@@ -166,7 +166,7 @@ describe('RG5008, a rollout that never ends', () => {
   const risk = (message: string, source: object) => ({
     code: 'RG5008',
     severity: 'warning',
-    message: `${message}, and the rollout never ends; change that number, or set paused: true for its zones if it is to stand still`,
+    message: `${message}, so the rollout never ends; change that number, or set paused: true to pause its zones`,
     source,
   });
   const planOf = (zones: readonly ZoneOverrides[], rollout: Partial<RolloutDefinition> = {}, budgets: readonly unknown[] = []) => {

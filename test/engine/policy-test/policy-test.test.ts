@@ -67,7 +67,7 @@ describe('a PolicyTest', () => {
     const expected = { decision: 'allow', rules: ['no-downscale'], message: 'tomorrow' };
     expect(one({ zones: { b: { lastDownscale: '10m' } } }, shrinkA, expected)?.problems).toEqual([
       'the decision is hold, expected is allow',
-      'the rule no-downscale is not among those that hold it (zone-gap)',
+      'the rule no-downscale does not block it (blocked by zone-gap)',
       'the message does not contain "tomorrow"',
     ]);
   });
@@ -134,7 +134,7 @@ describe('the state of a case', () => {
     ['a number of ready pods', { b: { ready: 1 } }, 'zone b has 1 of 3 pods available'],
     ['missing pods', { b: { missing: [0, 2] } }, 'zone b has 1 of 3 pods available'],
     ['other replicas', { b: { replicas: 5, ready: 1 } }, 'zone b has 1 of 5 pods available'],
-    ['pods that could not be read', { b: { unknown: true } }, 'the pods of ingester-zone-b could not be read: the case says so'],
+    ['pods that could not be read', { b: { unknown: true } }, 'the pods of ingester-zone-b could not be read: set by the case'],
     ['a pause of a person', { a: { paused: true } }, 'zone a is paused by somebody'],
   ])('knows %s', (_what, zones, fact) => {
     expect(one({ zones }, { action: 'rollout', zone: 'a' }, { decision: 'wait', message: fact })?.problems).toEqual([]);
@@ -207,25 +207,25 @@ describe('a case that makes no sense', () => {
     ['a source', { source: 3 }, none, 'done', 'the group ingester mirrors no replica count'],
     ['an ordinal', { zones: { a: { unready: [3] } } }, none, 'done', 'zone a has no pod 3; its ordinals are 0 to 2'],
     ['pods', { zones: { a: { updated: 4 } } }, none, 'done', 'zone a has 3 replicas, so 4 cannot be updated'],
-    ['readiness', { zones: { a: { ready: 2, unready: [0] } } }, none, 'done', 'zone a: ready and unready say the same twice'],
+    ['readiness', { zones: { a: { ready: 2, unready: [0] } } }, none, 'done', 'zone a: set either ready or unready, not both'],
     ['a group', {}, { action: 'none', group: 'other' }, 'done', 'there is no group other; groups are mimir/ingester'],
     ['no zone', {}, { action: 'scaleDown', to: 1 }, 'allow', 'the request names no zone; zones are a, b, c'],
-    ['no number', {}, { action: 'scaleDown', zone: 'a' }, 'allow', 'the request scaleDown says no number in to'],
+    ['no number', {}, { action: 'scaleDown', zone: 'a' }, 'allow', 'the request scaleDown has no number in to'],
     ['a number of before', {}, { ...shrinkA, from: 5 }, 'allow', 'zone a has 3 replicas, so it is not scaled from 5'],
-    ['a direction', {}, { ...shrinkA, to: 4 }, 'allow', 'from 3 to 4 is no scaleDown'],
+    ['a direction', {}, { ...shrinkA, to: 4 }, 'allow', 'from 3 to 4 is not a scaleDown'],
     ['a pod', {}, { action: 'evict', zone: 'a', ordinal: 7 }, 'allow', 'zone a has no pod ingester-zone-a-7'],
-    ['no pod', {}, { action: 'evict', zone: 'a' }, 'allow', 'an eviction names its pod in ordinal'],
-    ['a write path', {}, { action: 'restart', zone: 'a', via: ['apply'] }, 'allow', 'via belongs to scaleUp and scaleDown, not to restart'],
-    ['what the agent is not asked', {}, { action: 'none', to: 3 }, 'done', 'to says nothing in a request none'],
-    ['an answer', {}, none, 'allow', 'a request none is answered act, wait, blocked or done, never allow'],
-    ['a decision', {}, shrinkA, 'act', 'a request scaleDown is answered allow, warn, requireApproval, hold or deny, never act'],
+    ['no pod', {}, { action: 'evict', zone: 'a' }, 'allow', 'an eviction needs the ordinal of its pod'],
+    ['a write path', {}, { action: 'restart', zone: 'a', via: ['apply'] }, 'allow', 'via is for scaleUp and scaleDown, not for restart'],
+    ['what the agent is not asked', {}, { action: 'none', to: 3 }, 'done', 'to has no meaning in a request none'],
+    ['an answer', {}, none, 'allow', 'a request none returns act, wait, blocked or done, never allow'],
+    ['a decision', {}, shrinkA, 'act', 'a request scaleDown returns allow, warn, requireApproval, hold or deny, never act'],
   ])('names %s and is not asked', (_what, given, request, decision, problem) => {
     expect(one(given, request, { decision })).toMatchObject({ passed: false, decision: '', problems: [problem] });
   });
 
   it('expects pods and replicas of the agent alone', () => {
     expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
-      'replicas are expected of the agent, in requests rollout and none',
+      'replicas can be expected only in requests rollout and none',
     ]);
   });
 });

@@ -151,7 +151,7 @@ export const defects: readonly Defect[] = [
     by: 'partitions',
   },
   {
-    name: 'a partition is raised in the middle of a rollout',
+    name: 'a partition is raised during a rollout',
     file: 'engine/strategies/partition.ts',
     find: 'if (view.updated === view.replicas) {',
     replace: 'if (view.updated > 0) {',

@@ -27,7 +27,7 @@ describe('a group without any StatefulSet in its namespace', () => {
       {
         rule: 'view-complete',
         outcome: 'no',
-        fact: `the namespace prdo has no StatefulSet of the group store, and prod has those of exactly these names (${names.join(' and ')}), in no group; write that namespace into the group, or apply its StatefulSets first or with it`,
+        fact: `namespace prdo has no StatefulSet of the group store, but prod has StatefulSets of these names without a group (${names.join(' and ')}); set that namespace in the group, or apply its StatefulSets with it`,
         source: { file: 'g.yaml', line: 5, column: 3 },
       },
     ]);

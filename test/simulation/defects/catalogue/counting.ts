@@ -10,8 +10,8 @@ const silent = (find: string, replace: string): Edit => ({ file: invariants, fin
 
 /** The budget of a zone is not asked again. */
 export const noBudgetInvariant: Edit = silent(
-  'return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
-  'return down < 0 ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
+  'return down > limit ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];',
+  'return down < 0 ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];',
 );
 const noFlightInvariant = silent('atOnce > Math.max(1, limit)', 'atOnce > 1_000');
 

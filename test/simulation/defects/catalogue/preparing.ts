@@ -8,13 +8,13 @@ const invariants = 'engine/invariants/invariants.ts';
 /** A pod need not have been prepared for the whole delay when it leaves. */
 const noDelayInvariant: Edit = {
   file: invariants,
-  find: 'if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];',
+  find: 'if (!isRipe) return [`${pod.name} is removed before it has been prepared for the whole delay`];',
   replace: 'if (!isRipe) return [];',
 };
 /** A pod need not have been asked again when it leaves. */
 export const noAnswerInvariant: Edit = {
   file: invariants,
-  find: ': [`${pod.name} leaves without having been asked again`];',
+  find: ': [`${pod.name} is removed without a recent confirmation`];',
   replace: ': [];',
 };
 

@@ -150,7 +150,7 @@ export const ruleDefects: readonly Defect[] = [
       },
       {
         file: invariants,
-        find: '...rolling.map((action) => `zone ${action.zone} shrinks while zone ${run?.openZone} rolls`),',
+        find: '...rolling.map((action) => `zone ${action.zone} shrinks during the rollout of zone ${run?.openZone}`),',
         replace: '...rolling.slice(0, 0).map((action) => action.zone),',
       },
     ],
