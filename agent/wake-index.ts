@@ -1,6 +1,7 @@
 // Maps a change to the groups that it concerns: by members, budgets, mirrored objects and policies.
-import { canonicalJson } from '../engine/hash.ts';
+
 import type { GroupDefinition } from '../policies/definition.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
 import type { ActivePolicies } from './policies/policies.ts';
 import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';

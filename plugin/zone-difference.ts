@@ -1,7 +1,7 @@
 // Compares the zones of a group with its first zone, except for names.
 import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
-import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { nameOf } from './difference.ts';
 
 export interface SiblingDifference {

@@ -3,11 +3,11 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
-import { hashText } from '../../engine/hash.ts';
 import { encodeRequest } from '../../engine/judge/request-document.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 

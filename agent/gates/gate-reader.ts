@@ -1,9 +1,10 @@
 // The readings of gates: asked for while a decision wants them and this process leads, kept as long as they count, and never stored.
-import { canonicalJson } from '../../engine/hash.ts';
+
 import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { consulAsker } from './consul.ts';

@@ -1,11 +1,12 @@
 // The metric inputs of policies: asked for while this process leads and a rule that binds a group reads them; kept in memory, and never stored.
-import { canonicalJson } from '../../engine/hash.ts';
+
 import { countedInputs, metricView } from '../../engine/observe/metrics.ts';
 import type { MetricView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { inputEveryMs, inputsRead } from '../../policies/integrations/metric-input.ts';
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { prometheusAsker } from './prometheus.ts';

@@ -2,9 +2,10 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
-import { canonicalJson, hashText } from '../../engine/hash.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { apiVersion } from '../../policies/schema/kinds.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';

@@ -1,6 +1,7 @@
 // For how long a process has known each claim of a ledger, by a clock that does not jump.
-import { canonicalJson } from '../../engine/hash.ts';
+
 import type { Claim } from '../../engine/snapshot.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 
 /**
  * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one

@@ -2,12 +2,12 @@
 
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import { takenOver } from '../../engine/decide/preparations.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type Ledger, type RevisionView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { GateReader } from '../gates/gate-reader.ts';

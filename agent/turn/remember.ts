@@ -1,8 +1,8 @@
 // Decides which changes of a group's ledger must be stored. The stored text changes only after an event.
 import type { Action } from '../../engine/decision.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 
 /**
  * Reports whether a reader of the stored ledger would decide differently than with this one. Instants that only age with the clock, such as the time

@@ -1,10 +1,10 @@
 // Builds the engine's snapshot of a namespace, and compares a group's definition and policies in two snapshots.
 
 import { contextOf } from '../../engine/context.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import type { Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';

@@ -1,6 +1,6 @@
 // Differences between two versions of a Kubernetes object: changed fields by meaning, and the effect of each change.
 
-import { canonicalJson } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
 import { sameQuantity } from './quantity.ts';

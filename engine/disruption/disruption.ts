@@ -51,7 +51,7 @@ export interface DisruptionVerdict {
 }
 
 /**
- * Whether the pod may be disturbed now. The pod's ZoneAwarePodDisruptionBudget is asked in the order of grafana/rollout-operator, then the
+ * Returns whether the pod may be disturbed now. The pod's ZoneAwarePodDisruptionBudget is asked in the order of grafana/rollout-operator, then the
  * group's own budget; the first denial is the answer. A StatefulSet that its budget does not select counts as a member all the same (the
  * original fails there).
  */

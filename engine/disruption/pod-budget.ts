@@ -34,7 +34,7 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
 }
 
 /**
- * Whether the eviction API lets the pod go. A pod that does not run or already terminates is let go without a look at budgets; two budgets
+ * Returns whether the eviction API lets the pod go. A pod that does not run or already terminates is let go without a look at budgets; two budgets
  * over one pod refuse it for good; a pod that is not ready costs nothing while enough others are healthy (`IfHealthyBudget`, the default).
  */
 export function mayEvict(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>, namespace: string, pod: PodView): boolean {

@@ -1,7 +1,7 @@
 // A judged request as text, so that it can be judged again later. The text does not name the requester.
 
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AdmissionRequest } from '../decision.ts';
-import { canonicalJson } from '../hash.ts';
 import { reader } from '../observe/raw.ts';
 
 /** The longest encoded request in characters. */

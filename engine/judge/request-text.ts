@@ -1,7 +1,8 @@
 // A judged request as text, and the id of its decision.
 
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import type { AdmissionRequest } from '../decision.ts';
-import { canonicalJson, hashText } from '../hash.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 

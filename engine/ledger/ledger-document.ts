@@ -1,7 +1,7 @@
 // The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, and nothing believed that does not fit.
 import { z } from 'zod';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
-import { canonicalJson } from '../hash.ts';
 import { releaseRow } from '../release/release-document.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Preparation, type RunState } from '../snapshot.ts';
 import { encodePins, pinRow, pinsOf, ranges, templateRow, zone } from '../strategies/pinned/pins-document.ts';

@@ -185,7 +185,7 @@ function groupOf(ledger: Ledger, seen: ObservedObjects): GroupDefinition | undef
 }
 
 /**
- * Whether an object was written after it had the resource version. An older one, from a cache that lags behind, says nothing. Versions that are
+ * Returns whether an object was written after it had the resource version. An older one, from a cache that lags behind, says nothing. Versions that are
  * no decimal numbers, as old API servers may make them, tell only that they differ.
  */
 function isLater(seen: string | undefined, before: string): boolean {
@@ -199,7 +199,7 @@ function isNumber(resourceVersion: string): boolean {
 }
 
 /** Reports whether the request of the claim must fail, because its object was written since. */
-function isVoid(claim: Claim, object: { readonly resourceVersion: string }): boolean {
+function isVoid(claim: Pick<Claim, 'resourceVersion'>, object: { readonly resourceVersion: string }): boolean {
   return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
 }
 
@@ -209,18 +209,20 @@ interface Elapsed {
   readonly isOverdue: boolean;
 }
 
-function isOpen(claim: Claim, zone: SeenZone | undefined, { nowMs, isOverdue }: Elapsed): boolean {
+function isOpen(claim: Claim, zone: SeenZone | undefined, elapsed: Elapsed): boolean {
   if (zone === undefined) return true;
-  if (claim.verb === 'scaleDown') {
-    // A new StatefulSet of the same name has none of the claimed pods.
-    if (zone.set.uid !== claim.uid) return false;
-    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue && !isVoid(claim, zone.set);
-    return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
-  }
-  if (claim.verb === 'setPartition') {
-    if (zone.set.uid !== claim.uid) return false;
-    return zone.set.partition > (claim.to ?? 0) && !isOverdue && !isVoid(claim, zone.set);
-  }
+  return claim.verb === 'scaleDown' || claim.verb === 'setPartition' ? isSetOpen(claim, zone, elapsed) : isPodOpen(claim, zone, elapsed);
+}
+
+/** Reports whether a claim on a StatefulSet is open. A new StatefulSet of the same name has no claimed pod. */
+function isSetOpen({ verb, uid, to = 0, ...claim }: Claim, { set, pods }: SeenZone, { isOverdue }: Elapsed): boolean {
+  if (set.uid !== uid) return false;
+  const isLowered = (verb === 'scaleDown' ? set.replicas : set.partition) <= to;
+  if (!isLowered) return !isOverdue && !isVoid(claim, set);
+  return verb === 'scaleDown' && (pods === undefined || pods.some((pod) => pod.ordinal >= set.firstOrdinal + to));
+}
+
+function isPodOpen(claim: Claim, zone: SeenZone, { nowMs, isOverdue }: Elapsed): boolean {
   if (zone.pods === undefined) return true;
   const claimed = zone.pods.find((pod) => pod.uid === claim.uid);
   if (claimed !== undefined) return claimed.isTerminating || !(isOverdue || isVoid(claim, claimed));

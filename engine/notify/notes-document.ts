@@ -1,6 +1,6 @@
 // Notes as text in a ConfigMap beside the ledger: nothing is believed that does not fit, and what is too long loses its oldest run first.
 import { z } from 'zod';
-import { canonicalJson } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
 import { emptyNotes, type Notes, notesLimits } from './notes.ts';
 

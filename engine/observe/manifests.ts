@@ -1,6 +1,7 @@
 // Manifests read as if they were the running cluster: every pod is there, ready and up to date, unless a manifest of it says otherwise.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { canonicalJson, hashText } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { emptySnapshot, isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';

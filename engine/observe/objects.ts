@@ -21,39 +21,45 @@ export type ObservedPod = PodView & {
 /** A StatefulSet of `apps/v1`, with the API server's defaults for what is left out. Unknown when a field that decides has the wrong type. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
-  const strategy = fields.text('spec.updateStrategy.type') ?? 'RollingUpdate';
-  const management = fields.text('spec.podManagementPolicy') ?? 'OrderedReady';
+  const count = (path: string, standard = 0) => fields.whole(path) ?? standard;
+  const text = (path: string, standard = '') => fields.text(path) ?? standard;
+  const strategy = text('spec.updateStrategy.type', 'RollingUpdate');
+  const management = text('spec.podManagementPolicy', 'OrderedReady');
   const view: StatefulSetView = {
     ...identity(fields),
-    generation: fields.whole('metadata.generation') ?? 0,
+    generation: count('metadata.generation'),
     labels: fields.texts('metadata.labels'),
     annotations: fields.texts('metadata.annotations'),
-    replicas: fields.whole('spec.replicas') ?? 1,
-    firstOrdinal: fields.whole('spec.ordinals.start') ?? 0,
+    replicas: count('spec.replicas', 1),
+    firstOrdinal: count('spec.ordinals.start'),
     updateStrategy: strategy === 'OnDelete' ? 'OnDelete' : 'RollingUpdate',
-    partition: fields.whole('spec.updateStrategy.rollingUpdate.partition') ?? 0,
+    partition: count('spec.updateStrategy.rollingUpdate.partition'),
     podManagementPolicy: management === 'Parallel' ? 'Parallel' : 'OrderedReady',
-    minReadySeconds: fields.whole('spec.minReadySeconds') ?? 0,
-    serviceName: fields.text('spec.serviceName') ?? '',
+    minReadySeconds: count('spec.minReadySeconds'),
+    serviceName: text('spec.serviceName'),
     podLabels: fields.texts('spec.template.metadata.labels'),
     ...selectorOf(fields),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
-      observedGeneration: fields.whole('status.observedGeneration') ?? 0,
-      replicas: fields.whole('status.replicas') ?? 0,
-      readyReplicas: fields.whole('status.readyReplicas') ?? 0,
-      updatedReplicas: fields.whole('status.updatedReplicas') ?? 0,
-      currentRevision: fields.text('status.currentRevision') ?? '',
-      updateRevision: fields.text('status.updateRevision') ?? '',
+      observedGeneration: count('status.observedGeneration'),
+      replicas: count('status.replicas'),
+      readyReplicas: count('status.readyReplicas'),
+      updatedReplicas: count('status.updatedReplicas'),
+      currentRevision: text('status.currentRevision'),
+      updateRevision: text('status.updateRevision'),
     },
   };
-  const problem =
-    fields.problem() ??
-    (view.name === '' ? 'metadata.name is missing' : undefined) ??
-    (view.replicas < 0 ? 'spec.replicas is negative' : undefined) ??
-    (strategy !== view.updateStrategy ? `spec.updateStrategy.type ${strategy} is not known` : undefined) ??
-    (management !== view.podManagementPolicy ? `spec.podManagementPolicy ${management} is not known` : undefined);
+  const problem = fields.problem() ?? problemOf(view, strategy, management);
   return problem === undefined ? view : { unknown: `StatefulSet ${view.namespace}/${view.name}: ${problem}` };
+}
+
+/** Returns why the values of a StatefulSet are unusable; undefined if they are usable. */
+function problemOf(view: StatefulSetView, strategy: string, management: string): string | undefined {
+  if (view.name === '') return 'metadata.name is missing';
+  if (view.replicas < 0) return 'spec.replicas is negative';
+  if (strategy !== view.updateStrategy) return `spec.updateStrategy.type ${strategy} is unknown`;
+  if (management !== view.podManagementPolicy) return `spec.podManagementPolicy ${management} is unknown`;
+  return undefined;
 }
 
 /**

@@ -290,34 +290,31 @@ function countPods(seen: SeenZone, pods: readonly PodView[]) {
 }
 
 function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods: readonly PodView[]) {
-  const end = set.firstOrdinal + set.replicas;
+  const isUp = (pod: PodView) => isAvailable(pod, group, set.minReadySeconds, nowMs);
+  const isSurplus = ({ ordinal }: PodView) => ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas;
   const claimed = new Set(claims.map((claim) => claim.uid));
   const lowestExposed = lowestExposedOrdinal(group, set, claims);
-  const surplus: PodView[] = [];
-  const outdated: PodView[] = [];
-  const exposedByPartition: PodView[] = [];
+  const members = pods.filter((pod) => !isSurplus(pod));
+  const outdated = members.filter(({ revision }) => revision !== desiredRevision);
+  const exposedByPartition = outdated.filter(({ ordinal }) => ordinal >= lowestExposed);
+  const exposed = new Set(exposedByPartition);
   const available = new Set<number>();
-  const present = new Set<number>();
-  const readyAtMs: number[] = [];
   let starting = 0;
-  let notReadyCount = 0;
-  for (const pod of pods) {
-    const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
-    if (!isUp) notReadyCount += 1;
-    if (pod.ordinal < set.firstOrdinal || pod.ordinal >= end) {
-      surplus.push(pod);
-      continue;
-    }
-    present.add(pod.ordinal);
-    const isExposed = pod.revision !== desiredRevision && pod.ordinal >= lowestExposed;
-    if (pod.revision !== desiredRevision) outdated.push(pod);
-    if (isExposed) exposedByPartition.push(pod);
-    const isGoing = claimed.has(pod.uid) || isExposed;
-    if (isUp && !isGoing) available.add(pod.ordinal);
-    else if (pod.isTerminating || pod.revision === desiredRevision || isGoing) starting += 1;
-    if (!isUp) readyAtMs.push(...availableLater(pod, set, nowMs));
+  for (const pod of members) {
+    const isGoing = claimed.has(pod.uid) || exposed.has(pod);
+    if (isUp(pod) && !isGoing) available.add(pod.ordinal);
+    else if (isGoing || pod.isTerminating || pod.revision === desiredRevision) starting += 1;
   }
-  return { surplus, outdated, exposedByPartition, available, present, starting, readyAtMs, notReadyCount };
+  return {
+    surplus: pods.filter(isSurplus),
+    outdated,
+    exposedByPartition,
+    available,
+    present: new Set(members.map(({ ordinal }) => ordinal)),
+    starting,
+    readyAtMs: members.filter((pod) => !isUp(pod)).flatMap((pod) => availableLater(pod, set, nowMs)),
+    notReadyCount: pods.filter((pod) => !isUp(pod)).length,
+  };
 }
 
 /** Returns the later time at which a ready pod becomes available; empty if time alone does not make it available. */

@@ -1,7 +1,7 @@
 // The differences between what runs and what is asked for, one line for zones that change alike.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
-import { canonicalJson } from '../hash.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';
 import { budgetChanges } from './budget-changes.ts';

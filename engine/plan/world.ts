@@ -1,6 +1,6 @@
 // The state in which a plan begins: what runs, with everything that was asked for judged and, where it passed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { canonicalJson } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { readsTime } from '../rules/condition-time.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';

@@ -2,7 +2,8 @@
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-input.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { canonicalJson, hashText } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';

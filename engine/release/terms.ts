@@ -1,7 +1,7 @@
 // The release terms of a group in its ledger, and whether its definition is gone.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { canonicalJson } from '../hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
 
 /** The sources of group definitions. */

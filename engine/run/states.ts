@@ -20,7 +20,7 @@
 //   enterWave --> recordReplacement (opens a zone) --> closeZone --> markWaveAvailable --> soak, gates, approval --> enterWave
 //                        |        ^                                        |
 //                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
-import { hashText } from '../hash.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
 
 /** The change that a new run makes. */

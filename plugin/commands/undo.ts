@@ -2,10 +2,10 @@
 import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
-import { hashText } from '../../engine/hash.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { changeAnnotations } from '../../engine/publish/run-record.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';

@@ -1,12 +1,12 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { hashText } from '../../engine/hash.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';

@@ -1,6 +1,5 @@
 // Reads the inputs of plan, diff, explain and simulate: current and desired manifests, policies and assumptions.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { instantMs } from '../../engine/observe/raw.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
@@ -11,6 +10,7 @@ import { policyDigest } from '../../policies/digest.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';

@@ -1,11 +1,12 @@
 // Notes on what a plan of files leaves out: groups with StatefulSets in another namespace, and StatefulSets in no group.
-import { canonicalJson } from '../../engine/hash.ts';
+
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Place, placeText } from '../../policies/findings/finding.ts';
 import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-statefulsets.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';

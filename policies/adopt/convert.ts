@@ -86,7 +86,7 @@ function refusalOf(reading: Reading, { readings, present, statefulSet }: Others)
   const { namespace } = object;
   const isHere = (one: RolloutGroup) => (one.metadata.namespace ?? 'default') === namespace;
   const refuse = (path: Path, message: string, hint: string) =>
-    foreignFinding(object, 'RG7001', path, `${message}; the object is left out`, { hint });
+    foreignFinding(object, 'RG7001', path, { message: `${message}; the object is left out`, hint });
   const owner = present.find((one) => isHere(one) && one.spec.members.zones?.some((zone) => zone.statefulSet === group.statefulSet));
   if (owner !== undefined) {
     const message = `the StatefulSet ${group.statefulSet} is a member of the group ${owner.metadata.name} already`;
@@ -113,7 +113,9 @@ function writtenGroup(
   const { object, group, wishes } = reading;
   if (group === undefined) return {};
   const refused = (problem: string) => ({
-    finding: foreignFinding(object, 'RG7001', ['metadata', 'name'], `${problem}, so that no group can be written; the object is left out`),
+    finding: foreignFinding(object, 'RG7001', ['metadata', 'name'], {
+      message: `${problem}, so that no group can be written; the object is left out`,
+    }),
   });
   const problem = wishes.flatMap((wish) => problems.get(wish.key) ?? [])[0];
   if (problem !== undefined) return refused(problem);

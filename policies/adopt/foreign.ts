@@ -59,16 +59,14 @@ export function foreignText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** A finding at a field of the object, or at the nearest field around it that is there. */
+/** Returns a finding at a field of the object, or at the nearest existing field around it. `part: 'key'` marks the key instead of the value. */
 export function foreignFinding(
   object: ForeignObject,
   code: FindingCode,
   path: Path,
-  message: string,
-  options: FindingOptions & { readonly part?: 'key' } = {},
+  { message, part, ...options }: FindingOptions & { readonly message: string; readonly part?: 'key' },
 ): Finding {
-  const { part, ...others } = options;
-  return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, others);
+  return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, options);
 }
 
 /**
@@ -100,7 +98,7 @@ interface KnownFields {
 /** A finding for each field of `spec` that is not in the tree. */
 export function unknownFields(object: ForeignObject, known: KnownFields): readonly Finding[] {
   return pathsBeyond(object.value['spec'], known, ['spec']).map((path) =>
-    foreignFinding(object, 'RG7002', path, `${path.join('.')} is an unknown field and is omitted`, { part: 'key' }),
+    foreignFinding(object, 'RG7002', path, { message: `${path.join('.')} is an unknown field and is omitted`, part: 'key' }),
   );
 }
 
@@ -126,6 +124,6 @@ export function metadataFindings(object: ForeignObject): readonly Finding[] {
     if (keys.length === 0) return [];
     const message = `the ${part} ${keys.join(', ')} stay with the object; the group has none of them`;
     const hint = 'write what a message should say to the StatefulSet, such as its annotation rollout-group.dev/commit';
-    return [foreignFinding(object, 'RG7003', ['metadata', part], message, { part: 'key', hint })];
+    return [foreignFinding(object, 'RG7003', ['metadata', part], { message, part: 'key', hint })];
   });
 }

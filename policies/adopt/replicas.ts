@@ -61,15 +61,22 @@ function readMirror(set: AdoptedStatefulSet): Reading<MirrorInput> {
     return { findings: [adoptionFinding(set, 'mirrorIgnored', present, message)] };
   }
   const apiVersion = set.annotations[mirrorApiVersion] ?? '';
-  const refuse = (field: string, text: string) => holds(set, 'mirrorUnusable', { field, text });
-  if (apiVersion !== '/' && apiVersion.split('/').length > 2)
-    return refuse(mirrorApiVersion, `${mirrorApiVersion} is ${shown(apiVersion)}, which is no group/version`);
-  if (apiVersion.length > 253) return refuse(mirrorApiVersion, `${mirrorApiVersion} is longer than 253 characters`);
-  if (kind.length > 63) return refuse(mirrorKind, `${mirrorKind} is ${shown(kind)}, which is no kind`);
-  if (name.length > 253) return refuse(mirrorName, `${mirrorName} is longer than 253 characters`);
+  const problem = referenceProblem({ name, kind, apiVersion });
+  if (problem !== undefined) return holds(set, 'mirrorUnusable', problem);
   const writeBack = readWriteBack(set);
   const from = { apiVersion: apiVersion === '/' ? '' : apiVersion, kind, name, read: 'scale' } as const;
   return reads({ from, writeBack: writeBack.value ? 'status' : 'none', onMissing: 'hold' }, writeBack.findings);
+}
+
+/** Returns the annotation that cannot be part of a reference, and why; undefined if the reference is valid. */
+function referenceProblem({ name, kind, apiVersion }: Record<'name' | 'kind' | 'apiVersion', string>): Hold | undefined {
+  const { mirrorName, mirrorKind, mirrorApiVersion } = annotationKeys;
+  const problem = (field: string, text: string): Hold => ({ field, text: `${field} is ${text}` });
+  if (apiVersion !== '/' && apiVersion.split('/').length > 2)
+    return problem(mirrorApiVersion, `${shown(apiVersion)}, which is not a group/version`);
+  if (apiVersion.length > 253) return problem(mirrorApiVersion, 'longer than 253 characters');
+  if (kind.length > 63) return problem(mirrorKind, `${shown(kind)}, which is not a kind`);
+  return name.length > 253 ? problem(mirrorName, 'longer than 253 characters') : undefined;
 }
 
 /** On unless the annotation says otherwise; what is no boolean counts as false. */

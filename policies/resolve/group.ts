@@ -56,15 +56,13 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
   };
 }
 
-/** Fields of the zone replace those of the group; `replicas`, `delayed` and `prepare` as a whole. */
+/** Returns the definition of a zone. Its fields replace those of the group; `replicas`, `delayed` and `prepare` as a whole. */
 function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
-  const own = zone.scaling;
-  const common = spec.scaling;
   const replicas = zone.replicas ?? spec.replicas;
-  const betweenZones = own?.down?.betweenZones ?? common?.down?.betweenZones;
-  const delayed = own?.down?.delayed ?? common?.down?.delayed;
-  const prepare = own?.down?.prepare ?? common?.down?.prepare;
   const protect = { ...spec.protect, ...zone.protect };
+  const scaling = { ...spec.scaling, ...zone.scaling };
+  const { hold, betweenZones, delayed, prepare } = { ...spec.scaling?.down, ...zone.scaling?.down };
+  const { followersWaitFor } = { ...spec.scaling?.up, ...zone.scaling?.up };
   return defined({
     name: zone.name,
     statefulSet: zone.statefulSet,
@@ -75,10 +73,10 @@ function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
     maxUnavailable: zone.maxUnavailable ?? spec.rollout.maxUnavailable,
     paused: zone.paused ?? false,
     forceReplicas: zone.forceReplicas,
-    scalingHold: own?.hold ?? common?.hold,
-    scaleDownHold: own?.down?.hold ?? common?.down?.hold,
-    duringRollout: own?.duringRollout ?? common?.duringRollout ?? 'wait',
-    followersWaitFor: own?.up?.followersWaitFor ?? common?.up?.followersWaitFor ?? 'leaderReady',
+    scalingHold: scaling.hold,
+    scaleDownHold: hold,
+    duringRollout: scaling.duringRollout ?? 'wait',
+    followersWaitFor: followersWaitFor ?? 'leaderReady',
     betweenZonesMs: betweenZones === undefined ? undefined : durationMs(betweenZones),
     delayed: delayed && resolveDelayed(delayed),
     prepare,

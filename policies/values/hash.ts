@@ -6,3 +6,8 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 export function sha256(text: string): string {
   return bytesToHex(digest(utf8ToBytes(text)));
 }
+
+/** Returns the first 16 hexadecimal digits of the SHA-256 of the text. */
+export function hashText(text: string): string {
+  return sha256(text).slice(0, 16);
+}

@@ -1,5 +1,5 @@
 // Shrinks a failing scenario: fewer faults, events, agents, zones and pods, and less time, with the same failure.
-import { canonicalJson } from '../../engine/hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
 import { letterOf } from '../letter.ts';
 import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';

@@ -1,6 +1,7 @@
 // Turns a pod that the StatefulSet controller creates at one revision into the pod of another revision, and keeps the fields that others added.
+
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { entryKey, isMap, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
-import { canonicalJson } from '../../hash.ts';
 
 interface Pin {
   /** The pod as the API server has it in admission. */

@@ -2,9 +2,9 @@
 
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { GroupContext } from '../../context.ts';
 import { type Action, isReplacement } from '../../decision.ts';
-import { canonicalJson } from '../../hash.ts';
 import { type GroupView, partitionOrdinal, type ZoneView } from '../../observe/view.ts';
 import {
   isUnknown,

@@ -3,7 +3,6 @@
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
-import { canonicalJson } from '../../../engine/hash.ts';
 import { ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
 import { observePodBudget } from '../../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
@@ -15,6 +14,7 @@ import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.
 import { customResourceDefinition } from '../../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { agentLeaseName } from '../../live/agent.ts';

@@ -1,8 +1,8 @@
 // Renders a plan as a comment on a pull request, within the size limit of the forges.
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
-import { canonicalJson } from '../../../engine/hash.ts';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { plural } from '../plural.ts';
 import { fitSections, type Section } from './markdown-budget.ts';
 import { groupForms } from './markdown-group.ts';

@@ -3,9 +3,9 @@ import { ApiFailure, isStatus, TransportFailure } from '../../../cluster/request
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { applyObject } from '../../../cluster/request/write.ts';
-import { canonicalJson } from '../../../engine/hash.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { messageOf } from '../../../policies/error-message.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { isServerField } from '../../../engine/diff/field-rules.ts';
-import { canonicalJson } from '../../../engine/hash.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { matchesSelector } from '../../../policies/label-selector.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { nameOf } from '../../difference.ts';
 
 /** One object of the basis. */

@@ -1,9 +1,9 @@
 // The policies of a plan on a cluster: files over live objects, with the findings of the files.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { canonicalJson } from '../../../engine/hash.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
 import type { Finding } from '../../../policies/findings/finding.ts';
 import type { PolicyFile } from '../../../policies/load.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';

@@ -124,14 +124,14 @@ function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'
   const numberOf = (field: keyof typeof usual): number => {
     if (check[field] !== 0) return check[field] ?? usual[field];
     const message = `spec.check.${field} is 0, in whose place the webhook of the original writes ${usual[field]}`;
-    findings.push(foreignFinding(object, 'RG7003', ['spec', 'check', field], message));
+    findings.push(foreignFinding(object, 'RG7003', ['spec', 'check', field], { message }));
     return usual[field];
   };
   const everyMs = numberOf('periodSeconds') * 1000;
   const threshold = numberOf('successThreshold');
   if (threshold > limits.consecutive) {
     const message = `spec.check.successThreshold is ${threshold}; a gate counts to ${limits.consecutive} at most`;
-    findings.push(foreignFinding(object, 'RG7002', ['spec', 'check', 'successThreshold'], message));
+    findings.push(foreignFinding(object, 'RG7002', ['spec', 'check', 'successThreshold'], { message }));
   }
   const { query, hasComment, isAlwaysTrue } = countedQuery(check.query.expr);
   const problem = query === '' || query.length > limits.query ? undefined : queryProblem(query);
@@ -139,21 +139,21 @@ function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'
   if (!isUsable) {
     const size = query === '' ? 'is empty' : `is longer than ${limits.query} characters`;
     const message = `spec.check.query.expr ${problem === undefined ? size : 'is no PromQL'}; the object is left out`;
-    findings.push(foreignFinding(object, 'RG7001', expression, message));
+    findings.push(foreignFinding(object, 'RG7001', expression, { message }));
   }
   if (hasComment) {
     const message =
       'the original puts the query on one line, so that its comment hides what comes behind; here the comment alone is left out';
-    findings.push(foreignFinding(object, 'RG7002', expression, message, { hint: 'look whether the whole query says what you want' }));
+    findings.push(foreignFinding(object, 'RG7002', expression, { message, hint: 'look whether the whole query says what you want' }));
   }
   if (isAlwaysTrue) {
-    findings.push(foreignFinding(object, 'RG7006', expression, 'the query returns a series for every value'));
+    findings.push(foreignFinding(object, 'RG7006', expression, { message: 'the query returns a series for every value' }));
   }
   if (isStandard) {
     const message =
       'spec.standardRollingUpdate takes the gate away; the gate is written with mode: observe, which records and holds nothing';
     const hint = 'remove mode: observe from the gate to have it hold again';
-    findings.push(foreignFinding(object, 'RG7003', ['spec', 'standardRollingUpdate'], message, { hint }));
+    findings.push(foreignFinding(object, 'RG7003', ['spec', 'standardRollingUpdate'], { message, hint }));
   }
   const settings = {
     ...(isStandard ? { mode: 'observe' } : {}),
@@ -184,11 +184,11 @@ function waveFindings(object: ForeignObject, replicas: number): readonly Finding
   const path = ['spec', 'targetRef'];
   if (replicas > limits.waves) {
     const message = `the gate is asked before each hundredth of the ${replicas} pods, and not before each pod: a group has ${limits.waves} waves at most`;
-    return [foreignFinding(object, 'RG7003', path, message)];
+    return [foreignFinding(object, 'RG7003', path, { message })];
   }
   if (replicas < 1) return [];
   const message = `the gate is asked before each of ${replicas === 1 ? 'its 1 pod' : `its ${replicas} pods`}; pods of a later scale-up belong to the last wave`;
-  return [foreignFinding(object, 'RG7003', path, message, { hint: 'write the waves again after you have scaled' })];
+  return [foreignFinding(object, 'RG7003', path, { message, hint: 'write the waves again after you have scaled' })];
 }
 
 /** As the API server takes them: 1 where none are named; undefined for what is no number of pods. */
@@ -198,7 +198,7 @@ function replicasOf(set: ForeignObject | undefined): number | undefined {
 }
 
 function targetFindings(object: ForeignObject, set: ForeignObject | undefined, name: string): readonly Finding[] {
-  const say = (message: string, hint: string) => [foreignFinding(object, 'RG7001', ['spec', 'targetRef'], message, { hint })];
+  const say = (message: string, hint: string) => [foreignFinding(object, 'RG7001', ['spec', 'targetRef'], { message, hint })];
   if (set === undefined) {
     const message = `the StatefulSet ${name} was not found, so the number of waves is unknown; the object is omitted`;
     return say(message, 'read its manifest too, or the cluster with --from-cluster');
@@ -217,5 +217,5 @@ function progressFindings(object: ForeignObject): readonly Finding[] {
   if (phase !== 'Rolling') return [];
   const revision = valueAt(object.value, ['status', 'updateRevision']);
   const to = typeof revision === 'string' && revision !== '' ? ` to ${revision}` : '';
-  return [foreignFinding(object, 'RG7007', ['status', 'phase'], `the object is rolling${to}`)];
+  return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is rolling${to}` })];
 }

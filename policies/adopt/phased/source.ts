@@ -26,7 +26,7 @@ export function sourceOfQuery(
   { url, secretRef, insecureSkipVerify = false }: QueriedServer,
   { secretKeys, everyMs }: Pick<Surroundings, 'secretKeys'> & { readonly everyMs: number },
 ): SourceReading {
-  const say: Say = (code, field, message, hint) => foreignFinding(object, code, [...queryPath, field], message, { hint });
+  const say: Say = (code, field, message, hint) => foreignFinding(object, code, [...queryPath, field], { message, hint });
   const address = addressOf(url);
   if (address === undefined) {
     const message = 'spec.check.query.url is no http or https address, so that no query was ever answered; the object is left out';

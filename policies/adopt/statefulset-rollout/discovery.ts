@@ -52,16 +52,14 @@ export function discoveryOf(
     everyMs,
   };
   const findings = [
-    foreignFinding(object, 'RG7005', path, `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`, {
+    foreignFinding(object, 'RG7005', path, {
+      message: `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`,
       hint: 'write the address of your Consul, and its token if it needs one',
     }),
-    foreignFinding(
-      object,
-      'RG7003',
-      path,
-      `Consul is asked at the end of each wave, and not after each pod: ${replicas} instances of each service must pass, and a service without instances holds nothing`,
-      { hint: 'remove noData: pass to have it hold; write passing again after you have scaled' },
-    ),
+    foreignFinding(object, 'RG7003', path, {
+      message: `Consul is asked at the end of each wave, and not after each pod: ${replicas} instances of each service must pass, and a service without instances holds nothing`,
+      hint: 'remove noData: pass to have it hold; write passing again after you have scaled',
+    }),
   ];
   return { gates, wishes: [wish], findings };
 }

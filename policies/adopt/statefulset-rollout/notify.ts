@@ -33,7 +33,7 @@ function slackOf(object: ForeignObject, channel: string): NotifyReading {
     const message = `the Slack channel ${channel} is a name, and a NotificationChannel needs a channel ID; no notification is sent`;
     const hint =
       'write a NotificationChannel with the ID that Slack shows in the details of the channel, and name it in spec.notify of the group';
-    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
+    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
   }
   const key = `slack ${channel}`;
   const wish: Request = {
@@ -46,7 +46,7 @@ function slackOf(object: ForeignObject, channel: string): NotifyReading {
   const message = `the NotificationChannel reads its token from the Secret ${slackSecret.name} of the agent's namespace`;
   const hint = `put the bot token there under the key ${slackSecret.key}`;
   const events = ['started', 'waiting', 'failed', 'completed'];
-  return { wishes: [wish], uses: [{ key, events }], findings: [foreignFinding(object, 'RG7004', path, message, { hint })] };
+  return { wishes: [wish], uses: [{ key, events }], findings: [foreignFinding(object, 'RG7004', path, { message, hint })] };
 }
 
 function callbackOf(object: ForeignObject, text: string): NotifyReading {
@@ -55,7 +55,7 @@ function callbackOf(object: ForeignObject, text: string): NotifyReading {
   if (address === undefined || address.url.startsWith('http:')) {
     const message = 'spec.bapi.bapiUrl is not an https address; no callback is sent';
     const hint = 'write a NotificationChannel with an https address, and name it in spec.notify of the group';
-    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
+    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
   }
   const key = `callback ${address.url}`;
   const wish: Request = {
@@ -72,8 +72,8 @@ function callbackOf(object: ForeignObject, text: string): NotifyReading {
     wishes: [wish],
     uses: [{ key, events: ['failed', 'completed'] }],
     findings: [
-      foreignFinding(object, 'RG7004', path, message, { hint }),
-      ...left.map((part) => foreignFinding(object, 'RG7002', path, part)),
+      foreignFinding(object, 'RG7004', path, { message, hint }),
+      ...left.map((part) => foreignFinding(object, 'RG7002', path, { message: part })),
     ],
   };
 }

@@ -117,13 +117,13 @@ function shareFindings(object: ForeignObject, percent: number): readonly Finding
   const share = percent > 0 ? `${percent} percent` : 'no pod';
   const message = `spec.percent is a wave of ${share}; the rest follows after an approval. Under the strategy onDelete a pod that restarts before comes back updated`;
   const hint = 'with RollingUpdate and the strategy pinned or partition every pod keeps its version';
-  return [foreignFinding(object, 'RG7003', ['spec', 'percent'], message, { hint })];
+  return [foreignFinding(object, 'RG7003', ['spec', 'percent'], { message, hint })];
 }
 
 /** Fields of one request, which do not belong to the group. */
 function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Finding[] {
   const say = (field: string, message: string, hint: string) =>
-    foreignFinding(object, 'RG7003', ['spec', ...field.split('.')], message, { hint });
+    foreignFinding(object, 'RG7003', ['spec', ...field.split('.')], { message, hint });
   return [
     ...(spec.rolloutIdentity
       ? [say('rolloutIdentity', 'spec.rolloutIdentity retries a failed request; runs have their own ids', 'use the verb retry')]
@@ -146,34 +146,25 @@ function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Fin
 function setFindings(object: ForeignObject, { statefulset }: RolloutSpec): readonly Finding[] {
   const { name, namespace } = statefulset.metadata;
   const path = ['spec', 'statefulset'];
-  const budget = foreignFinding(
-    object,
-    'RG7003',
-    path,
-    `as many pods of ${name} go at once as its PodDisruptionBudget lets go, and one at a time without a budget`,
-  );
+  const budget = foreignFinding(object, 'RG7003', path, {
+    message: `as many pods of ${name} go at once as its PodDisruptionBudget lets go, and one at a time without a budget`,
+  });
   const strategy = statefulset.spec.updateStrategy?.type ?? 'RollingUpdate';
   return [
     budget,
     ...(strategy === 'OnDelete'
       ? []
       : [
-          foreignFinding(
-            object,
-            'RG7002',
-            [...path, 'spec', 'updateStrategy', 'type'],
-            `the StatefulSet has the update strategy ${strategy}; it is written with OnDelete, which the operator needed and the group needs`,
-          ),
+          foreignFinding(object, 'RG7002', [...path, 'spec', 'updateStrategy', 'type'], {
+            message: `the StatefulSet has the update strategy ${strategy}; it is written with OnDelete, which the operator needed and the group needs`,
+          }),
         ]),
     ...(namespace == null || namespace === object.namespace
       ? []
       : [
-          foreignFinding(
-            object,
-            'RG7002',
-            [...path, 'metadata', 'namespace'],
-            `the StatefulSet names the namespace ${namespace}; it is written to ${object.namespace}, where the object is`,
-          ),
+          foreignFinding(object, 'RG7002', [...path, 'metadata', 'namespace'], {
+            message: `the StatefulSet names the namespace ${namespace}; it is written to ${object.namespace}, where the object is`,
+          }),
         ]),
   ];
 }
@@ -193,5 +184,5 @@ function statefulSetOf(object: ForeignObject, { statefulset }: RolloutSpec): Rea
 function progressFindings(object: ForeignObject): readonly Finding[] {
   const phase = valueAt(object.value, ['status', 'phase']);
   if (typeof phase !== 'string' || phase === '' || phase === 'RolloutDone') return [];
-  return [foreignFinding(object, 'RG7007', ['status', 'phase'], `the object is in the phase ${phase}, and not done`)];
+  return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is in the phase ${phase}, and not done` })];
 }

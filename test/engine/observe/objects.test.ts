@@ -66,11 +66,8 @@ describe('a StatefulSet', () => {
     [{ metadata: { name: 'x' }, spec: { replicas: '3' } }, 'StatefulSet /x: spec.replicas is not a whole number'],
     [{ metadata: { name: 'x' }, spec: { replicas: -1 } }, 'StatefulSet /x: spec.replicas is negative'],
     [{ metadata: { name: 'x', labels: { a: 1 } } }, 'StatefulSet /x: metadata.labels is not a map of text'],
-    [
-      { metadata: { name: 'x' }, spec: { updateStrategy: { type: 'Magic' } } },
-      'StatefulSet /x: spec.updateStrategy.type Magic is not known',
-    ],
-    [{ metadata: { name: 'x' }, spec: { podManagementPolicy: 'Any' } }, 'StatefulSet /x: spec.podManagementPolicy Any is not known'],
+    [{ metadata: { name: 'x' }, spec: { updateStrategy: { type: 'Magic' } } }, 'StatefulSet /x: spec.updateStrategy.type Magic is unknown'],
+    [{ metadata: { name: 'x' }, spec: { podManagementPolicy: 'Any' } }, 'StatefulSet /x: spec.podManagementPolicy Any is unknown'],
   ])('of a shape that does not fit is unknown, with the field: %j', (raw, unknown) => {
     expect(observeStatefulSet(raw)).toEqual({ unknown });
   });

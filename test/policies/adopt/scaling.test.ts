@@ -93,7 +93,7 @@ describe('the mirrored object', () => {
       zone: {
         name: 'a',
         statefulSet: 'ingester-zone-a',
-        scaling: { hold: `${annotationKeys.mirrorApiVersion} is "a/b/c", which is no group/version` },
+        scaling: { hold: `${annotationKeys.mirrorApiVersion} is "a/b/c", which is not a group/version` },
       },
       findings: [`RG4008 ${annotationKeys.mirrorApiVersion}`],
     });

@@ -3,9 +3,9 @@ import { isStatus } from '../../../cluster/request/failure.ts';
 import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { SharedObject } from '../../../cluster/shared/shared-object.ts';
-import { hashText } from '../../../engine/hash.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Known, type Ledger } from '../../../engine/snapshot.ts';
+import { hashText } from '../../../policies/values/hash.ts';
 import type { WebhookEnv } from '../../env.ts';
 
 /** Identifies a record. */

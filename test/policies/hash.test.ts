@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { canonicalJson, hashText } from '../../engine/hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 
 it('is the beginning of the SHA-256', () => {
   expect(hashText('foobar')).toBe('c3ab8ff13720e8ad');
