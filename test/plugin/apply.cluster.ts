@@ -78,7 +78,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const again = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
     expect({ status: again.status, last: again.stdout.trim().split('\n').at(-1) }).toEqual({
       status: 0,
-      last: 'Nothing to apply: the cluster holds all of it.',
+      last: 'Nothing to apply: the cluster already has the requested state.',
     });
   });
 
@@ -168,7 +168,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect({ status: tried.status, isSaid: tried.stdout.includes(field) }).toEqual({ status: 0, isSaid: true });
     const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
     expect(status).toBe(0);
-    const said = `what undo or restart had written is the manifest's again: ${field}`;
+    const said = `the manifest overwrites fields written by undo or restart: ${field}`;
     expect(stderr).toContain(`note: StatefulSet ${namespace}/ingester-zone-a: ${said}`);
     expect(stdout).toContain(`StatefulSet ${namespace}/ingester-zone-a configured; ${said}`);
     // Ours and somebody else's at once: the field is not taken.

@@ -307,7 +307,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
       metadata: { name: 'rollout-group-agent' },
       spec: { holderIdentity: 'agent-2', leaseDurationSeconds: 3600, renewTime: `${new Date().toISOString().slice(0, -1)}000Z` },
     });
-    expect(await problems()).toContainEqual(expect.stringContaining('warn one agent RG6004 2 Leases are kept'));
+    expect(await problems()).toContainEqual(expect.stringContaining('warn one agent RG6004 2 Leases are renewed'));
     // The one beside the group is of its agent, which has no account here.
     expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod tells the account of agent-2/));
     await client.delete('/apis/coordination.k8s.io/v1/namespaces/mimir/leases/rollout-group-agent');
