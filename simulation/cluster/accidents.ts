@@ -31,104 +31,143 @@ interface Accidents {
 }
 
 export function createAccidents(options: AccidentsOptions): Accidents {
-  const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told } = options;
-  const random: Random = streamOf(seed, 'accidents');
+  const accidents = new OngoingAccidents(options);
+  return {
+    happen: (event) => accidents.happen(event),
+    heal: () => accidents.heal(),
+  };
+}
+
+/** Begins accidents, remembers those that are not over, and ends them. */
+class OngoingAccidents {
+  readonly #scheduler: Scheduler;
+  readonly #seed: number;
+  readonly #namespace: string;
+  readonly #statefulSets: readonly string[];
+  readonly #kubelets: Kubelets;
+  readonly #nodes: Nodes;
+  readonly #controller: StatefulSetController;
+  readonly #disruptions: DisruptionController;
+  readonly #webhook: PinWebhook | undefined;
+  readonly #told: (what: string) => void;
+  readonly #random: Random;
   /** Ends of accidents that are not over. */
-  const endings = new Set<() => void>();
+  readonly #endings = new Set<() => void>();
   /** Accidents that set a value: the last one decides when it ends. */
-  const turns = new Map<string, number>();
-  let isHealed = false;
+  readonly #turns = new Map<string, number>();
+  #isHealed = false;
 
-  const podName = (zone: string, ordinal: number): string => `${statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
-  const lasting = (forMs: number, end: (() => void) | undefined): boolean => {
-    if (end === undefined) return false;
-    const finish = (): void => {
-      if (endings.delete(finish)) end();
-    };
-    endings.add(finish);
-    scheduler.after(forMs, finish);
-    return true;
-  };
-  const setting = (what: string, forMs: number, end: () => void): boolean => {
-    const turn = (turns.get(what) ?? 0) + 1;
-    turns.set(what, turn);
-    return lasting(forMs, () => {
-      if (turns.get(what) === turn) end();
-    });
-  };
-  const lag = (delayMs: number): void => {
-    controller.lag(delayMs);
-    disruptions.lag(delayMs);
-  };
-  const flap = (pod: string, times: number): boolean => {
-    if (times <= 0 || isHealed) return false;
-    const isThere = lasting(between(random, 500, 4000), kubelets.fail(namespace, pod));
-    scheduler.after(between(random, 4500, 9000), () => flap(pod, times - 1));
-    return isThere;
-  };
+  constructor(options: AccidentsOptions) {
+    const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told } = options;
+    this.#scheduler = scheduler;
+    this.#seed = seed;
+    this.#namespace = namespace;
+    this.#statefulSets = statefulSets;
+    this.#kubelets = kubelets;
+    this.#nodes = nodes;
+    this.#controller = controller;
+    this.#disruptions = disruptions;
+    this.#webhook = webhook;
+    this.#told = told;
+    this.#random = streamOf(this.#seed, 'accidents');
+  }
 
-  const happen = (event: ClusterEvent): boolean => {
+  happen(event: ClusterEvent): boolean {
     switch (event.kind) {
       case 'podFails': {
-        const pod = podName(event.zone, event.ordinal);
-        told(`${pod} fails for ${seconds(event.forMs)}`);
-        return lasting(event.forMs, kubelets.fail(namespace, pod));
+        const pod = this.#podName(event.zone, event.ordinal);
+        this.#told(`${pod} fails for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#kubelets.fail(this.#namespace, pod));
       }
       case 'podFlaps': {
-        const pod = podName(event.zone, event.ordinal);
-        told(`${pod} flaps ${event.times} times`);
-        return flap(pod, event.times);
+        const pod = this.#podName(event.zone, event.ordinal);
+        this.#told(`${pod} flaps ${event.times} times`);
+        return this.#flap(pod, event.times);
       }
       case 'podDies': {
-        const pod = podName(event.zone, event.ordinal);
-        told(`${pod} dies`);
-        return kubelets.die(namespace, pod);
+        const pod = this.#podName(event.zone, event.ordinal);
+        this.#told(`${pod} dies`);
+        return this.#kubelets.die(this.#namespace, pod);
       }
       case 'slowKubelet':
-        told(`kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`);
-        kubelets.setPace(event.startFactor, event.drainFactor);
-        return setting('pace', event.forMs, () => kubelets.setPace(1, 1));
+        this.#told(
+          `kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
+        );
+        this.#kubelets.setPace(event.startFactor, event.drainFactor);
+        return this.#setting('pace', event.forMs, () => this.#kubelets.setPace(1, 1));
       case 'stuckTerminating': {
-        const pod = podName(event.zone, event.ordinal);
-        told(`${pod} stays terminating for ${seconds(event.forMs)}`);
-        return lasting(event.forMs, kubelets.stick(namespace, pod));
+        const pod = this.#podName(event.zone, event.ordinal);
+        this.#told(`${pod} stays terminating for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#kubelets.stick(this.#namespace, pod));
       }
       case 'nodeLost':
-        told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
-        return lasting(event.forMs, nodes.lose(event.zone));
+        this.#told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#nodes.lose(event.zone));
       case 'nodeDrained':
-        told(`${nodes.drain(event.zone)} is drained`);
+        this.#told(`${this.#nodes.drain(event.zone)} is drained`);
         return true;
       case 'controllerLags':
-        told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
-        lag(event.delayMs);
-        return setting('lag', event.forMs, () => lag(0));
+        this.#told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
+        this.#lag(event.delayMs);
+        return this.#setting('lag', event.forMs, () => this.#lag(0));
       case 'controllerIsStale':
-        told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
-        controller.goStale();
-        return setting('stale', event.forMs, () => controller.goFresh());
+        this.#told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
+        this.#controller.goStale();
+        return this.#setting('stale', event.forMs, () => this.#controller.goFresh());
       case 'webhookAway':
-        if (webhook === undefined) return false;
-        told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
-        webhook.setAway(true);
-        return setting('webhook', event.forMs, () => webhook.setAway(false));
+        if (this.#webhook === undefined) return false;
+        this.#told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
+        this.#webhook.setAway(true);
+        return this.#setting('webhook', event.forMs, () => this.#webhook?.setAway(false));
       default:
         event satisfies never;
         return false;
     }
-  };
-  return {
-    happen,
-    heal: () => {
-      isHealed = true;
-      for (const end of [...endings]) end();
-      nodes.uncordon();
-      kubelets.setPace(1, 1);
-      lag(0);
-      controller.goFresh();
-      webhook?.setAway(false);
-    },
-  };
+  }
+
+  heal(): void {
+    this.#isHealed = true;
+    for (const end of [...this.#endings]) end();
+    this.#nodes.uncordon();
+    this.#kubelets.setPace(1, 1);
+    this.#lag(0);
+    this.#controller.goFresh();
+    this.#webhook?.setAway(false);
+  }
+
+  #podName(zone: string, ordinal: number): string {
+    return `${this.#statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
+  }
+
+  #lasting(forMs: number, end: (() => void) | undefined): boolean {
+    if (end === undefined) return false;
+    const finish = (): void => {
+      if (this.#endings.delete(finish)) end();
+    };
+    this.#endings.add(finish);
+    this.#scheduler.after(forMs, finish);
+    return true;
+  }
+
+  #setting(what: string, forMs: number, end: () => void): boolean {
+    const turn = (this.#turns.get(what) ?? 0) + 1;
+    this.#turns.set(what, turn);
+    return this.#lasting(forMs, () => {
+      if (this.#turns.get(what) === turn) end();
+    });
+  }
+
+  #lag(delayMs: number): void {
+    this.#controller.lag(delayMs);
+    this.#disruptions.lag(delayMs);
+  }
+
+  #flap(pod: string, times: number): boolean {
+    if (times <= 0 || this.#isHealed) return false;
+    const isThere = this.#lasting(between(this.#random, 500, 4000), this.#kubelets.fail(this.#namespace, pod));
+    this.#scheduler.after(between(this.#random, 4500, 9000), () => this.#flap(pod, times - 1));
+    return isThere;
+  }
 }
 
 function seconds(ms: number): string {

@@ -10,7 +10,7 @@ interface AutoscalerOptions {
   readonly namespace: string;
 }
 
-interface Autoscaler {
+export interface Autoscaler {
   /** Writes the number to its source, and replaces every earlier request. */
   readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
   /** Writes pending numbers at once. */

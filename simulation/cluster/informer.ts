@@ -2,7 +2,7 @@
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 
-interface Informer {
+export interface Informer {
   readonly get: (key: string) => ModelObject | undefined;
   readonly all: () => Iterable<ModelObject>;
   /** A commit of the resource; it arrives in the cache after the delay, in order. */

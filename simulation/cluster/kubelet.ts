@@ -70,14 +70,136 @@ const backOff = { firstMs: 10_000, mostMs: 300_000 };
 
 /** Begins without pods; existing ones are adopted. */
 export function startKubelets(options: KubeletOptions): Kubelets {
-  const { server, scheduler, wallMs, seed, isNodeLost, restarted } = options;
-  const pods = new Map<string, Running>();
-  const byName = new Map<string, Running>();
-  let startFactor = 1;
-  let drainFactor = 1;
-  let addresses = 0;
+  const kubelets = new KubeletFleet(options);
+  return {
+    hear: (given) => kubelets.hear(given),
+    adopt: (object, sinceMs) => kubelets.adopt(object, sinceMs),
+    fail: (namespace, name) => kubelets.fail(namespace, name),
+    die: (namespace, name) => kubelets.die(namespace, name),
+    stick: (namespace, name) => kubelets.stick(namespace, name),
+    setPace: (start, drain) => kubelets.setPace(start, drain),
+    nodeIsBack: (node) => kubelets.nodeIsBack(node),
+    listens: (namespace, name) => kubelets.listens(namespace, name),
+    isReady: (uid) => kubelets.isReady(uid),
+  };
+}
 
-  const recordOf = (object: ModelObject): Running => {
+/** Runs the pods of all nodes and writes their status. */
+class KubeletFleet {
+  readonly #options: KubeletOptions;
+  readonly #server: ClusterApi;
+  readonly #scheduler: Scheduler;
+  readonly #wallMs: () => number;
+  readonly #seed: number;
+  readonly #isNodeLost: (node: string) => boolean;
+  readonly #restarted: (namespace: string, pod: string) => void;
+  readonly #pods = new Map<string, Running>();
+  readonly #byName = new Map<string, Running>();
+  #startFactor = 1;
+  #drainFactor = 1;
+  #addresses = 0;
+  readonly #incarnations = new Map<string, number>();
+
+  constructor(options: KubeletOptions) {
+    this.#options = options;
+    const { server, scheduler, wallMs, seed, isNodeLost, restarted } = this.#options;
+    this.#server = server;
+    this.#scheduler = scheduler;
+    this.#wallMs = wallMs;
+    this.#seed = seed;
+    this.#isNodeLost = isNodeLost;
+    this.#restarted = restarted;
+  }
+
+  hear({ resource, type, after }: Commit): void {
+    if (resource !== 'pods') return;
+    const known = this.#pods.get(after.metadata.uid);
+    if (type === 'DELETED') {
+      if (known !== undefined) this.#forget(known);
+      this.#restarted(after.metadata.namespace ?? '', after.metadata.name);
+    } else if (known === undefined) {
+      const pod = this.#recordOf(after);
+      if (pod.node !== '') this.#start(pod);
+    } else this.#modified(known, after);
+  }
+
+  adopt(object: ModelObject, sinceMs: number): void {
+    const pod = this.#pods.get(object.metadata.uid) ?? this.#recordOf(object);
+    pod.life += 1;
+    this.#addresses += 1;
+    Object.assign(pod, { phase: 'Running', container: 'running', isUp: true, isReady: true, address: `10.0.0.${this.#addresses}` });
+    Object.assign(pod, { readyChangedMs: sinceMs, scheduledMs: sinceMs - 60_000, startedMs: sinceMs - 30_000 });
+    this.#write(pod);
+  }
+
+  fail(namespace: string, name: string): (() => void) | undefined {
+    const pod = this.#named(namespace, name);
+    if (pod === undefined) return undefined;
+    pod.failures += 1;
+    this.#setReady(pod);
+    return once(() => {
+      pod.failures -= 1;
+      if (this.#pods.get(pod.uid) === pod) this.#setReady(pod);
+    });
+  }
+
+  die(namespace: string, name: string): boolean {
+    const pod = this.#named(namespace, name);
+    if (pod === undefined || pod.isTerminating || pod.phase !== 'Running') return false;
+    pod.life += 1;
+    this.#restarted(pod.namespace, pod.name);
+    if (pod.random() < 0.4) {
+      this.#end(pod, 'Failed');
+      return true;
+    }
+    this.#breakOff(pod);
+    this.#later(pod, between(pod.random, 500, 2000), () => this.#run(pod));
+    if (!isBroken(pod)) {
+      const durationMs = this.#options.startMs * this.#startFactor * between(pod.random, 0.6, 1.5);
+      this.#later(pod, 2000 + durationMs, () => this.#becomeUp(pod));
+    }
+    return true;
+  }
+
+  stick(namespace: string, name: string): (() => void) | undefined {
+    const pod = this.#named(namespace, name);
+    if (pod === undefined) return undefined;
+    pod.sticks += 1;
+    return once(() => {
+      pod.sticks -= 1;
+      if (this.#pods.get(pod.uid) === pod && pod.hasDrained) this.#drained(pod);
+    });
+  }
+
+  setPace(start: number, drain: number): void {
+    this.#startFactor = start;
+    this.#drainFactor = drain;
+  }
+
+  nodeIsBack(node: string): void {
+    for (const pod of [...this.#pods.values()].filter((candidate) => candidate.node === node)) {
+      const object = this.#server.get('pods', pod.namespace, pod.name);
+      if (object?.metadata.uid !== pod.uid) continue;
+      const { isTerminating, graceSeconds, isReady } = podFacts(object);
+      if (pod.isReady && !isReady) pod.readyChangedMs = this.#wallMs();
+      const hasBegun = pod.phase !== 'Pending' || pod.address !== undefined || pod.isTerminating;
+      if (hasBegun) this.#write(pod);
+      else this.#start(pod);
+      if (pod.hasDrained) this.#drained(pod);
+      else if (isTerminating) this.#terminate(pod, graceSeconds);
+    }
+  }
+
+  listens(namespace: string, name: string): string | undefined {
+    const pod = this.#named(namespace, name);
+    return pod !== undefined && pod.container === 'running' && !this.#isNodeLost(pod.node) ? pod.uid : undefined;
+  }
+
+  isReady(uid: string): boolean {
+    return this.#pods.get(uid)?.isReady === true;
+  }
+
+  #recordOf(object: ModelObject): Running {
     const { namespace, name, uid, containers, node } = podFacts(object);
     const pod: Running = {
       namespace,
@@ -88,8 +210,8 @@ export function startKubelets(options: KubeletOptions): Kubelets {
       phase: 'Pending',
       container: 'creating',
       isReady: false,
-      readyChangedMs: wallMs(),
-      scheduledMs: wallMs(),
+      readyChangedMs: this.#wallMs(),
+      scheduledMs: this.#wallMs(),
       startedMs: undefined,
       endedMs: undefined,
       restartCount: 0,
@@ -101,210 +223,144 @@ export function startKubelets(options: KubeletOptions): Kubelets {
       hasDrained: false,
       life: 0,
       // Draws by place and count, so that events elsewhere change nothing here.
-      random: streamOf(seed, `pod ${namespace}/${name} ${incarnationOf(namespace, name)}`),
+      random: streamOf(this.#seed, `pod ${namespace}/${name} ${this.#incarnationOf(namespace, name)}`),
     };
-    pods.set(uid, pod);
-    byName.set(`${namespace}/${name}`, pod);
+    this.#pods.set(uid, pod);
+    this.#byName.set(`${namespace}/${name}`, pod);
     return pod;
-  };
-  const incarnations = new Map<string, number>();
-  const incarnationOf = (namespace: string, name: string): number => {
-    const count = (incarnations.get(`${namespace}/${name}`) ?? 0) + 1;
-    incarnations.set(`${namespace}/${name}`, count);
+  }
+
+  #incarnationOf(namespace: string, name: string): number {
+    const count = (this.#incarnations.get(`${namespace}/${name}`) ?? 0) + 1;
+    this.#incarnations.set(`${namespace}/${name}`, count);
     return count;
-  };
+  }
 
   /** Schedules within this life of the pod. */
-  const later = (pod: Running, delayMs: number, callback: () => void): void => {
+  #later(pod: Running, delayMs: number, callback: () => void): void {
     const { life } = pod;
-    scheduler.after(delayMs, () => {
-      if (pods.get(pod.uid) === pod && pod.life === life) callback();
+    this.#scheduler.after(delayMs, () => {
+      if (this.#pods.get(pod.uid) === pod && pod.life === life) callback();
     });
-  };
-  const write = (pod: Running): void => {
-    if (isNodeLost(pod.node) || server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    server.change({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name, { status: podStatus(pod) }, 'status');
-  };
-  const setReady = (pod: Running): void => {
+  }
+
+  #write(pod: Running): void {
+    if (this.#isNodeLost(pod.node) || this.#server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
+    this.#server.change({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name, { status: podStatus(pod) }, 'status');
+  }
+
+  #setReady(pod: Running): void {
     const isReady = pod.isUp && pod.failures === 0;
     if (isReady === pod.isReady) return;
     pod.isReady = isReady;
-    pod.readyChangedMs = wallMs();
-    write(pod);
-  };
+    pod.readyChangedMs = this.#wallMs();
+    this.#write(pod);
+  }
 
-  const start = (pod: Running): void => {
-    pod.scheduledMs = wallMs();
-    pod.readyChangedMs = wallMs();
-    const durationMs = Math.max(200, options.startMs * startFactor * between(pod.random, 0.6, 1.5));
-    later(pod, between(pod.random, 5, 80), () => write(pod));
-    later(pod, Math.max(90, durationMs * between(pod.random, 0.1, 0.4)), () => {
-      addresses += 1;
-      pod.address = `10.0.${Math.floor(addresses / 250)}.${(addresses % 250) + 1}`;
-      run(pod);
+  #start(pod: Running): void {
+    pod.scheduledMs = this.#wallMs();
+    pod.readyChangedMs = this.#wallMs();
+    const durationMs = Math.max(200, this.#options.startMs * this.#startFactor * between(pod.random, 0.6, 1.5));
+    this.#later(pod, between(pod.random, 5, 80), () => this.#write(pod));
+    this.#later(pod, Math.max(90, durationMs * between(pod.random, 0.1, 0.4)), () => {
+      this.#addresses += 1;
+      pod.address = `10.0.${Math.floor(this.#addresses / 250)}.${(this.#addresses % 250) + 1}`;
+      this.#run(pod);
     });
-    if (!isBroken(pod)) later(pod, durationMs, () => becomeUp(pod));
-  };
-  const run = (pod: Running): void => {
+    if (!isBroken(pod)) this.#later(pod, durationMs, () => this.#becomeUp(pod));
+  }
+
+  #run(pod: Running): void {
     pod.phase = 'Running';
     pod.container = 'running';
-    pod.startedMs = wallMs();
-    write(pod);
-    if (isBroken(pod)) later(pod, between(pod.random, 500, 2000), () => crash(pod));
-  };
-  const becomeUp = (pod: Running): void => {
+    pod.startedMs = this.#wallMs();
+    this.#write(pod);
+    if (isBroken(pod)) this.#later(pod, between(pod.random, 500, 2000), () => this.#crash(pod));
+  }
+
+  #becomeUp(pod: Running): void {
     pod.isUp = true;
-    setReady(pod);
-  };
-  const crash = (pod: Running): void => {
+    this.#setReady(pod);
+  }
+
+  #crash(pod: Running): void {
     pod.container = 'backOff';
     pod.restartCount += 1;
-    write(pod);
-    later(pod, Math.min(backOff.firstMs * 2 ** (pod.restartCount - 1), backOff.mostMs), () => run(pod));
-  };
+    this.#write(pod);
+    this.#later(pod, Math.min(backOff.firstMs * 2 ** (pod.restartCount - 1), backOff.mostMs), () => this.#run(pod));
+  }
 
-  const breakOff = (pod: Running): void => {
-    if (pod.isReady) pod.readyChangedMs = wallMs();
+  #breakOff(pod: Running): void {
+    if (pod.isReady) pod.readyChangedMs = this.#wallMs();
     pod.isUp = false;
     pod.isReady = false;
     pod.container = 'ended';
-    pod.endedMs = wallMs();
+    pod.endedMs = this.#wallMs();
     pod.restartCount += 1;
-    write(pod);
-  };
+    this.#write(pod);
+  }
 
-  const terminate = (pod: Running, graceSeconds: number): void => {
+  #terminate(pod: Running, graceSeconds: number): void {
     if (pod.isTerminating) return;
     pod.isTerminating = true;
     pod.life += 1;
     const reactionMs = between(pod.random, 10, 150);
-    const drainMs = options.drainMs * drainFactor * between(pod.random, 0.6, 1.5);
+    const drainMs = this.#options.drainMs * this.#drainFactor * between(pod.random, 0.6, 1.5);
     const isRunning = pod.container === 'running' && pod.phase === 'Running';
     const endsMs = reactionMs + (isRunning ? Math.max(100, Math.min(drainMs, graceSeconds * 1000)) : between(pod.random, 50, 300));
     // Some pods report unready at once, others when they end.
     const isHonest = pod.random() < 0.6;
-    if (isRunning && isHonest) later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => beUnready(pod));
-    later(pod, endsMs, () => drained(pod));
-  };
-  const beUnready = (pod: Running): void => {
+    if (isRunning && isHonest)
+      this.#later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => this.#beUnready(pod));
+    this.#later(pod, endsMs, () => this.#drained(pod));
+  }
+
+  #beUnready(pod: Running): void {
     pod.isUp = false;
-    setReady(pod);
-  };
-  const drained = (pod: Running): void => {
+    this.#setReady(pod);
+  }
+
+  #drained(pod: Running): void {
     pod.hasDrained = true;
-    if (pod.sticks > 0 || isNodeLost(pod.node)) return;
-    end(pod, 'Succeeded');
-    later(pod, between(pod.random, 10, 200), () => release(pod));
-  };
-  const release = (pod: Running): void => {
-    if (isNodeLost(pod.node) || server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    server.remove({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name);
-  };
-  const end = (pod: Running, phase: 'Succeeded' | 'Failed'): void => {
+    if (pod.sticks > 0 || this.#isNodeLost(pod.node)) return;
+    this.#end(pod, 'Succeeded');
+    this.#later(pod, between(pod.random, 10, 200), () => this.#release(pod));
+  }
+
+  #release(pod: Running): void {
+    if (this.#isNodeLost(pod.node) || this.#server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
+    this.#server.remove({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name);
+  }
+
+  #end(pod: Running, phase: 'Succeeded' | 'Failed'): void {
     const wasReady = pod.isReady;
     pod.isUp = false;
     pod.isReady = false;
-    if (wasReady) pod.readyChangedMs = wallMs();
+    if (wasReady) pod.readyChangedMs = this.#wallMs();
     pod.phase = phase;
     pod.container = 'ended';
-    pod.endedMs = wallMs();
-    write(pod);
-  };
+    pod.endedMs = this.#wallMs();
+    this.#write(pod);
+  }
 
-  const modified = (pod: Running, object: ModelObject): void => {
+  #modified(pod: Running, object: ModelObject): void {
     const { node, isTerminating, graceSeconds } = podFacts(object);
     if (pod.node === '' && node !== '') {
       pod.node = node;
-      if (!isNodeLost(node)) start(pod);
+      if (!this.#isNodeLost(node)) this.#start(pod);
     }
-    if (isTerminating && !isNodeLost(pod.node)) terminate(pod, graceSeconds);
-  };
-  const forget = (pod: Running): void => {
-    pods.delete(pod.uid);
-    const key = `${pod.namespace}/${pod.name}`;
-    if (byName.get(key) === pod) byName.delete(key);
-  };
-  const named = (namespace: string, name: string): Running | undefined => byName.get(`${namespace}/${name}`);
+    if (isTerminating && !this.#isNodeLost(pod.node)) this.#terminate(pod, graceSeconds);
+  }
 
-  return {
-    hear: ({ resource, type, after }) => {
-      if (resource !== 'pods') return;
-      const known = pods.get(after.metadata.uid);
-      if (type === 'DELETED') {
-        if (known !== undefined) forget(known);
-        restarted(after.metadata.namespace ?? '', after.metadata.name);
-      } else if (known === undefined) {
-        const pod = recordOf(after);
-        if (pod.node !== '') start(pod);
-      } else modified(known, after);
-    },
-    adopt: (object, sinceMs) => {
-      const pod = pods.get(object.metadata.uid) ?? recordOf(object);
-      pod.life += 1;
-      addresses += 1;
-      Object.assign(pod, { phase: 'Running', container: 'running', isUp: true, isReady: true, address: `10.0.0.${addresses}` });
-      Object.assign(pod, { readyChangedMs: sinceMs, scheduledMs: sinceMs - 60_000, startedMs: sinceMs - 30_000 });
-      write(pod);
-    },
-    fail: (namespace, name) => {
-      const pod = named(namespace, name);
-      if (pod === undefined) return undefined;
-      pod.failures += 1;
-      setReady(pod);
-      return once(() => {
-        pod.failures -= 1;
-        if (pods.get(pod.uid) === pod) setReady(pod);
-      });
-    },
-    die: (namespace, name) => {
-      const pod = named(namespace, name);
-      if (pod === undefined || pod.isTerminating || pod.phase !== 'Running') return false;
-      pod.life += 1;
-      restarted(pod.namespace, pod.name);
-      if (pod.random() < 0.4) {
-        end(pod, 'Failed');
-        return true;
-      }
-      breakOff(pod);
-      later(pod, between(pod.random, 500, 2000), () => run(pod));
-      if (!isBroken(pod)) {
-        const durationMs = options.startMs * startFactor * between(pod.random, 0.6, 1.5);
-        later(pod, 2000 + durationMs, () => becomeUp(pod));
-      }
-      return true;
-    },
-    stick: (namespace, name) => {
-      const pod = named(namespace, name);
-      if (pod === undefined) return undefined;
-      pod.sticks += 1;
-      return once(() => {
-        pod.sticks -= 1;
-        if (pods.get(pod.uid) === pod && pod.hasDrained) drained(pod);
-      });
-    },
-    setPace: (start, drain) => {
-      startFactor = start;
-      drainFactor = drain;
-    },
-    nodeIsBack: (node) => {
-      for (const pod of [...pods.values()].filter((candidate) => candidate.node === node)) {
-        const object = server.get('pods', pod.namespace, pod.name);
-        if (object?.metadata.uid !== pod.uid) continue;
-        const { isTerminating, graceSeconds, isReady } = podFacts(object);
-        if (pod.isReady && !isReady) pod.readyChangedMs = wallMs();
-        const hasBegun = pod.phase !== 'Pending' || pod.address !== undefined || pod.isTerminating;
-        if (hasBegun) write(pod);
-        else start(pod);
-        if (pod.hasDrained) drained(pod);
-        else if (isTerminating) terminate(pod, graceSeconds);
-      }
-    },
-    listens: (namespace, name) => {
-      const pod = named(namespace, name);
-      return pod !== undefined && pod.container === 'running' && !isNodeLost(pod.node) ? pod.uid : undefined;
-    },
-    isReady: (uid) => pods.get(uid)?.isReady === true,
-  };
+  #forget(pod: Running): void {
+    this.#pods.delete(pod.uid);
+    const key = `${pod.namespace}/${pod.name}`;
+    if (this.#byName.get(key) === pod) this.#byName.delete(key);
+  }
+
+  #named(namespace: string, name: string): Running | undefined {
+    return this.#byName.get(`${namespace}/${name}`);
+  }
 }
 
 function isBroken({ containers }: Running): boolean {

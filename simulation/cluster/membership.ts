@@ -12,7 +12,7 @@ interface MembershipOptions {
   readonly statefulSets: readonly string[];
 }
 
-interface Membership {
+export interface Membership {
   /** Returns whether it could be removed: a group in a file does not change, and the last member stays. */
   readonly leave: (statefulSet: string) => boolean;
   readonly comeBack: (statefulSet: string) => void;
@@ -31,82 +31,122 @@ const intentResource = 'rolloutintents.rollout-group.dev';
 const groupLabel = 'rollout-group';
 const pausedAnnotation = 'grafana.com/rollout-paused';
 
-export function createMembership({ server, actor, namespace, group, statefulSets }: MembershipOptions): Membership {
+export function createMembership(options: MembershipOptions): Membership {
+  const membership = new GroupMembership(options);
+  return {
+    leave: (statefulSet) => membership.leave(statefulSet),
+    comeBack: (statefulSet) => membership.comeBack(statefulSet),
+    pause: () => membership.pause(),
+    resume: () => membership.resume(),
+    apply: (statefulSet) => membership.apply(statefulSet),
+  };
+}
+
+/** Removes StatefulSets from the group and restores them; pauses and resumes the group. */
+class GroupMembership {
+  readonly #server: MembershipOptions['server'];
+  readonly #actor: MembershipOptions['actor'];
+  readonly #namespace: MembershipOptions['namespace'];
+  readonly #group: MembershipOptions['group'];
+  readonly #statefulSets: MembershipOptions['statefulSets'];
   /** Labels of a StatefulSet before it left. */
-  const takenLabels = new Map<string, Readonly<Record<string, string>>>();
+  readonly #takenLabels = new Map<string, Readonly<Record<string, string>>>();
   /** The member in the RolloutGroup before it left. */
-  const takenZones = new Map<string, Zone>();
-  let isPaused = false;
+  readonly #takenZones = new Map<string, Zone>();
+  #isPaused = false;
+  readonly #intent: string;
 
-  const object = (): ModelObject | undefined => server.get(groupResource, namespace, group);
-  const zones = (): readonly Zone[] => membersOf(object()).zones ?? [];
-  const setZones = (next: readonly Zone[]): void => {
-    server.change(actor, groupResource, namespace, group, { spec: { members: { zones: next } } });
-  };
-  const placeOf = (zone: Zone): number => statefulSets.indexOf(zone.statefulSet);
-  const change = (statefulSet: string, metadata: Json): void => {
-    server.change(actor, statefulSetResource, namespace, statefulSet, { metadata });
-  };
-  const isByLabels = (): boolean =>
-    object() === undefined && statefulSets.some((name) => labelsOf(server, namespace, name)[groupLabel] !== undefined);
+  constructor({ server, actor, namespace, group, statefulSets }: MembershipOptions) {
+    this.#server = server;
+    this.#actor = actor;
+    this.#namespace = namespace;
+    this.#group = group;
+    this.#statefulSets = statefulSets;
+    this.#intent = `pause-${this.#group}`;
+  }
 
-  const leave = (statefulSet: string): boolean => {
-    const zone = zones().find((candidate) => candidate.statefulSet === statefulSet);
+  leave(statefulSet: string): boolean {
+    const zone = this.#zones().find((candidate) => candidate.statefulSet === statefulSet);
     if (zone !== undefined) {
-      if (zones().length === 1) return false;
-      takenZones.set(statefulSet, zone);
-      setZones(zones().filter((other) => other !== zone));
+      if (this.#zones().length === 1) return false;
+      this.#takenZones.set(statefulSet, zone);
+      this.#setZones(this.#zones().filter((other) => other !== zone));
       return true;
     }
-    const selected = Object.keys(membersOf(object()).selector?.matchLabels ?? { [groupLabel]: '' });
-    const labels = labelsOf(server, namespace, statefulSet);
+    const selected = Object.keys(membersOf(this.#object()).selector?.matchLabels ?? { [groupLabel]: '' });
+    const labels = labelsOf(this.#server, this.#namespace, statefulSet);
     const taken = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
     if (Object.keys(taken).length === 0) return false;
-    takenLabels.set(statefulSet, taken);
-    apply(statefulSet);
+    this.#takenLabels.set(statefulSet, taken);
+    this.apply(statefulSet);
     return true;
-  };
-  const comeBack = (statefulSet: string): void => {
-    const taken = takenZones.get(statefulSet);
-    const isThere = zones().some((zone) => zone.statefulSet === statefulSet);
-    if (taken !== undefined && !isThere) setZones([...zones(), taken].sort((a, b) => placeOf(a) - placeOf(b)));
-    takenZones.delete(statefulSet);
-    const labels = takenLabels.get(statefulSet);
-    takenLabels.delete(statefulSet);
-    if (labels !== undefined) change(statefulSet, { labels });
-  };
-  const apply = (statefulSet: string): void => {
-    const taken = Object.keys(takenLabels.get(statefulSet) ?? {});
-    if (taken.length > 0) change(statefulSet, { labels: Object.fromEntries(taken.map((key) => [key, null])) });
-    const hasMark = annotationsOf(server, namespace, statefulSet)[pausedAnnotation] !== undefined;
-    const isMarked = isPaused && isByLabels();
-    if (isMarked !== hasMark) change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
-  };
+  }
 
-  const intent = `pause-${group}`;
-  return {
-    leave,
-    comeBack,
-    pause: () => {
-      if (isPaused) return;
-      isPaused = true;
-      if (isByLabels()) for (const name of statefulSets) apply(name);
-      else
-        server.create(actor, intentResource, {
-          apiVersion: 'rollout-group.dev/v1alpha1',
-          kind: 'RolloutIntent',
-          metadata: { name: intent, namespace },
-          spec: { group, action: 'pause', reason: 'an incident' },
-        });
-    },
-    resume: () => {
-      if (!isPaused) return;
-      isPaused = false;
-      if (server.get(intentResource, namespace, intent) !== undefined) server.remove(actor, intentResource, namespace, intent);
-      else for (const name of statefulSets) apply(name);
-    },
-    apply,
-  };
+  comeBack(statefulSet: string): void {
+    const taken = this.#takenZones.get(statefulSet);
+    const isThere = this.#zones().some((zone) => zone.statefulSet === statefulSet);
+    if (taken !== undefined && !isThere) this.#setZones([...this.#zones(), taken].sort((a, b) => this.#placeOf(a) - this.#placeOf(b)));
+    this.#takenZones.delete(statefulSet);
+    const labels = this.#takenLabels.get(statefulSet);
+    this.#takenLabels.delete(statefulSet);
+    if (labels !== undefined) this.#change(statefulSet, { labels });
+  }
+
+  apply(statefulSet: string): void {
+    const taken = Object.keys(this.#takenLabels.get(statefulSet) ?? {});
+    if (taken.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(taken.map((key) => [key, null])) });
+    const hasMark = annotationsOf(this.#server, this.#namespace, statefulSet)[pausedAnnotation] !== undefined;
+    const isMarked = this.#isPaused && this.#isByLabels();
+    if (isMarked !== hasMark) this.#change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
+  }
+
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    if (this.#isByLabels()) for (const name of this.#statefulSets) this.apply(name);
+    else
+      this.#server.create(this.#actor, intentResource, {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutIntent',
+        metadata: { name: this.#intent, namespace: this.#namespace },
+        spec: { group: this.#group, action: 'pause', reason: 'an incident' },
+      });
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    if (this.#server.get(intentResource, this.#namespace, this.#intent) !== undefined)
+      this.#server.remove(this.#actor, intentResource, this.#namespace, this.#intent);
+    else for (const name of this.#statefulSets) this.apply(name);
+  }
+
+  #object(): ModelObject | undefined {
+    return this.#server.get(groupResource, this.#namespace, this.#group);
+  }
+
+  #zones(): readonly Zone[] {
+    return membersOf(this.#object()).zones ?? [];
+  }
+
+  #setZones(next: readonly Zone[]): void {
+    this.#server.change(this.#actor, groupResource, this.#namespace, this.#group, { spec: { members: { zones: next } } });
+  }
+
+  #placeOf(zone: Zone): number {
+    return this.#statefulSets.indexOf(zone.statefulSet);
+  }
+
+  #change(statefulSet: string, metadata: Json): void {
+    this.#server.change(this.#actor, statefulSetResource, this.#namespace, statefulSet, { metadata });
+  }
+
+  #isByLabels(): boolean {
+    return (
+      this.#object() === undefined &&
+      this.#statefulSets.some((name) => labelsOf(this.#server, this.#namespace, name)[groupLabel] !== undefined)
+    );
+  }
 }
 
 function membersOf(object: ModelObject | undefined): {

@@ -43,150 +43,193 @@ const retryEvictionMs = 5000;
 const maintenanceMs = 20_000;
 
 /** Creates the nodes. */
-export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isBack }: NodesOptions): Nodes {
-  const random: Random = streamOf(seed, 'nodes');
-  const nodesOfZone = new Map<string, readonly string[]>();
-  const lost = new Map<string, number>();
-  const drains = new Map<string, () => void>();
-  const waiting = new Map<string, string>();
+export function startNodes(options: NodesOptions): Nodes {
+  const nodes = new ClusterNodes(options);
+  return {
+    hear: (given) => nodes.hear(given),
+    placeFor: (zone, taken) => nodes.placeFor(zone, taken),
+    isLost: (node) => nodes.isLost(node),
+    lose: (zone) => nodes.lose(zone),
+    drain: (zone) => nodes.drain(zone),
+    uncordon: () => nodes.uncordon(),
+  };
+}
 
-  for (const zone of zones) {
-    const count = wholeBetween(streamOf(seed, `nodes of ${zone}`), 1, 3);
-    const names = Array.from({ length: count }, (_, index) => `node-${zone}-${index + 1}`);
-    nodesOfZone.set(zone, names);
-    for (const name of names) createNode(server, { name, zone, wallMs: wallMs() });
+/** Owns the nodes of each zone: binds pods to them, loses them and drains them. */
+class ClusterNodes {
+  readonly #server: NodesOptions['server'];
+  readonly #scheduler: NodesOptions['scheduler'];
+  readonly #wallMs: NodesOptions['wallMs'];
+  readonly #seed: NodesOptions['seed'];
+  readonly #zones: NodesOptions['zones'];
+  readonly #zoneOf: NodesOptions['zoneOf'];
+  readonly #isBack: NodesOptions['isBack'];
+  readonly #random: Random;
+  readonly #nodesOfZone = new Map<string, readonly string[]>();
+  readonly #lost = new Map<string, number>();
+  readonly #drains = new Map<string, () => void>();
+  readonly #waiting = new Map<string, string>();
+
+  constructor({ server, scheduler, wallMs, seed, zones, zoneOf, isBack }: NodesOptions) {
+    this.#server = server;
+    this.#scheduler = scheduler;
+    this.#wallMs = wallMs;
+    this.#seed = seed;
+    this.#zones = zones;
+    this.#zoneOf = zoneOf;
+    this.#isBack = isBack;
+    this.#random = streamOf(this.#seed, 'nodes');
+    for (const zone of this.#zones) {
+      const count = wholeBetween(streamOf(this.#seed, `nodes of ${zone}`), 1, 3);
+      const names = Array.from({ length: count }, (_, index) => `node-${zone}-${index + 1}`);
+      this.#nodesOfZone.set(zone, names);
+      for (const name of names) createNode(this.#server, { name, zone, wallMs: this.#wallMs() });
+    }
   }
 
-  const mayPlace = (name: string): boolean => {
-    const node = server.get('nodes', '', name);
-    return node !== undefined && isNodeReady(node) && (node['spec'] as { unschedulable?: boolean } | undefined)?.unschedulable !== true;
-  };
   /** Returns the schedulable node with the fewest pods. */
-  const placeFor = (zone: string, taken: readonly string[]): string | undefined => {
-    const names = (nodesOfZone.get(zone) ?? nodesOfZone.get(zones[0] ?? '') ?? []).filter(mayPlace);
+  placeFor(zone: string, taken: readonly string[]): string | undefined {
+    const names = (this.#nodesOfZone.get(zone) ?? this.#nodesOfZone.get(this.#zones[0] ?? '') ?? []).filter((name) => this.#mayPlace(name));
     const count = (name: string): number => taken.filter((node) => node === name).length;
     return names.reduce<string | undefined>((best, name) => (best === undefined || count(name) < count(best) ? name : best), undefined);
-  };
-  const bind = (uid: string, namespace: string, name: string): void => {
-    const pod = server.get('pods', namespace, name);
-    if (pod?.metadata.uid !== uid || podFacts(pod).node !== '') return;
-    const taken = server.list('pods').map((other) => podFacts(other).node);
-    const nodeName = placeFor(zoneOf(name), taken);
-    if (nodeName === undefined) {
-      waiting.set(uid, `${namespace}/${name}`);
-      return;
-    }
-    waiting.delete(uid);
-    server.change(schedulerActor, 'pods', namespace, name, { spec: { nodeName } }, 'binding');
-  };
-  const bindWaiting = (): void => {
-    for (const [uid, key] of [...waiting]) {
-      const [namespace = '', name = ''] = key.split('/');
-      waiting.delete(uid);
-      scheduler.after(between(random, 10, 300), () => bind(uid, namespace, name));
-    }
-  };
+  }
 
-  const someNode = (zone: string): string => oneOf(random, nodesOfZone.get(zone) ?? ['']);
-  const setNodeReady = (name: string, status: 'True' | 'Unknown'): void => {
-    const at = instantText(wallMs());
-    const reason = status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown';
-    const conditions = [{ type: 'Ready', status, reason, lastHeartbeatTime: at, lastTransitionTime: at }];
-    server.change(controllerActor, 'nodes', '', name, { status: { conditions } }, 'status');
-  };
-  const podsOn = (name: string): readonly ModelObject[] => server.list('pods').filter((pod) => podFacts(pod).node === name);
-  const markUnready = (name: string): void => {
-    for (const pod of podsOn(name)) {
-      const { namespace, name: podName, isReady } = podFacts(pod);
-      if (!isReady) continue;
-      const conditions = unready(pod, instantText(wallMs()));
-      server.change(controllerActor, 'pods', namespace, podName, { status: { conditions } }, 'status');
-    }
-  };
-  const lose = (zone: string): (() => void) => {
-    const name = someNode(zone);
-    const life = (lost.get(name) ?? 0) + 1;
-    lost.set(name, life);
+  lose(zone: string): () => void {
+    const name = this.#someNode(zone);
+    const life = (this.#lost.get(name) ?? 0) + 1;
+    this.#lost.set(name, life);
     let isOver = false;
     const isStill = (): boolean => !isOver;
     // The node controller waits 40 s in most clusters, and less in some.
-    scheduler.after(between(random, 10_000, 50_000), () => {
+    this.#scheduler.after(between(this.#random, 10_000, 50_000), () => {
       if (!isStill()) return;
-      setNodeReady(name, 'Unknown');
-      markUnready(name);
-      scheduler.after(evictedAfterMs, () => {
-        if (isStill()) for (const pod of podsOn(name)) server.terminate(controllerActor, podFacts(pod).namespace, podFacts(pod).name);
+      this.#setNodeReady(name, 'Unknown');
+      this.#markUnready(name);
+      this.#scheduler.after(evictedAfterMs, () => {
+        if (isStill())
+          for (const pod of this.#podsOn(name)) this.#server.terminate(controllerActor, podFacts(pod).namespace, podFacts(pod).name);
       });
     });
     return () => {
       if (isOver) return;
       isOver = true;
-      const left = (lost.get(name) ?? 1) - 1;
+      const left = (this.#lost.get(name) ?? 1) - 1;
       if (left > 0) {
-        lost.set(name, left);
+        this.#lost.set(name, left);
         return;
       }
-      lost.delete(name);
-      if (!isNodeReady(server.get('nodes', '', name))) setNodeReady(name, 'True');
-      isBack(name);
-      bindWaiting();
+      this.#lost.delete(name);
+      if (!isNodeReady(this.#server.get('nodes', '', name))) this.#setNodeReady(name, 'True');
+      this.#isBack(name);
+      this.#bindWaiting();
     };
-  };
+  }
 
-  const cordon = (name: string, isUnschedulable: boolean): void => {
-    server.change(drainActor, 'nodes', '', name, { spec: { unschedulable: isUnschedulable ? true : null } });
-    if (!isUnschedulable) bindWaiting();
-  };
-  /** Before the last node of a zone is drained, another one is added. */
-  const addNode = (zone: string): void => {
-    const names = nodesOfZone.get(zone) ?? [];
-    const name = `node-${zone}-${names.length + 1}`;
-    createNode(server, { name, zone, wallMs: wallMs() });
-    nodesOfZone.set(zone, [...names, name]);
-    bindWaiting();
-  };
-  const drain = (zone: string): string => {
-    const name = someNode(zone);
-    if (drains.has(name)) return name;
-    cordon(name, true);
-    if (placeFor(zone, []) === undefined) addNode(zone);
+  drain(zone: string): string {
+    const name = this.#someNode(zone);
+    if (this.#drains.has(name)) return name;
+    this.#cordon(name, true);
+    if (this.placeFor(zone, []) === undefined) this.#addNode(zone);
     let isOver = false;
-    drains.set(name, () => {
+    this.#drains.set(name, () => {
       isOver = true;
-      drains.delete(name);
-      cordon(name, false);
+      this.#drains.delete(name);
+      this.#cordon(name, false);
     });
     const step = (): void => {
       if (isOver) return;
-      const [pod] = podsOn(name);
+      const [pod] = this.#podsOn(name);
       if (pod === undefined) {
-        scheduler.after(maintenanceMs, () => {
-          if (!isOver) drains.get(name)?.();
+        this.#scheduler.after(maintenanceMs, () => {
+          if (!isOver) this.#drains.get(name)?.();
         });
         return;
       }
       const { namespace, name: podName, isTerminating } = podFacts(pod);
-      const status = isTerminating ? 201 : server.evict(drainActor, namespace, podName);
-      scheduler.after(status === 429 ? retryEvictionMs : between(random, 500, 1500), step);
+      const status = isTerminating ? 201 : this.#server.evict(drainActor, namespace, podName);
+      this.#scheduler.after(status === 429 ? retryEvictionMs : between(this.#random, 500, 1500), step);
     };
     step();
     return name;
-  };
+  }
 
-  return {
-    hear: ({ resource, type, after }) => {
-      if (resource !== 'pods' || type !== 'ADDED' || podFacts(after).node !== '') return;
-      const { uid, namespace, name } = podFacts(after);
-      scheduler.after(between(random, 5, 100), () => bind(uid, namespace, name));
-    },
-    placeFor,
-    isLost: (node) => lost.has(node),
-    lose,
-    drain,
-    uncordon: () => {
-      for (const end of [...drains.values()]) end();
-    },
-  };
+  hear({ resource, type, after }: Commit): void {
+    if (resource !== 'pods' || type !== 'ADDED' || podFacts(after).node !== '') return;
+    const { uid, namespace, name } = podFacts(after);
+    this.#scheduler.after(between(this.#random, 5, 100), () => this.#bind(uid, namespace, name));
+  }
+
+  isLost(node: string): boolean {
+    return this.#lost.has(node);
+  }
+
+  uncordon(): void {
+    for (const end of [...this.#drains.values()]) end();
+  }
+
+  #mayPlace(name: string): boolean {
+    const node = this.#server.get('nodes', '', name);
+    return node !== undefined && isNodeReady(node) && (node['spec'] as { unschedulable?: boolean } | undefined)?.unschedulable !== true;
+  }
+
+  #bind(uid: string, namespace: string, name: string): void {
+    const pod = this.#server.get('pods', namespace, name);
+    if (pod?.metadata.uid !== uid || podFacts(pod).node !== '') return;
+    const taken = this.#server.list('pods').map((other) => podFacts(other).node);
+    const nodeName = this.placeFor(this.#zoneOf(name), taken);
+    if (nodeName === undefined) {
+      this.#waiting.set(uid, `${namespace}/${name}`);
+      return;
+    }
+    this.#waiting.delete(uid);
+    this.#server.change(schedulerActor, 'pods', namespace, name, { spec: { nodeName } }, 'binding');
+  }
+
+  #bindWaiting(): void {
+    for (const [uid, key] of [...this.#waiting]) {
+      const [namespace = '', name = ''] = key.split('/');
+      this.#waiting.delete(uid);
+      this.#scheduler.after(between(this.#random, 10, 300), () => this.#bind(uid, namespace, name));
+    }
+  }
+
+  #someNode(zone: string): string {
+    return oneOf(this.#random, this.#nodesOfZone.get(zone) ?? ['']);
+  }
+
+  #setNodeReady(name: string, status: 'True' | 'Unknown'): void {
+    const at = instantText(this.#wallMs());
+    const reason = status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown';
+    const conditions = [{ type: 'Ready', status, reason, lastHeartbeatTime: at, lastTransitionTime: at }];
+    this.#server.change(controllerActor, 'nodes', '', name, { status: { conditions } }, 'status');
+  }
+
+  #podsOn(name: string): readonly ModelObject[] {
+    return this.#server.list('pods').filter((pod) => podFacts(pod).node === name);
+  }
+
+  #markUnready(name: string): void {
+    for (const pod of this.#podsOn(name)) {
+      const { namespace, name: podName, isReady } = podFacts(pod);
+      if (!isReady) continue;
+      const conditions = unready(pod, instantText(this.#wallMs()));
+      this.#server.change(controllerActor, 'pods', namespace, podName, { status: { conditions } }, 'status');
+    }
+  }
+
+  #cordon(name: string, isUnschedulable: boolean): void {
+    this.#server.change(drainActor, 'nodes', '', name, { spec: { unschedulable: isUnschedulable ? true : null } });
+    if (!isUnschedulable) this.#bindWaiting();
+  }
+
+  /** Before the last node of a zone is drained, another one is added. */
+  #addNode(zone: string): void {
+    const names = this.#nodesOfZone.get(zone) ?? [];
+    const name = `node-${zone}-${names.length + 1}`;
+    createNode(this.#server, { name, zone, wallMs: this.#wallMs() });
+    this.#nodesOfZone.set(zone, [...names, name]);
+    this.#bindWaiting();
+  }
 }
 
 function createNode(server: ClusterApi, { name, zone, wallMs }: { readonly name: string; readonly zone: string; readonly wallMs: number }) {

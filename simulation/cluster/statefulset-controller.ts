@@ -4,7 +4,7 @@ import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
-import { createInformer, keyOf } from './informer.ts';
+import { createInformer, type Informer, keyOf } from './informer.ts';
 import { revisionName } from './revision.ts';
 import { countsOf, isComplete, type TurnInput, turnOf } from './statefulset-turn.ts';
 import {
@@ -43,172 +43,243 @@ export interface StatefulSetController {
 const retry = { firstMs: 100, mostMs: 20_000 };
 
 /** Starts with the existing objects. */
-export function startStatefulSetController({ server, scheduler, wallMs, seed, admit }: ControllerOptions): StatefulSetController {
-  const random: Random = streamOf(seed, 'statefulset controller');
-  const due = new Set<string>();
-  const failures = new Map<string, number>();
+export function startStatefulSetController(options: ControllerOptions): StatefulSetController {
+  const controller = new SetController(options);
+  return {
+    hear: (commit) => controller.hear(commit),
+    lag: (ms) => controller.lag(ms),
+    goStale: () => controller.goStale(),
+    goFresh: () => controller.goFresh(),
+  };
+}
+
+/** Reconciles each StatefulSet that is due, from caches that lag. */
+class SetController {
+  readonly #server: ControllerOptions['server'];
+  readonly #scheduler: ControllerOptions['scheduler'];
+  readonly #wallMs: ControllerOptions['wallMs'];
+  readonly #seed: ControllerOptions['seed'];
+  readonly #admit: ControllerOptions['admit'];
+  readonly #random: Random;
+  readonly #due = new Set<string>();
+  readonly #failures = new Map<string, number>();
   /** Timers by key: the next time at which time alone changes something. */
-  const looks = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
+  readonly #looks = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
   /** StatefulSets with their previous template, as far as known. */
-  const past = new Map<string, ModelObject>();
-  let lagMs = 0;
+  readonly #past = new Map<string, ModelObject>();
+  #lagMs = 0;
+  readonly #sets: Informer;
+  readonly #pods: Informer;
 
-  const delayMs = (): number => between(random, 10, 300) + lagMs;
-  const settled = (): void => {
-    for (const key of [...due]) sync(key);
-  };
-  const sets = createInformer({
-    scheduler,
-    delayMs,
-    arrived: (after, before) => {
-      if (before !== undefined && isOtherTemplate(before, after)) past.set(keyOf(after), before);
-      due.add(keyOf(after));
-    },
-    settled,
-  });
-  const pods = createInformer({
-    scheduler,
-    delayMs,
-    arrived: (after, before) => {
-      for (const pod of [after, before]) {
-        const key = pod && setKeyOf(podFacts(pod));
-        if (key !== undefined) due.add(key);
-      }
-    },
-    settled,
-  });
+  constructor({ server, scheduler, wallMs, seed, admit }: ControllerOptions) {
+    this.#server = server;
+    this.#scheduler = scheduler;
+    this.#wallMs = wallMs;
+    this.#seed = seed;
+    this.#admit = admit;
+    this.#random = streamOf(this.#seed, 'statefulset controller');
+    this.#sets = createInformer({
+      scheduler: this.#scheduler,
+      delayMs: () => this.#delayMs(),
+      arrived: (after, before) => {
+        if (before !== undefined && isOtherTemplate(before, after)) this.#past.set(keyOf(after), before);
+        this.#due.add(keyOf(after));
+      },
+      settled: () => this.#settled(),
+    });
+    this.#pods = createInformer({
+      scheduler: this.#scheduler,
+      delayMs: () => this.#delayMs(),
+      arrived: (after, before) => {
+        for (const pod of [after, before]) {
+          const key = pod && setKeyOf(podFacts(pod));
+          if (key !== undefined) this.#due.add(key);
+        }
+      },
+      settled: () => this.#settled(),
+    });
+    for (const set of this.#server.list(statefulSetResource)) {
+      this.#sets.learn(set);
+      this.#due.add(keyOf(set));
+    }
+    for (const pod of this.#server.list('pods')) this.#pods.learn(pod);
+    this.#scheduler.after(this.#delayMs(), () => this.#settled());
+  }
 
-  const sync = (key: string): void => {
-    due.delete(key);
-    const set = sets.get(key);
+  hear(commit: Commit): void {
+    if (commit.resource === statefulSetResource) this.#sets.hear(commit);
+    else if (commit.resource === 'pods') this.#pods.hear(commit);
+  }
+
+  lag(ms: number): void {
+    this.#lagMs = ms;
+    if (ms > 0) return;
+    // A list delivers everything at once.
+    if (!this.#sets.isFrozen()) this.#sets.thaw();
+    this.#pods.thaw();
+  }
+
+  goStale(): void {
+    const older = [...this.#past.entries()].flatMap(([key, before]) => withTemplateOf(before, this.#sets.get(key)));
+    this.#sets.freeze(older);
+    for (const set of older) this.#due.add(keyOf(set));
+    this.#scheduler.after(this.#delayMs(), () => this.#settled());
+  }
+
+  goFresh(): void {
+    if (!this.#sets.isFrozen()) return;
+    this.#sets.thaw();
+    for (const set of this.#server.list(statefulSetResource)) {
+      this.#sets.learn(set);
+      this.#due.add(keyOf(set));
+    }
+    this.#settled();
+  }
+
+  #delayMs(): number {
+    return between(this.#random, 10, 300) + this.#lagMs;
+  }
+
+  #settled(): void {
+    for (const key of [...this.#due]) this.#sync(key);
+  }
+
+  #sync(key: string): void {
+    this.#due.delete(key);
+    const set = this.#sets.get(key);
     if (set === undefined) return;
-    const hasSucceeded = reconcile(set);
-    if (hasSucceeded) failures.delete(key);
-    else tryAgain(key);
-  };
-  const tryAgain = (key: string): void => {
-    const count = failures.get(key) ?? 0;
-    failures.set(key, count + 1);
-    lookAt(key, scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.mostMs));
-  };
-  const lookAt = (key: string, atMs: number): void => {
-    const known = looks.get(key);
+    const hasSucceeded = this.#reconcile(set);
+    if (hasSucceeded) this.#failures.delete(key);
+    else this.#tryAgain(key);
+  }
+
+  #tryAgain(key: string): void {
+    const count = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, count + 1);
+    this.#lookAt(key, this.#scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.mostMs));
+  }
+
+  #lookAt(key: string, atMs: number): void {
+    const known = this.#looks.get(key);
     if (known !== undefined && known.atMs <= atMs) return;
     known?.cancel();
-    const cancel = scheduler.after(atMs - scheduler.nowMs(), () => {
-      looks.delete(key);
-      sync(key);
+    const cancel = this.#scheduler.after(atMs - this.#scheduler.nowMs(), () => {
+      this.#looks.delete(key);
+      this.#sync(key);
     });
-    looks.set(key, { atMs, cancel });
-  };
+    this.#looks.set(key, { atMs, cancel });
+  }
 
   /** Returns whether everything succeeded. */
-  const reconcile = (set: ModelObject): boolean => {
-    adoptRevisions(set);
-    const updateRevision = ensureRevision(set);
-    const adopted = adopt(set);
+  #reconcile(set: ModelObject): boolean {
+    this.#adoptRevisions(set);
+    const updateRevision = this.#ensureRevision(set);
+    const adopted = this.#adopt(set);
     const input = (): TurnInput => ({
       spec: { ...specOf(set), replicas: replicasOf(set) },
-      pods: podsOf(set),
-      currentRevision: currentRevisionOf(set) ?? updateRevision,
+      pods: this.#podsOf(set),
+      currentRevision: this.#currentRevisionOf(set) ?? updateRevision,
       updateRevision,
       isTerminating: set.metadata.deletionTimestamp !== undefined,
-      wallMs: wallMs(),
+      wallMs: this.#wallMs(),
     });
     const before = input();
     const turn = turnOf(before);
-    const created = turn.creates.map((place) => create(set, place));
+    const created = turn.creates.map((place) => this.#create(set, place));
     for (const name of turn.deletes) {
       // Deletes by name only, as Kubernetes does.
-      server.terminate(actor, set.metadata.namespace ?? '', name);
-      learnPod(set, name);
+      this.#server.terminate(actor, set.metadata.namespace ?? '', name);
+      this.#learnPod(set, name);
     }
-    const isTold = writeStatus(set, input());
-    if (turn.lookAgainMs !== undefined) lookAt(keyOf(set), scheduler.nowMs() + turn.lookAgainMs - wallMs());
+    const isTold = this.#writeStatus(set, input());
+    if (turn.lookAgainMs !== undefined) this.#lookAt(keyOf(set), this.#scheduler.nowMs() + turn.lookAgainMs - this.#wallMs());
     return adopted && isTold && created.every(Boolean);
-  };
+  }
 
-  const podsOf = (set: ModelObject): readonly PodFacts[] => {
+  #podsOf(set: ModelObject): readonly PodFacts[] {
     const found: PodFacts[] = [];
-    for (const pod of pods.all()) {
+    for (const pod of this.#pods.all()) {
       const one = podFacts(pod);
       if (one.owner?.uid === set.metadata.uid && one.namespace === set.metadata.namespace) found.push(one);
     }
     return found;
-  };
-  const learnPod = (set: ModelObject, name: string): void => {
-    const pod = server.get('pods', set.metadata.namespace ?? '', name);
-    if (pod !== undefined) pods.learn(pod);
-  };
+  }
+
+  #learnPod(set: ModelObject, name: string): void {
+    const pod = this.#server.get('pods', set.metadata.namespace ?? '', name);
+    if (pod !== undefined) this.#pods.learn(pod);
+  }
 
   /** Adopts matching orphans. Reads the StatefulSet first, as Kubernetes does. */
-  const adopt = (set: ModelObject): boolean => {
+  #adopt(set: ModelObject): boolean {
     const { namespace = '', name, uid } = set.metadata;
-    for (const pod of [...pods.all()]) {
+    for (const pod of [...this.#pods.all()]) {
       const one = podFacts(pod);
       if (!one.isOrphan || one.isTerminating || one.namespace !== namespace || !isNamedAfter(one.name, name) || !selects(set, one))
         continue;
-      const live = server.get(statefulSetResource, namespace, name);
+      const live = this.#server.get(statefulSetResource, namespace, name);
       if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined) return false;
-      const now = server.get('pods', namespace, one.name);
+      const now = this.#server.get('pods', namespace, one.name);
       if (now === undefined || now.metadata.uid !== one.uid || !podFacts(now).isOrphan) return false;
-      const changed = server.change(actor, 'pods', namespace, one.name, { metadata: { ownerReferences: [ownerReference(set)] } });
-      if (changed !== undefined) pods.learn(changed);
+      const changed = this.#server.change(actor, 'pods', namespace, one.name, { metadata: { ownerReferences: [ownerReference(set)] } });
+      if (changed !== undefined) this.#pods.learn(changed);
     }
     return true;
-  };
+  }
 
   /** Likewise for ControllerRevisions of a deleted StatefulSet of the same name. */
-  const adoptRevisions = (set: ModelObject): void => {
+  #adoptRevisions(set: ModelObject): void {
     const { namespace = '', name } = set.metadata;
     if (set.metadata.deletionTimestamp !== undefined) return;
-    for (const { metadata } of server.list(revisionResource, namespace)) {
+    for (const { metadata } of this.#server.list(revisionResource, namespace)) {
       const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
       if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
-      server.change(actor, revisionResource, namespace, metadata.name, { metadata: { ownerReferences: [ownerReference(set)] } });
+      this.#server.change(actor, revisionResource, namespace, metadata.name, { metadata: { ownerReferences: [ownerReference(set)] } });
     }
-  };
+  }
 
-  const create = (set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean => {
+  #create(set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean {
     const { namespace = '', name } = set.metadata;
-    const template = templateOf(set, revision);
+    const template = this.#templateOf(set, revision);
     // The predecessor may still exist, unseen or owned by another StatefulSet of the name.
-    if (template === undefined || server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
+    if (template === undefined || this.#server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
     const pod = podOf(set, { ordinal, revision, template });
-    pods.learn(server.create(actor, 'pods', admit === undefined ? pod : admit(pod)));
+    this.#pods.learn(this.#server.create(actor, 'pods', this.#admit === undefined ? pod : this.#admit(pod)));
     return true;
-  };
+  }
 
   /** Returns the template of the revision: from the StatefulSet, or from the ControllerRevision. */
-  const templateOf = (set: ModelObject, revision: string): PodTemplate | undefined => {
+  #templateOf(set: ModelObject, revision: string): PodTemplate | undefined {
     if (revision === revisionName(set)) return specOf(set).template;
-    const kept = server.get(revisionResource, set.metadata.namespace ?? '', revision);
+    const kept = this.#server.get(revisionResource, set.metadata.namespace ?? '', revision);
     return (kept?.['data'] as { readonly spec?: { readonly template?: PodTemplate } } | undefined)?.spec?.template;
-  };
-  const currentRevisionOf = (set: ModelObject): string | undefined => {
+  }
+
+  #currentRevisionOf(set: ModelObject): string | undefined {
     const { currentRevision = '' } = statusOf(set);
-    const isKept = server.get(revisionResource, set.metadata.namespace ?? '', currentRevision) !== undefined;
+    const isKept = this.#server.get(revisionResource, set.metadata.namespace ?? '', currentRevision) !== undefined;
     return isKept ? currentRevision : undefined;
-  };
+  }
 
   /**
    * Returns the ControllerRevision of the template with the highest number: a template that returns gets the next number, not another name.
    */
-  const ensureRevision = (set: ModelObject): string => {
+  #ensureRevision(set: ModelObject): string {
     const { namespace = '', uid } = set.metadata;
     const name = revisionName(set);
-    if (statusOf(set).updateRevision === name && server.get(revisionResource, namespace, name) !== undefined) return name;
-    const known = server.list(revisionResource, namespace).filter((one) => one.metadata.ownerReferences?.[0]?.uid === uid);
+    if (statusOf(set).updateRevision === name && this.#server.get(revisionResource, namespace, name) !== undefined) return name;
+    const known = this.#server.list(revisionResource, namespace).filter((one) => one.metadata.ownerReferences?.[0]?.uid === uid);
     const newest = known.reduce((most, one) => Math.max(most, Number(one['revision'])), 0);
-    const found = server.get(revisionResource, namespace, name);
+    const found = this.#server.get(revisionResource, namespace, name);
     const patch = { revision: newest + 1, metadata: { ownerReferences: [ownerReference(set)] } };
-    if (found === undefined) server.create(actor, revisionResource, revisionOf(set, name, newest + 1));
-    else if (!known.includes(found) || Number(found['revision']) < newest) server.change(actor, revisionResource, namespace, name, patch);
+    if (found === undefined) this.#server.create(actor, revisionResource, revisionOf(set, name, newest + 1));
+    else if (!known.includes(found) || Number(found['revision']) < newest)
+      this.#server.change(actor, revisionResource, namespace, name, patch);
     return name;
-  };
+  }
 
   /** Returns whether the status is up to date. A status of an older version is refused, as by an update with its version. */
-  const writeStatus = (set: ModelObject, input: TurnInput): boolean => {
+  #writeStatus(set: ModelObject, input: TurnInput): boolean {
     const { namespace = '', name, generation = 1 } = set.metadata;
     const counts = countsOf(input);
     const hasMoved = isComplete(input, counts);
@@ -221,48 +292,12 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed, ad
       collisionCount: statusOf(set).collisionCount ?? 0,
     };
     if (isSameStatus(statusOf(set), status)) return true;
-    const live = server.get(statefulSetResource, namespace, name);
+    const live = this.#server.get(statefulSetResource, namespace, name);
     if (live?.metadata.resourceVersion !== set.metadata.resourceVersion) return live === undefined;
-    const changed = server.change(actor, statefulSetResource, namespace, name, { status }, 'status');
-    if (changed !== undefined) sets.learn(changed);
+    const changed = this.#server.change(actor, statefulSetResource, namespace, name, { status }, 'status');
+    if (changed !== undefined) this.#sets.learn(changed);
     return true;
-  };
-
-  for (const set of server.list(statefulSetResource)) {
-    sets.learn(set);
-    due.add(keyOf(set));
   }
-  for (const pod of server.list('pods')) pods.learn(pod);
-  scheduler.after(delayMs(), settled);
-
-  return {
-    hear: (commit) => {
-      if (commit.resource === statefulSetResource) sets.hear(commit);
-      else if (commit.resource === 'pods') pods.hear(commit);
-    },
-    lag: (ms) => {
-      lagMs = ms;
-      if (ms > 0) return;
-      // A list delivers everything at once.
-      if (!sets.isFrozen()) sets.thaw();
-      pods.thaw();
-    },
-    goStale: () => {
-      const older = [...past.entries()].flatMap(([key, before]) => withTemplateOf(before, sets.get(key)));
-      sets.freeze(older);
-      for (const set of older) due.add(keyOf(set));
-      scheduler.after(delayMs(), settled);
-    },
-    goFresh: () => {
-      if (!sets.isFrozen()) return;
-      sets.thaw();
-      for (const set of server.list(statefulSetResource)) {
-        sets.learn(set);
-        due.add(keyOf(set));
-      }
-      settled();
-    },
-  };
 }
 
 /**

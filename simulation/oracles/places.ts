@@ -79,107 +79,141 @@ export interface Book {
 
 /** Begins with the stored state. */
 export function createBook(scene: Scene): Book {
-  const terms = createTerms(scene);
-  const zones = scene.statefulSets.map(
-    (statefulSet): Zone => ({
-      statefulSet,
-      set: undefined,
-      facts: createTimeline(),
-      podCounts: createTimeline(),
-      places: new Map(),
-      surplus: undefined,
-    }),
-  );
-  const byName = new Map(zones.map((zone) => [zone.statefulSet, zone]));
-  const pods = new Map<string, ModelObject>();
-  const nodes = new Map<string, boolean>();
-  const isReadyNode = (name: string): boolean => nodes.size === 0 || name === '' || nodes.get(name) === true;
-  const availableFromMs = (place: Place): number => availability(place, scene.group.kind === 'adopted', isReadyNode);
+  const book = new PlaceBook(scene);
+  return {
+    scene,
+    zones: book.zones,
+    terms: book.terms,
+    apply: (commit) => book.apply(commit),
+    zoneOf: (statefulSet) => book.zoneOf(statefulSet),
+    placeOfPod: (given) => book.placeOfPod(given),
+    podByUid: (uid) => book.podByUid(uid),
+    momentOf: (asked) => book.momentOf(asked),
+  };
+}
 
-  const refresh = (place: Place, atMs: number): void => {
+/** Applies commits to the places of the zones. */
+class PlaceBook {
+  readonly #scene: Scene;
+  readonly terms: TermsBook;
+  readonly zones: readonly Zone[];
+  readonly #byName: Map<string, Zone>;
+  readonly #pods = new Map<string, ModelObject>();
+  readonly #nodes = new Map<string, boolean>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+    this.terms = createTerms(this.#scene);
+    this.zones = this.#scene.statefulSets.map(
+      (statefulSet): Zone => ({
+        statefulSet,
+        set: undefined,
+        facts: createTimeline(),
+        podCounts: createTimeline(),
+        places: new Map(),
+        surplus: undefined,
+      }),
+    );
+    this.#byName = new Map(this.zones.map((zone) => [zone.statefulSet, zone]));
+    for (const node of this.#scene.list(nodeResource)) this.#nodes.set(node.metadata.name, readyCondition(node).isTrue);
+    for (const zone of this.zones)
+      this.#putSet(zone, this.#scene.get(statefulSetResource, this.#scene.namespace, zone.statefulSet), 0, false);
+    for (const pod of this.#scene.list(podResource, this.#scene.namespace)) this.#putPod(pod, false, 0);
+    for (const zone of this.zones) {
+      for (const place of zone.places.values()) this.#refresh(place, 0);
+      count(zone, 0, false);
+    }
+  }
+
+  placeOfPod({ metadata }: ModelObject): Place | undefined {
+    const named = placeOf(metadata.name);
+    return named === undefined ? undefined : this.#byName.get(named.statefulSet)?.places.get(named.ordinal);
+  }
+
+  apply(commit: Commit): void {
+    const { resource, after, type, atMs, actor } = commit;
+    this.terms.apply(commit);
+    for (const zone of this.zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
+    const isOurs = isAgent(actor, this.#scene.agentUser);
+    if (resource === nodeResource) {
+      if (type === 'DELETED') this.#nodes.delete(after.metadata.name);
+      else this.#nodes.set(after.metadata.name, readyCondition(after).isTrue);
+      for (const { places } of this.zones) {
+        for (const place of places.values()) if (textAt(place.pod, 'spec', 'nodeName') === after.metadata.name) this.#refresh(place, atMs);
+      }
+      return;
+    }
+    if (after.metadata.namespace !== this.#scene.namespace) return;
+    if (resource === statefulSetResource) {
+      const zone = this.#byName.get(after.metadata.name);
+      if (zone !== undefined) this.#putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
+    } else if (resource === podResource) {
+      const place = this.#putPod(after, type === 'DELETED', atMs);
+      if (place === undefined) return;
+      this.#refresh(place, atMs);
+      if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
+      count(place.zone, atMs, false);
+    }
+  }
+
+  zoneOf(statefulSet: string): Zone | undefined {
+    return this.#byName.get(statefulSet);
+  }
+
+  podByUid(uid: string): ModelObject | undefined {
+    return this.#pods.get(uid);
+  }
+
+  momentOf(asked: Asked): Moment {
+    return momentOf(this.#scene, asked);
+  }
+
+  #isReadyNode(name: string): boolean {
+    return this.#nodes.size === 0 || name === '' || this.#nodes.get(name) === true;
+  }
+
+  #availableFromMs(place: Place): number {
+    return availability(place, this.#scene.group.kind === 'adopted', (name) => this.#isReadyNode(name));
+  }
+
+  #refresh(place: Place, atMs: number): void {
     const wasDown = isDown(place, atMs);
     if (place.downSinceMs !== undefined && !wasDown) settle(place, place.upAtMs);
-    place.upAtMs = availableFromMs(place);
+    place.upAtMs = this.#availableFromMs(place);
     if (place.upAtMs <= atMs) settle(place, atMs);
     else place.downSinceMs ??= atMs;
-  };
-  const putSet = (zone: Zone, set: ModelObject | undefined, atMs: number, isOurs: boolean): void => {
+  }
+
+  #putSet(zone: Zone, set: ModelObject | undefined, atMs: number, isOurs: boolean): void {
     const before = zone.facts.latest();
     const facts = set === undefined ? undefined : factsOf(set);
     zone.set = set;
     if (JSON.stringify(before) !== JSON.stringify(facts) || zone.facts.since(0).length === 0) zone.facts.set(atMs, facts);
-    terms.setChanged(zone.statefulSet, set, atMs);
+    this.terms.setChanged(zone.statefulSet, set, atMs);
     if (facts === undefined || before?.uid !== facts.uid || before.first !== facts.first || before.replicas !== facts.replicas) {
       require(zone, facts, { before, atMs, isOurs });
     }
     if (facts !== undefined) for (const { open } of zone.places.values()) open?.targets.add(facts.updateRevision);
     if (before?.uid !== facts?.uid || before?.minReadyMs !== facts?.minReadyMs) {
-      for (const place of zone.places.values()) refresh(place, atMs);
+      for (const place of zone.places.values()) this.#refresh(place, atMs);
     }
     count(zone, atMs, isOurs);
-  };
-  const putPod = (pod: ModelObject, isGone: boolean, atMs: number): Place | undefined => {
+  }
+
+  #putPod(pod: ModelObject, isGone: boolean, atMs: number): Place | undefined {
     const named = placeOf(pod.metadata.name);
-    const zone = named === undefined ? undefined : byName.get(named.statefulSet);
+    const zone = named === undefined ? undefined : this.#byName.get(named.statefulSet);
     if (named === undefined || zone === undefined) return undefined;
     const place = placeIn(zone, named.ordinal, atMs);
     if (isGone) {
-      pods.delete(pod.metadata.uid);
+      this.#pods.delete(pod.metadata.uid);
       if (place.pod?.metadata.uid === pod.metadata.uid) place.pod = undefined;
     } else {
-      pods.set(pod.metadata.uid, pod);
+      this.#pods.set(pod.metadata.uid, pod);
       place.pod = pod;
     }
     return place;
-  };
-  const placeOfPod = ({ metadata }: ModelObject): Place | undefined => {
-    const named = placeOf(metadata.name);
-    return named === undefined ? undefined : byName.get(named.statefulSet)?.places.get(named.ordinal);
-  };
-
-  const apply = (commit: Commit): void => {
-    const { resource, after, type, atMs, actor } = commit;
-    terms.apply(commit);
-    for (const zone of zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
-    const isOurs = isAgent(actor, scene.agentUser);
-    if (resource === nodeResource) {
-      if (type === 'DELETED') nodes.delete(after.metadata.name);
-      else nodes.set(after.metadata.name, readyCondition(after).isTrue);
-      for (const { places } of zones) {
-        for (const place of places.values()) if (textAt(place.pod, 'spec', 'nodeName') === after.metadata.name) refresh(place, atMs);
-      }
-      return;
-    }
-    if (after.metadata.namespace !== scene.namespace) return;
-    if (resource === statefulSetResource) {
-      const zone = byName.get(after.metadata.name);
-      if (zone !== undefined) putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
-    } else if (resource === podResource) {
-      const place = putPod(after, type === 'DELETED', atMs);
-      if (place === undefined) return;
-      refresh(place, atMs);
-      if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
-      count(place.zone, atMs, false);
-    }
-  };
-
-  for (const node of scene.list(nodeResource)) nodes.set(node.metadata.name, readyCondition(node).isTrue);
-  for (const zone of zones) putSet(zone, scene.get(statefulSetResource, scene.namespace, zone.statefulSet), 0, false);
-  for (const pod of scene.list(podResource, scene.namespace)) putPod(pod, false, 0);
-  for (const zone of zones) {
-    for (const place of zone.places.values()) refresh(place, 0);
-    count(zone, 0, false);
   }
-  return {
-    scene,
-    zones,
-    terms,
-    apply,
-    zoneOf: (statefulSet) => byName.get(statefulSet),
-    placeOfPod,
-    podByUid: (uid) => pods.get(uid),
-    momentOf: (asked) => momentOf(scene, asked),
-  };
 }
 
 /** Returns whether a pod was deleted, gracefully or at once. */

@@ -26,29 +26,62 @@ const roundingMs = 1_000;
  * error, because only wall-clock time survives restarts. Drop-in groups trust the pod, as the original does.
  */
 export function judgePreparations(book: Book): Oracle {
-  const { scene } = book;
-  /** By name of the pod. */
-  const asked = new Map<string, Asked>();
-  /** By path and name of the pod: whether the last received call asked it to leave. */
-  const isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
-
-  const noteCall = ({ process, pod, uid, method, path, atMs, reportedMs }: PodCalled): void => {
-    isLeaving.set(`${path} ${pod}`, { pod, isAsked: method === 'POST' });
-    if (method === 'DELETE') asked.delete(pod);
-    else {
-      const call = { uid, sinceMs: atMs, wallErrorMs: machineOf(scene, process).wallErrorMs, reportedMs };
-      asked.set(pod, continued(asked.get(pod), call, atMs));
-    }
+  const judge = new PreparationJudge(book);
+  return {
+    podCalled: (call) => judge.podCalled(call),
+    committed: (commit) => judge.committed(commit),
+    ended: () => judge.ended(),
   };
-  const isBelieved = scene.group.kind === 'adopted';
-  const checkDecrease = ({ before, after, actor, atMs }: Commit): void => {
-    const zone = book.zoneOf(after.metadata.name);
+}
+
+/** Remembers which pods were asked to leave, and checks each decrease against it. */
+class PreparationJudge {
+  readonly #book: Book;
+  readonly #scene: Book['scene'];
+  /** By name of the pod. */
+  readonly #asked = new Map<string, Asked>();
+  /** By path and name of the pod: whether the last received call asked it to leave. */
+  readonly #isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
+  readonly #isBelieved: boolean;
+
+  constructor(book: Book) {
+    this.#book = book;
+    const { scene } = this.#book;
+    this.#scene = scene;
+    this.#isBelieved = this.#scene.group.kind === 'adopted';
+  }
+
+  podCalled(call: PodCalled): void {
+    if (call.namespace === this.#scene.namespace) this.#noteCall(call);
+  }
+
+  committed(commit: Commit): void {
+    if (commit.resource === statefulSetResource && commit.type === 'MODIFIED' && isDecrease(commit)) this.#checkDecrease(commit);
+  }
+
+  ended(): void {
+    for (const { pod, isAsked } of this.#isLeaving.values()) {
+      if (isAsked && isStaying(this.#book, pod)) this.#scene.violated('L5', `at the end ${pod} is still prepared to leave, and it stays`);
+    }
+  }
+
+  #noteCall({ process, pod, uid, method, path, atMs, reportedMs }: PodCalled): void {
+    this.#isLeaving.set(`${path} ${pod}`, { pod, isAsked: method === 'POST' });
+    if (method === 'DELETE') this.#asked.delete(pod);
+    else {
+      const call = { uid, sinceMs: atMs, wallErrorMs: machineOf(this.#scene, process).wallErrorMs, reportedMs };
+      this.#asked.set(pod, continued(this.#asked.get(pod), call, atMs));
+    }
+  }
+
+  #checkDecrease({ before, after, actor, atMs }: Commit): void {
+    const zone = this.#book.zoneOf(after.metadata.name);
     const facts = zone?.facts.latest();
-    if (zone === undefined || facts === undefined || !isAgent(actor, scene.agentUser) || book.terms.isExcepted()) return;
+    if (zone === undefined || facts === undefined || !isAgent(actor, this.#scene.agentUser) || this.#book.terms.isExcepted()) return;
     const from = numberAt(before, 'spec', 'replicas') ?? 1;
     const to = numberAt(after, 'spec', 'replicas') ?? 1;
-    const moment = book.momentOf({ actor, atMs });
-    const terms = book.terms.of(zone.statefulSet).since(moment.fromMs);
+    const moment = this.#book.momentOf({ actor, atMs });
+    const terms = this.#book.terms.of(zone.statefulSet).since(moment.fromMs);
     if (terms.some(({ isForced, delayMs }) => isForced || delayMs === undefined)) return;
     const delayMs = Math.min(...terms.map((one) => one.delayMs ?? 0));
     if (!Number.isFinite(delayMs)) return;
@@ -57,33 +90,20 @@ export function judgePreparations(book: Book): Oracle {
       // An absent pod has nothing to prepare, and a new one was unknown to the decision.
       if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
       const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
-      const call = asked.get(pod.metadata.name);
+      const call = this.#asked.get(pod.metadata.name);
       if (call?.uid !== pod.metadata.uid)
-        scene.violated('S11', `${what}, and ${pod.metadata.name} (${pod.metadata.uid}) was never asked to prepare`);
+        this.#scene.violated('S11', `${what}, and ${pod.metadata.name} (${pod.metadata.uid}) was never asked to prepare`);
       else {
-        const aheadMs = Math.max(0, machineOf(scene, actor.process).wallErrorMs - (isBelieved ? 0 : call.wallErrorMs));
-        const preparedMs = atMs - (isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
+        const aheadMs = Math.max(0, machineOf(this.#scene, actor.process).wallErrorMs - (this.#isBelieved ? 0 : call.wallErrorMs));
+        const preparedMs = atMs - (this.#isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
         if (preparedMs + aheadMs + roundingMs < delayMs)
-          scene.violated(
+          this.#scene.violated(
             'S11',
             `${what}, and ${pod.metadata.name} has been prepared for ${Math.round(preparedMs)} ms, not for ${delayMs} ms`,
           );
       }
     }
-  };
-  return {
-    podCalled: (call) => {
-      if (call.namespace === scene.namespace) noteCall(call);
-    },
-    committed: (commit) => {
-      if (commit.resource === statefulSetResource && commit.type === 'MODIFIED' && isDecrease(commit)) checkDecrease(commit);
-    },
-    ended: () => {
-      for (const { pod, isAsked } of isLeaving.values()) {
-        if (isAsked && isStaying(book, pod)) scene.violated('L5', `at the end ${pod} is still prepared to leave, and it stays`);
-      }
-    },
-  };
+  }
 }
 
 function continued(before: Asked | undefined, call: Asked, atMs: number): Asked {

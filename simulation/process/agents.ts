@@ -11,7 +11,7 @@ import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import { type Body, startBody } from './body.ts';
 import { createMachineClock, createProcessTime, type MachineClock, runStartMs } from './clock.ts';
-import { createHolds } from './holds.ts';
+import { createHolds, type Holds } from './holds.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
 import type { ServedModel } from './transport.ts';
@@ -98,149 +98,217 @@ const longestAnswerMs = 2 * slowestWayMs;
 
 /** Starts the processes of the scenario one after the other within the first second. One run at a time per Node process. */
 export function startAgents(options: AgentsOptions): Agents {
-  const { scenario, scheduler, server, frontEnds, processChanged } = options;
-  const { seed } = scenario;
-  const holds = createHolds(scheduler);
-  const defects: string[] = [];
-  const lagging = new Set<number>();
-  let pasts = 0;
-  let isEnding = false;
+  const agents = new AgentFleet(options);
+  return {
+    crash: (letter, restartAfterMs) => agents.crash(letter, restartAfterMs),
+    stop: (letter, restartAfterMs) => agents.stop(letter, restartAfterMs),
+    pause: (letter, durationMs) => agents.pause(letter, durationMs),
+    jumpWallClock: (letter, byMs) => agents.jumpWallClock(letter, byMs),
+    heal: () => agents.heal(),
+    clockOf: (process) => agents.clockOf(process),
+    alive: () => agents.alive(),
+    isReady: () => agents.isReady(),
+    isWatchDead: () => agents.isWatchDead(),
+    end: () => agents.end(),
+    defects: () => agents.defects(),
+    close: () => agents.close(),
+  };
+}
 
-  const machines = new Map<string, Machine>();
-  for (let index = 0; index < scenario.agents; index += 1) {
-    const letter = letterOf(index);
-    const machine = { letter, clock: createMachineClock(scheduler, scenario.clockRates?.[letter]), lives: 0 };
-    machines.set(letter, machine);
-    scheduler.after(Math.round(draw(seed, `${letter} starts`) * 1000), () => start(machine));
+/** Starts, ends and restarts the processes of each machine. */
+class AgentFleet {
+  readonly #options: AgentsOptions;
+  readonly #scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
+  readonly #scheduler: Scheduler;
+  readonly #server: ServedModel & {
+    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
+    readonly goBackFrontEnd: (frontEnd: number, revision: number, untilMs: number) => void;
+  };
+  readonly #frontEnds: number;
+  readonly #processChanged: ((process: string, change: ProcessChange) => void) | undefined;
+  readonly #seed: number;
+  readonly #holds: Holds;
+  readonly #defects: string[] = [];
+  readonly #lagging = new Set<number>();
+  #pasts = 0;
+  #isEnding = false;
+  readonly #machines = new Map<string, Machine>();
+  #pastUntilMs = 0;
+  readonly #past: {
+    frontEndOfPast: (behindMs: number) => number;
+    showVersion: (revision: number, forMs: number) => void;
+    isPastShown: () => boolean;
+  };
+  readonly #unwatch = watchRejections((message) => this.#defects.push(message));
+
+  constructor(options: AgentsOptions) {
+    this.#options = options;
+    const { scenario, scheduler, server, frontEnds, processChanged } = this.#options;
+    this.#scenario = scenario;
+    this.#scheduler = scheduler;
+    this.#server = server;
+    this.#frontEnds = frontEnds;
+    this.#processChanged = processChanged;
+    const { seed } = this.#scenario;
+    this.#seed = seed;
+    this.#holds = createHolds(this.#scheduler);
+    for (let index = 0; index < this.#scenario.agents; index += 1) {
+      const letter = letterOf(index);
+      const machine = { letter, clock: createMachineClock(this.#scheduler, this.#scenario.clockRates?.[letter]), lives: 0 };
+      this.#machines.set(letter, machine);
+      this.#scheduler.after(Math.round(draw(this.#seed, `${letter} starts`) * 1000), () => this.#start(machine));
+    }
+    this.#past = {
+      frontEndOfPast: (behindMs) => this.#frontEndOfPast(behindMs),
+      showVersion: (revision: number, forMs: number): void => {
+        this.#pastUntilMs = this.#scheduler.nowMs() + forMs;
+        for (let frontEnd = 0; frontEnd < this.#frontEnds; frontEnd += 1)
+          this.#server.goBackFrontEnd(frontEnd, revision, this.#pastUntilMs);
+      },
+      isPastShown: () => this.#scheduler.nowMs() < this.#pastUntilMs,
+    };
   }
 
-  const frontEndOfPast = (behindMs: number): number => {
-    pasts += 1;
-    const frontEnd = Math.floor(draw(seed, `front end of past ${pasts}`) * frontEnds);
-    lagging.add(frontEnd);
-    server.lagFrontEnd(frontEnd, scheduler.nowMs() + behindMs);
+  stop(letter: string, restartAfterMs: number): boolean {
+    const found = this.#runningOf(letter);
+    if (found?.running.body === undefined || found.running.isStopping) return false;
+    found.running.isStopping = true;
+    void found.running.body.handOver().then(() => this.#endLife(found.machine, found.running, 'stopped', restartAfterMs));
+    return true;
+  }
+
+  crash(letter: string, restartAfterMs: number): boolean {
+    const found = this.#runningOf(letter);
+    found?.running.life.crash(restartAfterMs);
+    return found !== undefined;
+  }
+
+  pause(letter: string, durationMs: number): boolean {
+    const found = this.#runningOf(letter);
+    found?.running.life.time.pause(durationMs);
+    return found !== undefined;
+  }
+
+  jumpWallClock(letter: string, byMs: number): boolean {
+    const machine = this.#machines.get(letter);
+    machine?.clock.jumpWallClock(byMs);
+    return machine !== undefined;
+  }
+
+  heal(): void {
+    for (const { clock } of this.#machines.values()) clock.mend();
+    for (const frontEnd of this.#lagging) this.#server.lagFrontEnd(frontEnd, this.#scheduler.nowMs());
+    this.#holds.release();
+  }
+
+  clockOf(process: string): { readonly rate: number; readonly wallErrorMs: number } {
+    const clock = this.#machines.get(processLetter(process))?.clock;
+    if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
+    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#scheduler.nowMs() };
+  }
+
+  alive(): readonly string[] {
+    return [...this.#machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name]));
+  }
+
+  isReady(): boolean {
+    return [...this.#machines.values()].every(({ running }) => running?.body?.agent.isReady() === true);
+  }
+
+  isWatchDead(): boolean {
+    return [...this.#machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0);
+  }
+
+  async end(): Promise<readonly Leak[]> {
+    this.#isEnding = true;
+    const running = [...this.#machines.values()].flatMap((machine) => machine.running ?? []);
+    const leaks = await Promise.all(running.map((given) => this.#leftBy(given)));
+    return leaks.flat();
+  }
+
+  defects(): readonly string[] {
+    return [...this.#defects];
+  }
+
+  close(): void {
+    this.#isEnding = true;
+    for (const { running } of this.#machines.values()) if (running !== undefined) endTime(running.life);
+    this.#unwatch();
+  }
+
+  #frontEndOfPast(behindMs: number): number {
+    this.#pasts += 1;
+    const frontEnd = Math.floor(draw(this.#seed, `front end of past ${this.#pasts}`) * this.#frontEnds);
+    this.#lagging.add(frontEnd);
+    this.#server.lagFrontEnd(frontEnd, this.#scheduler.nowMs() + behindMs);
     return frontEnd;
-  };
-  let pastUntilMs = 0;
-  const past = {
-    frontEndOfPast,
-    showVersion: (revision: number, forMs: number): void => {
-      pastUntilMs = scheduler.nowMs() + forMs;
-      for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.goBackFrontEnd(frontEnd, revision, pastUntilMs);
-    },
-    isPastShown: () => scheduler.nowMs() < pastUntilMs,
-  };
-  const start = (machine: Machine): void => {
-    if (isEnding || machine.running !== undefined) return;
+  }
+
+  #start(machine: Machine): void {
+    if (this.#isEnding || machine.running !== undefined) return;
     machine.lives += 1;
     const name = `${machine.letter}${machine.lives}`;
     const time = createProcessTime({
-      scheduler,
+      scheduler: this.#scheduler,
       machine: machine.clock,
-      holds,
-      seed,
+      holds: this.#holds,
+      seed: this.#seed,
       name,
-      onPaused: () => processChanged?.(name, 'paused'),
-      onResumed: () => processChanged?.(name, 'resumed'),
+      onPaused: () => this.#processChanged?.(name, 'paused'),
+      onResumed: () => this.#processChanged?.(name, 'resumed'),
     });
     const life: Life = {
       name,
-      seed,
-      scheduler,
+      seed: this.#seed,
+      scheduler: this.#scheduler,
       time,
-      holds,
-      faults: options.faults,
-      places: createPlaces(name, scheduler),
-      crash: (restartAfterMs) => endLife(machine, running, 'crashed', restartAfterMs),
-      note: options.note ?? (() => undefined),
+      holds: this.#holds,
+      faults: this.#options.faults,
+      places: createPlaces(name, this.#scheduler),
+      crash: (restartAfterMs) => this.#endLife(machine, running, 'crashed', restartAfterMs),
+      note: this.#options.note ?? (() => undefined),
       open: { requests: 0, watches: 0, begun: 0, dead: 0 },
       onEnd: new Set(),
     };
     const running: Running = { life, isStopping: false };
     machine.running = running;
-    processChanged?.(name, 'started');
+    this.#processChanged?.(name, 'started');
     // It may die of its first request.
-    running.body = startBody({ ...options, ...past, life, onDefect: (message) => defects.push(message) });
-  };
-  const endLife = (machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void => {
+    running.body = startBody({ ...this.#options, ...this.#past, life, onDefect: (message) => this.#defects.push(message) });
+  }
+
+  #endLife(machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void {
     if (!life.time.isAlive()) return;
     endTime(life);
     delete machine.running;
-    processChanged?.(life.name, change);
-    holds.after(restartAfterMs, () => start(machine));
-  };
-  const runningOf = (letter: string): { readonly machine: Machine; readonly running: Running } | undefined => {
-    const machine = machines.get(letter);
+    this.#processChanged?.(life.name, change);
+    this.#holds.after(restartAfterMs, () => this.#start(machine));
+  }
+
+  #runningOf(letter: string): { readonly machine: Machine; readonly running: Running } | undefined {
+    const machine = this.#machines.get(letter);
     return machine?.running === undefined ? undefined : { machine, running: machine.running };
-  };
-  const stop = (letter: string, restartAfterMs: number): boolean => {
-    const found = runningOf(letter);
-    if (found?.running.body === undefined || found.running.isStopping) return false;
-    found.running.isStopping = true;
-    void found.running.body.handOver().then(() => endLife(found.machine, found.running, 'stopped', restartAfterMs));
-    return true;
-  };
-  const later = (delayMs: number): Promise<void> => new Promise((resolve) => void scheduler.after(delayMs, resolve));
-  const leftBy = async ({ life, body }: Running): Promise<readonly Leak[]> => {
+  }
+
+  #later(delayMs: number): Promise<void> {
+    return new Promise((resolve) => void this.#scheduler.after(delayMs, resolve));
+  }
+
+  async #leftBy({ life, body }: Running): Promise<readonly Leak[]> {
     // A process that dies during it leaves nothing.
     const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
     const end = await Promise.race([body?.handOver(), death]);
-    await later(lingerMs);
+    await this.#later(lingerMs);
     const underWay = life.open.requests;
     const { begun } = life.open;
     // A last-moment request is no leak if it ends by itself without consequences.
-    if (underWay > 0 && leftNow(life, underWay).length === 0) await later(longestAnswerMs);
+    if (underWay > 0 && leftNow(life, underWay).length === 0) await this.#later(longestAnswerMs);
     if (!life.time.isAlive()) return [];
     const left = [...leftNow(life), ...counted(life.open.begun - begun, 'later request')];
     endTime(life);
-    processChanged?.(life.name, 'stopped');
+    this.#processChanged?.(life.name, 'stopped');
     return [...(end === 'late' ? ['a hand-over that took too long'] : []), ...left].map((what) => ({ process: life.name, what }));
-  };
-
-  const unwatch = watchRejections((message) => defects.push(message));
-  return {
-    crash: (letter, restartAfterMs) => {
-      const found = runningOf(letter);
-      found?.running.life.crash(restartAfterMs);
-      return found !== undefined;
-    },
-    stop,
-    pause: (letter, durationMs) => {
-      const found = runningOf(letter);
-      found?.running.life.time.pause(durationMs);
-      return found !== undefined;
-    },
-    jumpWallClock: (letter, byMs) => {
-      const machine = machines.get(letter);
-      machine?.clock.jumpWallClock(byMs);
-      return machine !== undefined;
-    },
-    heal: () => {
-      for (const { clock } of machines.values()) clock.mend();
-      for (const frontEnd of lagging) server.lagFrontEnd(frontEnd, scheduler.nowMs());
-      holds.release();
-    },
-    clockOf: (process) => {
-      const clock = machines.get(processLetter(process))?.clock;
-      if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
-      return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - scheduler.nowMs() };
-    },
-    alive: () => [...machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name])),
-    isReady: () => [...machines.values()].every(({ running }) => running?.body?.agent.isReady() === true),
-    isWatchDead: () => [...machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0),
-    end: async () => {
-      isEnding = true;
-      const running = [...machines.values()].flatMap((machine) => machine.running ?? []);
-      const leaks = await Promise.all(running.map(leftBy));
-      return leaks.flat();
-    },
-    defects: () => [...defects],
-    close: () => {
-      isEnding = true;
-      for (const { running } of machines.values()) if (running !== undefined) endTime(running.life);
-      unwatch();
-    },
-  };
+  }
 }
 
 /** Ends the process: it receives nothing more, and its connections close. */

@@ -102,104 +102,150 @@ interface Arrival {
 
 /** Time for a process that begins now. */
 export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
-  const { scheduler, machine, holds, seed, name } = options;
-  const offsetMs = Math.floor(draw(seed, `${name} monotonic`) * 1e9) - machine.elapsedMs();
-  const timers = new Set<Timer>();
-  const inbox: Arrival[] = [];
-  let state: 'running' | 'paused' | 'catchingUp' | 'over' = 'running';
-  let floorMs = 0;
-  let pauses = 0;
-  let pausedUntilMs = 0;
-  let cancelResume = (): void => undefined;
+  const time = new PausableTime(options);
+  return {
+    clock: { nowMs: options.machine.wallMs, monotonicMs: () => time.monotonicMs() },
+    timers: { after: (delayMs, callback) => time.after(delayMs, callback) },
+    take: (callback) => time.take(callback),
+    pause: (durationMs, resumeWith) => time.pause(durationMs, resumeWith),
+    end: () => time.end(),
+    isAlive: () => time.isAlive(),
+    isPaused: () => time.isPaused(),
+    timerCount: () => time.timerCount(),
+  };
+}
 
-  const monotonicMs = (): number => {
-    floorMs = Math.max(floorMs, offsetMs + machine.elapsedMs());
-    return floorMs;
-  };
-  const arrive = (arrival: Arrival): void => {
-    if (state === 'running') arrival.run();
-    else if (state !== 'over') inbox.push(arrival);
-  };
-  const schedule = (timer: Timer, delayMs: number): void => {
-    // In whole milliseconds, as Node's timers; never early by the process's own clock.
-    timer.cancel = scheduler.after(Math.ceil(delayMs / machine.rate()), () => arrive({ kind: 'timer', run: () => fire(timer) }));
-  };
-  const fire = (timer: Timer): void => {
-    // An earlier event after a suspension may have cancelled it.
-    if (!timers.delete(timer)) return;
-    floorMs = Math.max(floorMs, timer.dueMs);
-    timer.callback();
-  };
-  const forgetMachine = machine.onRate(() => {
-    for (const timer of timers) {
+/** Keeps the timers of one process, and what arrives while the process is paused. */
+class PausableTime {
+  readonly #options: ProcessTimeOptions;
+  readonly #scheduler: Scheduler;
+  readonly #machine: MachineClock;
+  readonly #holds: Holds;
+  readonly #seed: number;
+  readonly #name: string;
+  readonly #offsetMs: number;
+  readonly #timers = new Set<Timer>();
+  readonly #inbox: Arrival[] = [];
+  #state: 'running' | 'paused' | 'catchingUp' | 'over' = 'running';
+  #floorMs = 0;
+  #pauses = 0;
+  #pausedUntilMs = 0;
+  #cancelResume = (): void => undefined;
+  readonly #forgetMachine: () => void;
+
+  constructor(options: ProcessTimeOptions) {
+    this.#options = options;
+    const { scheduler, machine, holds, seed, name } = this.#options;
+    this.#scheduler = scheduler;
+    this.#machine = machine;
+    this.#holds = holds;
+    this.#seed = seed;
+    this.#name = name;
+    this.#offsetMs = Math.floor(draw(this.#seed, `${this.#name} monotonic`) * 1e9) - this.#machine.elapsedMs();
+    this.#forgetMachine = this.#machine.onRate(() => {
+      for (const timer of this.#timers) {
+        timer.cancel();
+        this.#schedule(timer, Math.max(0, timer.dueMs - this.monotonicMs()));
+      }
+    });
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    if (this.#state === 'over') return () => undefined;
+    const restMs = Math.max(0, delayMs);
+    const timer: Timer = { dueMs: this.monotonicMs() + restMs, callback, cancel: () => undefined };
+    this.#timers.add(timer);
+    this.#schedule(timer, restMs);
+    return () => {
       timer.cancel();
-      schedule(timer, Math.max(0, timer.dueMs - monotonicMs()));
-    }
-  });
+      this.#timers.delete(timer);
+    };
+  }
 
-  const resume = (): void => {
-    if (state !== 'paused') return;
-    state = 'catchingUp';
-    inOrderOfResume(inbox, draw(seed, `${name} resume ${pauses}`));
-    options.onResumed?.();
-    catchUp();
-  };
+  pause(durationMs: number, resumeWith?: () => void): void {
+    if (this.#state === 'over') return;
+    if (resumeWith !== undefined) this.#inbox.unshift({ kind: 'middle', run: resumeWith });
+    const untilMs = this.#scheduler.nowMs() + durationMs;
+    if (this.#state === 'paused' && untilMs <= this.#pausedUntilMs) return;
+    const wasPaused = this.#state === 'paused';
+    this.#state = 'paused';
+    this.#pausedUntilMs = untilMs;
+    this.#cancelResume();
+    this.#cancelResume = this.#holds.after(durationMs, () => this.#resume());
+    if (wasPaused) return;
+    this.#pauses += 1;
+    this.#options.onPaused?.();
+  }
+
+  take(callback: () => void): void {
+    this.#arrive({ kind: 'outside', run: callback });
+  }
+
+  end(): void {
+    if (this.#state === 'over') return;
+    this.#state = 'over';
+    this.#inbox.length = 0;
+    this.#cancelResume();
+    this.#forgetMachine();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+
+  isAlive(): boolean {
+    return this.#state !== 'over';
+  }
+
+  isPaused(): boolean {
+    return this.#state === 'paused';
+  }
+
+  timerCount(): number {
+    return this.#timers.size;
+  }
+
+  monotonicMs(): number {
+    this.#floorMs = Math.max(this.#floorMs, this.#offsetMs + this.#machine.elapsedMs());
+    return this.#floorMs;
+  }
+
+  #arrive(arrival: Arrival): void {
+    if (this.#state === 'running') arrival.run();
+    else if (this.#state !== 'over') this.#inbox.push(arrival);
+  }
+
+  #schedule(timer: Timer, delayMs: number): void {
+    // In whole milliseconds, as Node's timers; never early by the process's own clock.
+    timer.cancel = this.#scheduler.after(Math.ceil(delayMs / this.#machine.rate()), () =>
+      this.#arrive({ kind: 'timer', run: () => this.#fire(timer) }),
+    );
+  }
+
+  #fire(timer: Timer): void {
+    // An earlier event after a suspension may have cancelled it.
+    if (!this.#timers.delete(timer)) return;
+    this.#floorMs = Math.max(this.#floorMs, timer.dueMs);
+    timer.callback();
+  }
+
+  #resume(): void {
+    if (this.#state !== 'paused') return;
+    this.#state = 'catchingUp';
+    inOrderOfResume(this.#inbox, draw(this.#seed, `${this.#name} resume ${this.#pauses}`));
+    this.#options.onResumed?.();
+    this.#catchUp();
+  }
+
   // Runs as separate events: consequences of one finish before the next.
-  const catchUp = (): void => {
-    if (state !== 'catchingUp') return;
-    const arrival = inbox.shift();
+  #catchUp(): void {
+    if (this.#state !== 'catchingUp') return;
+    const arrival = this.#inbox.shift();
     if (arrival === undefined) {
-      state = 'running';
+      this.#state = 'running';
       return;
     }
     arrival.run();
-    scheduler.after(0, catchUp);
-  };
-  const pause = (durationMs: number, resumeWith?: () => void): void => {
-    if (state === 'over') return;
-    if (resumeWith !== undefined) inbox.unshift({ kind: 'middle', run: resumeWith });
-    const untilMs = scheduler.nowMs() + durationMs;
-    if (state === 'paused' && untilMs <= pausedUntilMs) return;
-    const wasPaused = state === 'paused';
-    state = 'paused';
-    pausedUntilMs = untilMs;
-    cancelResume();
-    cancelResume = holds.after(durationMs, resume);
-    if (wasPaused) return;
-    pauses += 1;
-    options.onPaused?.();
-  };
-
-  return {
-    clock: { nowMs: machine.wallMs, monotonicMs },
-    timers: {
-      after: (delayMs, callback) => {
-        if (state === 'over') return () => undefined;
-        const restMs = Math.max(0, delayMs);
-        const timer: Timer = { dueMs: monotonicMs() + restMs, callback, cancel: () => undefined };
-        timers.add(timer);
-        schedule(timer, restMs);
-        return () => {
-          timer.cancel();
-          timers.delete(timer);
-        };
-      },
-    },
-    take: (callback) => arrive({ kind: 'outside', run: callback }),
-    pause,
-    end: () => {
-      if (state === 'over') return;
-      state = 'over';
-      inbox.length = 0;
-      cancelResume();
-      forgetMachine();
-      for (const timer of timers) timer.cancel();
-      timers.clear();
-    },
-    isAlive: () => state !== 'over',
-    isPaused: () => state === 'paused',
-    timerCount: () => timers.size,
-  };
+    this.#scheduler.after(0, () => this.#catchUp());
+  }
 }
 
 const ranks = [

@@ -45,197 +45,245 @@ interface Coming {
 /** Longest wait for the next line of an object before the replaced one is delivered. */
 const longestCoalesceMs = 5_000;
 
-export function createLines({ life, site, key, onReconnectToPast, onShowVersion }: LinesOptions): Lines {
-  const { scheduler, time, holds } = life;
-  const random: Random = streamOf(life.seed, `${key} lines`);
-  let coming: Coming[] = [];
-  let lastDueMs = 0;
-  let server: ModelWatch | undefined;
-  let onLine: ((line: string) => void) | undefined;
-  let resolveEnded: (reason: string) => void = () => undefined;
-  let state: 'opening' | 'open' | 'ended' = 'opening';
-  let isServed = true;
-  /** A stall, or the wait for the replacing line. */
-  let isBlocked = false;
-  /** The connection is gone, unknown to both sides. */
-  let isDead = false;
-  let isPlanned = false;
-  const hidden = new Map<string, Hidden>();
-  let awaited: { readonly object: string; readonly found: () => void } | undefined;
+export function createLines(options: LinesOptions): Lines {
+  const queue = new LineQueue(options);
+  return {
+    sink: { line: (text) => queue.enqueue('line', text), end: (reason) => queue.enqueue('end', reason) },
+    opened: (watch) => queue.opened(watch),
+    connect: (listener) => queue.connect(listener),
+    abandon: () => queue.abandon(),
+  };
+}
 
-  const enqueue = (kind: Coming['kind'], text: string): void => {
-    if (!isServed || isDead || state === 'ended') return;
-    // In the order of sending, under any network fault.
-    lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + latencyMs(random()));
-    coming.push({ kind, text, dueMs: lastDueMs, isDecided: false });
-    if (kind === 'line' && awaited !== undefined && objectOf(text) === awaited.object) awaited.found();
-    plan();
-  };
-  const plan = (): void => {
-    const first = coming[0];
-    if (first === undefined || isPlanned || isBlocked || state !== 'open') return;
-    isPlanned = true;
-    scheduler.after(Math.max(0, first.dueMs - scheduler.nowMs()), () => {
-      isPlanned = false;
-      while (state === 'open' && !isBlocked && coming[0] !== undefined && coming[0].dueMs <= scheduler.nowMs())
-        arrive(coming.shift() as Coming);
-      plan();
+/** Delivers the lines of one watch in order, with the latency and the faults of its connection. */
+class LineQueue {
+  readonly #life: LinesOptions['life'];
+  readonly #site: LinesOptions['site'];
+  readonly #key: LinesOptions['key'];
+  readonly #onReconnectToPast: LinesOptions['onReconnectToPast'];
+  readonly #onShowVersion: LinesOptions['onShowVersion'];
+  readonly #scheduler: Life['scheduler'];
+  readonly #time: Life['time'];
+  readonly #holds: Life['holds'];
+  readonly #random: Random;
+  #coming: Coming[] = [];
+  #lastDueMs = 0;
+  #server: ModelWatch | undefined;
+  #onLine: ((line: string) => void) | undefined;
+  #resolveEnded: (reason: string) => void = () => undefined;
+  #state: 'opening' | 'open' | 'ended' = 'opening';
+  #isServed = true;
+  /** A stall, or the wait for the replacing line. */
+  #isBlocked = false;
+  /** The connection is gone, unknown to both sides. */
+  #isDead = false;
+  #isPlanned = false;
+  readonly #hidden = new Map<string, Hidden>();
+  #awaited: { readonly object: string; readonly found: () => void } | undefined;
+
+  constructor({ life, site, key, onReconnectToPast, onShowVersion }: LinesOptions) {
+    this.#life = life;
+    this.#site = site;
+    this.#key = key;
+    this.#onReconnectToPast = onReconnectToPast;
+    this.#onShowVersion = onShowVersion;
+    const { scheduler, time, holds } = this.#life;
+    this.#scheduler = scheduler;
+    this.#time = time;
+    this.#holds = holds;
+    this.#random = streamOf(this.#life.seed, `${this.#key} lines`);
+    this.#life.onEnd.add(() => this.#closeServer());
+  }
+
+  opened(watch: ModelWatch): void {
+    this.#server = watch;
+    if (!this.#isServed) watch.close();
+  }
+
+  connect(listener: (line: string) => void): KubernetesStream {
+    this.#state = 'open';
+    this.#life.open.watches += 1;
+    this.#onLine = listener;
+    const ended = new Promise<string>((resolve) => {
+      this.#resolveEnded = resolve;
     });
-  };
-  const arrive = (one: Coming): void => {
-    const fault = one.kind === 'end' || one.isDecided ? undefined : life.faults.ofLine(life.places.next('line', site), one.text);
-    if (one.kind === 'end') end(one.text);
-    else if (isPassedOver(one.text)) return;
-    else if (fault === undefined) deliver(one.text);
-    else suffer(fault, one);
-  };
-  const suffer = (fault: WatchFault, one: Coming): void => {
+    this.#plan();
+    return {
+      status: 200,
+      body: '',
+      ended,
+      close: () => {
+        this.#closeServer();
+        this.#finish('closed by the client');
+      },
+    };
+  }
+
+  abandon(): void {
+    this.#closeServer();
+    this.#state = 'ended';
+  }
+
+  enqueue(kind: Coming['kind'], text: string): void {
+    if (!this.#isServed || this.#isDead || this.#state === 'ended') return;
+    // In the order of sending, under any network fault.
+    this.#lastDueMs = Math.max(this.#lastDueMs, this.#scheduler.nowMs() + latencyMs(this.#random()));
+    this.#coming.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
+    if (kind === 'line' && this.#awaited !== undefined && objectOf(text) === this.#awaited.object) this.#awaited.found();
+    this.#plan();
+  }
+
+  #plan(): void {
+    const first = this.#coming[0];
+    if (first === undefined || this.#isPlanned || this.#isBlocked || this.#state !== 'open') return;
+    this.#isPlanned = true;
+    this.#scheduler.after(Math.max(0, first.dueMs - this.#scheduler.nowMs()), () => {
+      this.#isPlanned = false;
+      while (
+        this.#state === 'open' &&
+        !this.#isBlocked &&
+        this.#coming[0] !== undefined &&
+        this.#coming[0].dueMs <= this.#scheduler.nowMs()
+      )
+        this.#arrive(this.#coming.shift() as Coming);
+      this.#plan();
+    });
+  }
+
+  #arrive(one: Coming): void {
+    const fault =
+      one.kind === 'end' || one.isDecided ? undefined : this.#life.faults.ofLine(this.#life.places.next('line', this.#site), one.text);
+    if (one.kind === 'end') this.#end(one.text);
+    else if (this.#isPassedOver(one.text)) return;
+    else if (fault === undefined) this.#deliver(one.text);
+    else this.#suffer(fault, one);
+  }
+
+  #suffer(fault: WatchFault, one: Coming): void {
     switch (fault.kind) {
       case 'gone':
-        deliver(goneLine);
-        end('the server closed the watch');
+        this.#deliver(goneLine);
+        this.#end('the server closed the watch');
         break;
       case 'stall':
-        block(one, fault.durationMs);
+        this.#block(one, fault.durationMs);
         break;
       case 'dead':
-        isBlocked = true;
-        isDead = true;
-        coming = [];
-        life.open.dead += 1;
+        this.#isBlocked = true;
+        this.#isDead = true;
+        this.#coming = [];
+        this.#life.open.dead += 1;
         break;
       case 'duplicate':
-        deliver(one.text);
-        deliver(one.text);
+        this.#deliver(one.text);
+        this.#deliver(one.text);
         break;
       case 'coalesce':
-        coalesce(one);
+        this.#coalesce(one);
         break;
       case 'reconnectToPast':
-        onReconnectToPast(fault.behindMs);
-        end('the connection was closed');
+        this.#onReconnectToPast(fault.behindMs);
+        this.#end('the connection was closed');
         break;
       case 'hide':
-        hide(one.text, fault.lines, fault.forMs);
+        this.#hide(one.text, fault.lines, fault.forMs);
         break;
       case 'showVersion':
-        deliver(one.text);
-        onShowVersion(fault.revision, fault.forMs);
-        if (fault.restartAfterMs === undefined) end('the connection was closed');
-        else life.crash(fault.restartAfterMs);
+        this.#deliver(one.text);
+        this.#onShowVersion(fault.revision, fault.forMs);
+        if (fault.restartAfterMs === undefined) this.#end('the connection was closed');
+        else this.#life.crash(fault.restartAfterMs);
         break;
       case 'lose':
         break;
       default:
         fault satisfies never;
     }
-  };
+  }
+
   /** Delays all lines until this one. Returns a function that continues without it. */
-  const block = (one: Coming, durationMs: number): (() => void) => {
-    isBlocked = true;
-    coming.unshift({ ...one, isDecided: true });
+  #block(one: Coming, durationMs: number): () => void {
+    this.#isBlocked = true;
+    this.#coming.unshift({ ...one, isDecided: true });
     const goOn = (): void => {
       cancel();
-      isBlocked = false;
-      awaited = undefined;
-      plan();
+      this.#isBlocked = false;
+      this.#awaited = undefined;
+      this.#plan();
     };
-    const cancel = holds.after(durationMs, goOn);
+    const cancel = this.#holds.after(durationMs, goOn);
     return () => {
-      coming.shift();
+      this.#coming.shift();
       goOn();
     };
-  };
-  const coalesce = (one: Coming): void => {
+  }
+
+  #coalesce(one: Coming): void {
     const object = objectOf(one.text);
     // The next line is under way already, so this one is dropped.
-    const isReplaced = coming.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
-    if (object === undefined) deliver(one.text);
-    else if (!isReplaced) awaited = { object, found: block(one, longestCoalesceMs) };
-  };
-  const hide = (text: string, lines: number, forMs: number): void => {
+    const isReplaced = this.#coming.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
+    if (object === undefined) this.#deliver(one.text);
+    else if (!isReplaced) this.#awaited = { object, found: this.#block(one, longestCoalesceMs) };
+  }
+
+  #hide(text: string, lines: number, forMs: number): void {
     const object = objectOf(text);
     if (object === undefined) {
-      deliver(text);
+      this.#deliver(text);
       return;
     }
-    const cancel = holds.after(forMs, () => {
-      deliver(goneLine);
-      end('the server closed the watch');
+    const cancel = this.#holds.after(forMs, () => {
+      this.#deliver(goneLine);
+      this.#end('the server closed the watch');
     });
-    hidden.set(object, { left: lines - 1, cancel });
-  };
-  const isPassedOver = (text: string): boolean => {
-    if (hidden.size === 0) return false;
+    this.#hidden.set(object, { left: lines - 1, cancel });
+  }
+
+  #isPassedOver(text: string): boolean {
+    if (this.#hidden.size === 0) return false;
     const object = objectOf(text);
-    const of = object === undefined ? undefined : hidden.get(object);
+    const of = object === undefined ? undefined : this.#hidden.get(object);
     if (object === undefined || of === undefined) return false;
     if (of.left > 0) {
       of.left -= 1;
       return true;
     }
     of.cancel();
-    hidden.delete(object);
+    this.#hidden.delete(object);
     return false;
-  };
-  const deliver = (text: string): void =>
-    time.take(() => {
-      if (state !== 'open') return;
-      life.note('line', key, text.length);
-      onLine?.(text);
-    });
-  const closeServer = (): void => {
-    if (!isServed) return;
-    isServed = false;
-    coming = [];
-    for (const { cancel } of hidden.values()) cancel();
-    hidden.clear();
-    life.onEnd.delete(closeServer);
-    server?.close();
-  };
-  const end = (reason: string): void => {
-    closeServer();
-    time.take(() => finish(reason));
-  };
-  const finish = (reason: string): void => {
-    if (state !== 'open') return;
-    state = 'ended';
-    life.open.watches -= 1;
-    if (isDead) life.open.dead -= 1;
-    life.note('ended', key);
-    resolveEnded(reason);
-  };
-  life.onEnd.add(closeServer);
+  }
 
-  return {
-    sink: { line: (text) => enqueue('line', text), end: (reason) => enqueue('end', reason) },
-    opened: (watch) => {
-      server = watch;
-      if (!isServed) watch.close();
-    },
-    connect: (listener) => {
-      state = 'open';
-      life.open.watches += 1;
-      onLine = listener;
-      const ended = new Promise<string>((resolve) => {
-        resolveEnded = resolve;
-      });
-      plan();
-      return {
-        status: 200,
-        body: '',
-        ended,
-        close: () => {
-          closeServer();
-          finish('closed by the client');
-        },
-      };
-    },
-    abandon: () => {
-      closeServer();
-      state = 'ended';
-    },
-  };
+  #deliver(text: string): void {
+    this.#time.take(() => {
+      if (this.#state !== 'open') return;
+      this.#life.note('line', this.#key, text.length);
+      this.#onLine?.(text);
+    });
+  }
+
+  #closeServer(): void {
+    if (!this.#isServed) return;
+    this.#isServed = false;
+    this.#coming = [];
+    for (const { cancel } of this.#hidden.values()) cancel();
+    this.#hidden.clear();
+    this.#life.onEnd.delete(() => this.#closeServer());
+    this.#server?.close();
+  }
+
+  #end(reason: string): void {
+    this.#closeServer();
+    this.#time.take(() => this.#finish(reason));
+  }
+
+  #finish(reason: string): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'ended';
+    this.#life.open.watches -= 1;
+    if (this.#isDead) this.#life.open.dead -= 1;
+    this.#life.note('ended', this.#key);
+    this.#resolveEnded(reason);
+  }
 }
 
 /** Returns the object of a line; undefined for a bookmark. */

@@ -35,85 +35,128 @@ export interface TransportOptions {
  * failure; watches sometimes find another.
  */
 export function createTransport(options: TransportOptions, connection: 'acting' | 'writing'): KubernetesHttp {
-  const { life, server, user, frontEnds } = options;
-  let connections = 0;
-  let frontEnd = 0;
-  const past = new Map<string, number>();
-  const connect = (): void => {
-    connections += 1;
-    frontEnd = Math.floor(draw(life.seed, `${life.name} ${connection} connection ${connections}`) * frontEnds);
+  const transport = new ProcessTransport(options, connection);
+  return {
+    request: (request) => transport.request(request),
+    stream: (request, onLine) => transport.stream(request, onLine),
   };
-  connect();
+}
 
-  const modelOf = ({ method, path, contentType, accept, body, site }: KubernetesRequest, point: string): ModelRequest => ({
-    method,
-    path: options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path,
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(accept === undefined ? {} : { accept }),
-    ...(body === undefined ? {} : { body }),
-    actor: { user, process: life.name, site, point, sentAtMs: life.scheduler.nowMs(), sentWallMs: life.time.clock.nowMs() },
-  });
-  const call = <Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> => {
+/** Sends the requests of one process to the front end to which the process is connected. */
+class ProcessTransport {
+  readonly #options: TransportOptions;
+  readonly #connection: 'acting' | 'writing';
+  readonly #life: Life;
+  readonly #server: ServedModel;
+  readonly #user: string;
+  readonly #frontEnds: number;
+  #connections = 0;
+  #frontEnd = 0;
+  readonly #past = new Map<string, number>();
+
+  constructor(options: TransportOptions, connection: 'acting' | 'writing') {
+    this.#options = options;
+    this.#connection = connection;
+    const { life, server, user, frontEnds } = this.#options;
+    this.#life = life;
+    this.#server = server;
+    this.#user = user;
+    this.#frontEnds = frontEnds;
+    this.#connect();
+  }
+
+  request(request: KubernetesRequest): Promise<KubernetesResponse> {
+    const at = this.#frontEnd;
+    return this.#call<KubernetesResponse>(request, verbOf(request), {
+      ask: (model) => this.#server.handle(model, at),
+      made: (response) => response,
+      responseOf: (answer) => answer,
+      unheard: () => undefined,
+    });
+  }
+
+  async stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
+    const opened = await this.#call<Opened>(request, 'watch', {
+      ask: (model, key) => {
+        const behindMs = this.#past.get(request.site);
+        this.#past.delete(request.site);
+        if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
+        const at = behindMs === undefined ? this.#frontEnd : this.#options.frontEndOfPast(behindMs);
+        const lines = createLines({
+          life: this.#life,
+          site: request.site,
+          key,
+          onShowVersion: this.#options.showVersion,
+          onReconnectToPast: (ms) => this.#past.set(request.site, ms),
+        });
+        const answer = this.#server.watch(model, lines.sink, at);
+        if ('status' in answer) {
+          lines.abandon();
+          return { response: answer };
+        }
+        lines.opened(answer);
+        return { response: opening, lines };
+      },
+      made: (response) => ({ response }),
+      responseOf: ({ response }) => response,
+      unheard: ({ lines }) => lines?.abandon(),
+    });
+    return streamOf(opened, onLine);
+  }
+
+  #connect(): void {
+    this.#connections += 1;
+    this.#frontEnd = Math.floor(
+      draw(this.#life.seed, `${this.#life.name} ${this.#connection} connection ${this.#connections}`) * this.#frontEnds,
+    );
+  }
+
+  #modelOf({ method, path, contentType, accept, body, site }: KubernetesRequest, point: string): ModelRequest {
+    return {
+      method,
+      path: this.#options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path,
+      ...(contentType === undefined ? {} : { contentType }),
+      ...(accept === undefined ? {} : { accept }),
+      ...(body === undefined ? {} : { body }),
+      actor: {
+        user: this.#user,
+        process: this.#life.name,
+        site,
+        point,
+        sentAtMs: this.#life.scheduler.nowMs(),
+        sentWallMs: this.#life.time.clock.nowMs(),
+      },
+    };
+  }
+
+  #call<Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> {
     const { site, timeoutMs } = request;
     const failure = (message: string, mayBeApplied: boolean) => new TransportFailure(message, { site, mayBeApplied });
-    return makeCall<Answer>(life, {
+    return makeCall<Answer>(this.#life, {
       site,
       verb,
       timeoutMs,
       timedOut: () => {
-        connect();
+        this.#connect();
         return failure(`no answer within ${timeoutMs} ms`, true);
       },
       unheard: exchange.unheard,
       send: (sending) => {
         const failed = (message: string, mayBeApplied: boolean): void => {
-          connect();
+          this.#connect();
           sending.failed(failure(message, mayBeApplied));
         };
-        sendThrough({ life, sending, exchange, failed, model: modelOf(request, sending.point.key), touch: options.touch });
+        sendThrough({
+          life: this.#life,
+          sending,
+          exchange,
+          failed,
+          model: this.#modelOf(request, sending.point.key),
+          touch: this.#options.touch,
+        });
       },
     });
-  };
-
-  return {
-    request: (request) => {
-      const at = frontEnd;
-      return call<KubernetesResponse>(request, verbOf(request), {
-        ask: (model) => server.handle(model, at),
-        made: (response) => response,
-        responseOf: (answer) => answer,
-        unheard: () => undefined,
-      });
-    },
-    stream: async (request, onLine) => {
-      const opened = await call<Opened>(request, 'watch', {
-        ask: (model, key) => {
-          const behindMs = past.get(request.site);
-          past.delete(request.site);
-          if (draw(life.seed, `${key} elsewhere`) < 0.25) connect();
-          const at = behindMs === undefined ? frontEnd : options.frontEndOfPast(behindMs);
-          const lines = createLines({
-            life,
-            site: request.site,
-            key,
-            onShowVersion: options.showVersion,
-            onReconnectToPast: (ms) => past.set(request.site, ms),
-          });
-          const answer = server.watch(model, lines.sink, at);
-          if ('status' in answer) {
-            lines.abandon();
-            return { response: answer };
-          }
-          lines.opened(answer);
-          return { response: opening, lines };
-        },
-        made: (response) => ({ response }),
-        responseOf: ({ response }) => response,
-        unheard: ({ lines }) => lines?.abandon(),
-      });
-      return streamOf(opened, onLine);
-    },
-  };
+  }
 }
 
 /** Returns whether it is the list of a new cache. */
