@@ -3,8 +3,8 @@ import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
 /**
- * Updated pods of a zone of `replicas` pods when a wave is done. A percentage is rounded up, and below 100 at least one pod stays old when
- * there are two or more, so that a first wave is never empty and never everything.
+ * Returns the number of updated pods at which the wave is done in a zone of `replicas` pods. A percentage is rounded up. Below 100 percent
+ * a zone of two or more pods keeps at least one outdated pod.
  */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
@@ -16,9 +16,9 @@ export function waveTarget(amount: WaveAmount, replicas: number): number {
 }
 
 /**
- * Updated pods of a zone of `replicas` pods when the stage of a schedule is done; stages grow strictly, and the last one is everything. Linear: the start, then a step
- * more each time. Geometric: each stage adds `factor` times as many as the one before, each number rounded up. Exponential: each ends at `factor` times as many,
- * rounded up. Shares of the zone are rounded up.
+ * Returns the number of updated pods at which the stage of a schedule is done in a zone of `replicas` pods. Each stage is larger than the
+ * one before; the last stage is the whole zone. Linear stages add `step` pods. A geometric stage adds `factor` times as many pods as the
+ * stage before. An exponential stage ends at `factor` times as many pods. Every number is rounded up.
  */
 export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {
   const start = shareOf(schedule.start, replicas);
@@ -26,7 +26,7 @@ export function stageTarget(schedule: ScheduleDefinition, stage: number, replica
   let target = 0;
   let grown = 0;
   for (let index = 0; index <= stage && target < replicas; index += 1) {
-    // Powers of tenths are exact as whole numbers, and of what they are a fraction is known at the end alone.
+    // Powers of tenths are exact as whole numbers; the division comes last.
     const power = BigInt(10) ** BigInt(index);
     grown = Number((BigInt(start) * BigInt(schedule.tenths) ** BigInt(index) + power - 1n) / power);
     target = Math.max(target + 1, schedule.kind === 'geometric' ? target + grown : grown);
@@ -39,13 +39,16 @@ function shareOf(amount: CountOrPercent, replicas: number): number {
   return Math.max(1, Math.ceil((Number(amount.slice(0, -1)) * replicas) / 100));
 }
 
-/** Pods of a zone that may be unavailable at once. A percentage is rounded down, at least 1, as Kubernetes does for StatefulSets. */
+/**
+ * Returns the number of pods of a zone that may be unavailable at once. A percentage is rounded down to at least 1, as Kubernetes does for
+ * StatefulSets.
+ */
 export function unavailableLimit(limit: CountOrPercent, replicas: number): number {
   if (typeof limit === 'number') return limit;
   return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));
 }
 
-/** Ordinals as ranges, ascending: `0-3,5`. */
+/** Returns ordinals as ascending ranges: `0-3,5`. */
 export function ordinalRanges(ordinals: readonly number[]): string {
   const sorted = [...ordinals].sort((a, b) => a - b);
   const ranges: string[] = [];
@@ -63,7 +66,10 @@ export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
 
-/** The ordinals of ascending ranges; undefined when they are more than `most`, before any list of them is made, or do not ascend. */
+/**
+ * Returns the ordinals of ascending ranges; undefined if there are more than `most`, or if the ranges do not ascend. The limit is checked
+ * before a list is made.
+ */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];
   let last = -1;

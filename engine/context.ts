@@ -1,4 +1,4 @@
-// Everything about one group that its rules may ask for, gathered once per decision.
+// The input of the rules of one group, gathered once per decision.
 import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
@@ -11,10 +11,10 @@ export interface GroupContext {
   readonly view: GroupView;
   /** The policies that bind this group, by name. */
   readonly policies: readonly PolicyDefinition[];
-  /** The strictest of their numbers. */
+  /** The strictest limits of these policies. */
   readonly limits: LimitsDefinition;
   readonly exceptions: readonly ExceptionDefinition[];
-  /** What people asked of this group and is still in force. */
+  /** The requests for this group that are in force. */
   readonly intents: Known<readonly IntentView[]>;
 }
 
@@ -41,12 +41,12 @@ function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly I
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/** The view of a zone by its name. */
+/** Returns the view of the zone with this name. */
 export function zoneNamed(context: GroupContext, name: string | undefined): ZoneView | undefined {
   return name === undefined ? undefined : context.view.zones.find((candidate) => candidate.zone.name === name);
 }
 
-/** Where a setting of the group is written: the place of the zone's own value when it has one, else of the group's. */
+/** Returns the place of a setting of the group: the zone's own value if it has one, else the group's value. */
 export function sourceOf(context: GroupContext, ...paths: readonly string[]): Source | undefined {
   for (const path of paths) {
     const source = context.group.sources[path];
@@ -55,12 +55,12 @@ export function sourceOf(context: GroupContext, ...paths: readonly string[]): So
   return undefined;
 }
 
-/** Where a field of `protect` is written: the block of a native group, the label of an adopted one. */
+/** Returns the place of a field of `protect`: the block of a native group, or the label of an adopted group. */
 export function protectSource(context: GroupContext, zone: string, field: 'noDownscale' | 'noDelete' | 'noEviction'): Source | undefined {
   return sourceOf(context, `zones.${zone}.protect`, `zones.${zone}.protect.${field}`, 'protect', `protect.${field}`);
 }
 
-/** Where the policy that sets a number is written. */
+/** Returns the place of the policy that sets a limit. */
 export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
   const strictest = context.limits[field];
   // Sources are named as the file names the field, without the unit.

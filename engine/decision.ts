@@ -76,13 +76,13 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to
-       * pods that run the update revision already, so that they keep it. `complete`: raised because every pod runs the update revision, so
-       * that the next template waits. `pinned`: raised because the strategy `pinned` replaces pods one by one, and the controller none.
-       * `released`: 0, because nothing defines the group any more and it said that its StatefulSets are handed back.
+       * `outdated`: lowered so that the controller replaces the next pods. `stuck`: lowered to the next pod in order, which is already
+       * down. `updated`: lowered to pods that already run the update revision, so that they keep it. `complete`: raised because every pod
+       * runs the update revision, so that the next template waits. `pinned`: raised because the strategy `pinned` replaces pods itself.
+       * `released`: 0, because the group has no definition and `onPolicyDeleted` is `release`.
        */
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
-      /** The pods that go, in the order of the controller: from the highest ordinal down. */
+      /** The pods that the controller replaces, from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     }
   | {
@@ -222,11 +222,11 @@ export type AdmissionRequest =
       /** `spec.ordinals.start` after the write; absent: it stays as it is. */
       readonly firstOrdinal?: number;
       /**
-       * Labels of the StatefulSet that the write changes or removes, and those that protect by themselves which it adds; the annotation
-       * grafana.com/last-downscale when the write removes it or sets it back; and those that say where pods are asked before they go.
+       * Labels that matter for protection: protecting labels that the write adds, changes or removes, and labels with the preparation
+       * endpoint. Also the annotation grafana.com/last-downscale if the write removes it or sets it to an earlier time.
        */
       readonly relabels?: readonly string[];
-      /** The label of the time between zones after the write; absent: it has none then. Read when `relabels` names it. */
+      /** The label of the time between zones after the write; absent: the StatefulSet has no such label. Read if `relabels` names it. */
       readonly betweenZones?: string;
       readonly via: 'update' | 'patch' | 'apply';
       readonly user?: string;

@@ -1,9 +1,9 @@
-// The input of every decision, as plain data: the observed state and its time. An unreadable value is unknown, never absent.
+// The input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
 
-/** Replaces an unreadable value, with the reason. */
+/** Stands for an unreadable value and gives the reason. */
 export interface Unknown {
   readonly unknown: string;
 }
@@ -24,7 +24,7 @@ export interface StatefulSetView {
   readonly generation: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** `spec.replicas`; 1 when the object names none. */
+  /** `spec.replicas`; 1 if the field is absent. */
   readonly replicas: number;
   /** `spec.ordinals.start`. */
   readonly firstOrdinal: number;
@@ -34,7 +34,7 @@ export interface StatefulSetView {
   readonly minReadySeconds: number;
   readonly serviceName: string;
   readonly podLabels: Readonly<Record<string, string>>;
-  /** `spec.selector` as kubectl writes selectors; absent when it could not be put so. */
+  /** `spec.selector` in the notation of kubectl; absent if the selector cannot be written in it. */
   readonly selector?: string;
   readonly isTerminating: boolean;
   readonly status: {
@@ -53,26 +53,26 @@ export interface PodView {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly ordinal: number;
-  /** Label `controller-revision-hash`; empty when absent, which counts as outdated. */
+  /** Label `controller-revision-hash`; empty if absent, which counts as outdated. */
   readonly revision: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
-  /** Condition Ready. */
+  /** True if the condition Ready is True. */
   readonly isReady: boolean;
-  /** Every container status is ready and running; true without container statuses. */
+  /** True if every container is running and ready, or the status lists no containers. */
   readonly containersReady: boolean;
   /** Time of the last change of the condition Ready. */
   readonly readyChangedMs: number;
   readonly isTerminating: boolean;
-  /** Reasons of containers that wait, such as CrashLoopBackOff. */
+  /** Waiting reasons of containers, such as CrashLoopBackOff. */
   readonly waitingReasons: readonly string[];
   readonly node: string;
   readonly nodeReady: boolean;
-  /** Annotation grafana.com/ready-time, when it is an instant. */
+  /** Annotation grafana.com/ready-time; absent if it is not a time. */
   readonly readyTimeMs?: number;
 }
 
-/** The pods of one StatefulSet, owned by it. */
+/** The pods that one StatefulSet controls. */
 export interface PodsView {
   readonly namespace: string;
   readonly statefulSet: string;
@@ -99,7 +99,7 @@ export interface PodBudgetView {
   readonly minAvailable?: number | string;
 }
 
-/** A resource that replicas are mirrored from. */
+/** A resource whose replicas a zone mirrors. */
 export interface ReplicaSourceView {
   readonly namespace: string;
   readonly apiVersion: string;
@@ -109,7 +109,7 @@ export interface ReplicaSourceView {
   readonly statusReplicas?: number;
 }
 
-/** `value` is finite: a snapshot is data that JSON can carry, and `notFinite` says what was there instead. */
+/** One reading of a gate. JSON has no infinite numbers, so `notFinite` carries those as text. */
 export type GateReading =
   | { readonly atMs: number; readonly result: 'value'; readonly value: number }
   | { readonly atMs: number; readonly result: 'notFinite'; readonly value: 'NaN' | '+Inf' | '-Inf' }
@@ -158,13 +158,13 @@ export interface IntentView {
   readonly wave?: string;
   readonly rule?: string;
   readonly gate?: string;
-  /** With `approve`: which definition of the waves, or of the rule, was approved. */
+  /** With `approve`: the digest of the approved waves or of the approved rule. */
   readonly digest?: string;
-  /** With `cancel`: the number that is not wanted any more. */
+  /** With `cancel`: the number of replicas to cancel. */
   readonly replicas?: number;
-  /** With `protect`: the ordinals that are meant; absent: all. */
+  /** With `protect`: the protected ordinals; absent: all. */
   readonly ordinals?: readonly number[];
-  /** With `abort`: pods go back to what they ran before. */
+  /** With `abort`: true if the pods return to their previous revision. */
   readonly rollback?: boolean;
   /** With `undo`: undone revisions; a new rollout to one of them is blocked. */
   readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
@@ -174,43 +174,43 @@ export interface IntentView {
   readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
 }
 
-/** A disruption that was announced and is not yet seen to be over. */
+/** A disruption that was announced and is not yet over. */
 export interface Claim {
   readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
   /** UID of the pod, or of the StatefulSet for scaleDown and setPartition. */
   readonly uid: string;
   readonly ordinal?: number;
-  /** Replicas for scaleDown, partitions for setPartition. */
+  /** Replicas for scaleDown, partition for setPartition. */
   readonly from?: number;
   readonly to?: number;
   readonly atMs: number;
-  /** The resource version that the request names as its precondition; absent for evictions, which name the UID alone. */
+  /** The precondition of the request; absent for evictions, which name only the UID. */
   readonly resourceVersion?: string;
   /** The leadership that wrote the claim; absent if no other agent can act. */
   readonly epoch?: number;
-  /** Who asked, of a request that admission let pass; at most `longestUser` characters of the name. */
+  /** Requester of an admitted request; at most `longestUser` characters. */
   readonly user?: string;
 }
 
-/** The answer of a pod to the call to prepare. The entry exists before the call is sent. */
+/** The answer of a pod to the call to prepare. The entry is written before the call. */
 export interface Preparation {
   readonly zone: string;
   readonly ordinal: number;
   readonly podUid: string;
   readonly call: 'delayed' | 'prepare';
-  /** `asked`: no answer is known, so it may have prepared. It is asked again, or told to stay. */
+  /** `asked`: the answer is unknown and the pod may be prepared, so the call is repeated or withdrawn. */
   readonly state: 'asked' | 'prepared' | 'failed';
-  /** The pod's own timestamp in its newest good answer; absent for `prepare`. */
+  /** Timestamp that the pod reported in its latest successful answer; absent for `prepare`. */
   readonly reportedMs?: number;
-  /** When the agent first saw it prepared with this timestamp, saw it fail, or was about to ask. */
+  /** Time at which the agent first saw this timestamp, saw the failure, or was about to call. */
   readonly seenMs: number;
-  /** When it last answered that it is prepared; absent: at `seenMs`. */
+  /** Time of the latest answer that the pod is prepared; absent: `seenMs`. */
   readonly answeredMs?: number;
-  /** Of a pod that was prepared before it failed, and was not told to stay: the `seenMs` of then, which `reportedMs` belongs to. */
+  /** For a pod that failed after it was prepared, without a withdrawal: the earlier `seenMs`, which belongs to `reportedMs`. */
   readonly sinceMs?: number;
   readonly message?: string;
-  /** A failed pod was told to stay, since it may have prepared all the same. */
+  /** True if the preparation of a failed pod was withdrawn, because the pod may have prepared despite the failure. */
   readonly isWithdrawn?: true;
 }
 
@@ -223,33 +223,33 @@ export interface RunCore {
   /** Revision per zone before the run. */
   readonly previous: Readonly<Record<string, string>>;
   readonly startedMs: number;
-  /** Index of the current wave; the number of waves when all waves are done. */
+  /** Index of the current wave; the number of waves if all waves are done. */
   readonly wave: number;
-  /** When the previous wave was done. */
+  /** Time at which the previous wave was done. */
   readonly waveStartedMs: number;
   /** Digest of the waves at the last replacement of the current wave; absent if no wave requires an approval before it. */
   readonly waves?: string;
-  /** When a pod was last replaced, in this run or in an earlier run. */
+  /** Time of the last replacement of a pod, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;
-  /** Since when pods have been in flight without a break; absent while no pod is in flight. */
+  /** Start of the uninterrupted time with pods in flight; absent while no pod is in flight. */
   readonly inFlightSinceMs?: number;
-  /** Time until `movableAsOfMs` in which the group was free to replace pods. */
+  /** Milliseconds until `movableAsOfMs` in which no rule blocked the group. */
   readonly movableMs: number;
   readonly movableAsOfMs: number;
   readonly isMovable: boolean;
-  /** When a person last retried the run after a failure. */
+  /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback: the revision per zone before the run that is rolled back. */
+  /** In a rollback: the revision per zone before the rolled-back run. */
   readonly restores?: Readonly<Record<string, string>>;
-  /** In a run that restores pods from a failed template which the StatefulSets still name: that revision per zone, and the failure. */
+  /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }
 
 /** The part of a run that is in a wave. */
 interface RunInWave extends RunCore {
-  /** The zone in which pods are being replaced. */
+  /** The zone whose pods are being replaced. */
   readonly openZone?: string;
-  /** Since when all pods of the wave have been available. */
+  /** Time since which all pods of the wave have been available. */
   readonly waveAvailableMs?: number;
 }
 
@@ -278,23 +278,26 @@ export type UnfinishedRun = RunningRun | FailedRun;
 export type RunState = UnfinishedRun | CompletedRun;
 
 /**
- * A pod of this ordinal is made at another revision than the current one of its StatefulSet. Under the strategy `pinned` the webhook on the creation of
- * pods sees to that.
+ * Makes the pod of this ordinal start at a revision other than the current revision of its StatefulSet. Under the strategy `pinned` the
+ * webhook on pod creation applies it.
  */
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
   /** Name of a ControllerRevision. */
   readonly revision: string;
-  /** Number of pods replaced to reach the revision; 0 for a pod that ran it when it was first seen. */
+  /** Number of pods replaced to reach the revision; 0 for a pod that already ran it when it was first observed. */
   readonly placements: number;
-  /** UID of the pod that was replaced last, or is replaced next. */
+  /** UID of the last replaced pod, or of the next pod to replace. */
   readonly replaces?: string;
-  /** When that was. */
+  /** Time of that replacement. */
   readonly atMs?: number;
 }
 
-/** `data.spec.template` of a ControllerRevision that a pin names: Kubernetes may delete one that no pod carries at the moment. */
+/**
+ * `data.spec.template` of a pinned ControllerRevision. The ledger keeps it because Kubernetes may delete a ControllerRevision that no pod
+ * uses.
+ */
 export interface KeptTemplate {
   readonly zone: string;
   /** Name of the ControllerRevision. */
@@ -311,15 +314,15 @@ export interface RevisionView {
   readonly template: Known<ObjectContent>;
 }
 
-/** The release of a group without a definition: its StatefulSets are handed back (`onPolicyDeleted: release`). */
+/** The release of a group without a definition: its StatefulSets are released (`onPolicyDeleted: release`). */
 export interface ReleaseTerms {
   /** Last known source of the definition. */
   readonly source: 'directory' | 'objects';
-  /** In the order in which they are handed back. */
+  /** The zones in the order of their release. */
   readonly zones: readonly { readonly zone: string; readonly statefulSet: string }[];
-  /** Since when nothing has defined the group; absent while something does, or may. */
+  /** Time since which the group has had no definition; absent while it has one or may have one. */
   readonly goneMs?: number;
-  /** Zones that were handed back: their partition is for others to write from then on. */
+  /** Released zones; the agent no longer writes their partition. */
   readonly released?: readonly string[];
 }
 
@@ -331,41 +334,41 @@ export interface Ledger {
   readonly downscales: readonly { readonly zone: string; readonly atMs: number; readonly from: number; readonly to: number }[];
   readonly preparations: readonly Preparation[];
   readonly run?: RunState;
-  /** One for each zone and ordinal at most; absent: none. */
+  /** At most one pin per zone and ordinal; absent: no pins. */
   readonly pins?: readonly Pin[];
-  /** One for each zone and revision at most; absent: none. */
+  /** At most one template per zone and revision; absent: no templates. */
   readonly templates?: readonly KeptTemplate[];
-  /** Absent: everything stays as it is when nothing defines the group any more. */
+  /** Absent: the StatefulSets keep their state when the definition is deleted. */
   readonly release?: ReleaseTerms;
-  /** The highest leadership that ever wrote here. */
+  /** The highest leadership that has written this ledger. */
   readonly epoch?: number;
 }
 
-/** Something that is there, or may be, and could not be read. */
+/** An object that exists or may exist and could not be read. */
 export interface UnreadObject extends Unknown {
-  /** `Ledger`: what is remembered of the group of this name. */
+  /** `Ledger`: the ledger of the group with this name. */
   readonly kind: 'StatefulSet' | 'Pod' | 'Ledger';
-  /** Absent: in every namespace. */
+  /** Absent: every namespace. */
   readonly namespace?: string;
   /** Absent: every object of the kind. */
   readonly name?: string;
 }
 
-/** A StatefulSet that was taken out of its group, or lost a label that protects it; it is held for a while all the same. */
+/** A StatefulSet that left its group or lost a protecting label. It stays protected until `untilMs`. */
 export interface Departure {
   readonly statefulSet: string;
   readonly uid: string;
-  /** The group that it left; or else `label`, the one that it lost, or the annotation that was changed. */
+  /** The group that the StatefulSet left. Otherwise `label` is the lost label or the changed annotation. */
   readonly group?: string;
   readonly label?: string;
-  /** Of a label with a time, what it said before; of an annotation, how that began. */
+  /** The earlier value of a label with a duration; the start of the earlier value of an annotation. */
   readonly value?: string;
   readonly untilMs: number;
 }
 
-/** Everything a decision may depend on. */
+/** The complete input of a decision. */
 export interface Snapshot {
-  /** The instant of the decision, in milliseconds since 1970-01-01T00:00:00Z. */
+  /** The time of the decision, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly nowMs: number;
   readonly policyDigest: string;
   readonly groups: readonly GroupDefinition[];
@@ -380,21 +383,21 @@ export interface Snapshot {
   readonly gateReadings: readonly GateReadingsView[];
   readonly metrics: readonly MetricView[];
   readonly ledgers: readonly Ledger[];
-  /** ControllerRevisions that pins need and no ledger has yet; absent: none were asked for. */
+  /** ControllerRevisions that pins need and that no ledger has yet; absent: not read. */
   readonly revisions?: readonly RevisionView[];
-  /** What StatefulSets of the namespace that a request is about were taken out of lately; admission alone asks. */
+  /** Recent departures in the namespace of the request; only admission reads them. */
   readonly departures?: Known<readonly Departure[]>;
-  /** UIDs of the StatefulSets that no departure can be about, also while those are unknown. */
+  /** UIDs of StatefulSets that no departure can name, even while the departures are unknown. */
   readonly unprotected?: readonly string[];
-  /** Namespaces that are known to be on their way out, with everything in them; admission alone asks. */
+  /** Namespaces that are being deleted; only admission reads them. */
   readonly endingNamespaces?: readonly string[];
-  /** Unreadable StatefulSets and ledgers: every value that depends on one is unknown. */
+  /** Unreadable StatefulSets and ledgers. Every value that depends on one is unknown. */
   readonly unread?: readonly UnreadObject[];
-  /** Namespace of the agent: policies in it may name other namespaces. */
+  /** Namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace?: string;
 }
 
-/** A snapshot of nothing, to be filled. */
+/** Returns an empty snapshot. */
 export function emptySnapshot(nowMs: number): Snapshot {
   return {
     nowMs,

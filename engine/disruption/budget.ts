@@ -1,4 +1,4 @@
-// The one form of a disruption budget that is asked: out of a ZoneAwarePodDisruptionBudget, or out of a group's own `disruption` block.
+// The common form of a ZoneAwarePodDisruptionBudget and of a group's own `disruption` block.
 import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { PartitionPattern } from '../../policies/text/partition-pattern.ts';
@@ -11,7 +11,7 @@ export interface DisruptionBudget {
   readonly maxUnavailablePercent: number;
   /** The StatefulSets whose pods are counted, by name. */
   readonly members: readonly StatefulSetView[];
-  /** With fewer members nothing is allowed. */
+  /** With fewer members the budget denies every disruption. */
   readonly leastMembers: number;
   readonly partition?: PartitionPattern;
   readonly crossZoneDelayMs: number;
@@ -19,7 +19,9 @@ export interface DisruptionBudget {
 
 type Objects = Pick<Snapshot, 'statefulSets'>;
 
-/** The budgets of the namespace (of any, when none is named) that select a pod with these labels, by name. More than one is an error. */
+/**
+ * Returns the budgets that select a pod with these labels, by name; in every namespace if none is given. More than one budget is an error.
+ */
 export function zoneBudgetsFor(
   budgets: readonly ZoneBudgetView[],
   namespace: string | undefined,
@@ -30,7 +32,10 @@ export function zoneBudgetsFor(
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Its members are the StatefulSets that its selector matches; it needs two, so that there is another zone to rely on. */
+/**
+ * Returns the budget of an object. Its members are the StatefulSets that its selector matches. It needs two members, so that another zone
+ * stays available.
+ */
 export function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
   const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
   return {
@@ -43,7 +48,7 @@ export function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): D
   };
 }
 
-/** Its members are the zones of the group; a group of one zone may have a budget too. */
+/** Returns the budget of a group. Its members are the zones of the group; a group of one zone may have a budget too. */
 export function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, { statefulSets }: Objects): DisruptionBudget {
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
   const members = statefulSets.filter((set) => set.namespace === group.namespace && names.has(set.name)).sort(byName);
@@ -57,9 +62,9 @@ export function groupBudget(group: GroupDefinition, disruption: DisruptionDefini
 }
 
 /**
- * The pods that may be unavailable: the count when it is positive, else the percentage of the smaller of wanted and present replicas of the
- * pod's own zone, rounded down, at least 1. When that allows nothing, the override of a rollout; 1 where partitions are counted. An override
- * never changes a limit that is not 0.
+ * Returns the number of pods that may be unavailable. A positive count applies as it is. A percentage is taken of the smaller of desired
+ * and present replicas of the pod's zone, rounded down to at least 1. If the limit is 0, the override of a rollout applies, or 1 if the
+ * budget counts partitions. An override never changes a positive limit.
  */
 export function effectiveLimit(budget: DisruptionBudget, set: StatefulSetView, override: number | undefined): number {
   const limit = ownLimit(budget, set);
@@ -74,7 +79,7 @@ function ownLimit({ maxUnavailable, maxUnavailablePercent }: DisruptionBudget, s
   return Math.max(1, Math.floor((maxUnavailablePercent * replicas) / 100));
 }
 
-/** One pod when neither number is given. */
+/** Returns the limit of a budget; one pod if it has neither number. */
 function amountOf(limits: Pick<ZoneBudgetView, 'maxUnavailable' | 'maxUnavailablePercent'>): {
   readonly maxUnavailable: number;
   readonly maxUnavailablePercent: number;

@@ -7,30 +7,30 @@ import { isServing } from '../rules/prepared-rows.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 
 export interface Counted {
-  /** Pods that were looked at. */
+  /** Number of pods that were counted. */
   readonly tested: number;
   readonly notReady: number;
-  /** Pods that should be there and are not. */
+  /** Number of missing pods. */
   readonly unknown: number;
-  /** When time alone could make one of them ready. */
+  /** The earliest time at which time alone makes a pod ready. */
   readonly earliestMs?: number | undefined;
 }
 
 /** The definition of a ready pod, and the pods to count. */
 export interface ReadyTest {
-  /** Decides what ready means; without it running containers are enough. */
+  /** Decides when a pod is ready; absent: running containers are enough. */
   readonly group: GroupDefinition | undefined;
-  /** When the claim on a pod no longer counts, by UID. */
+  /** Time at which the claim on a pod stops counting, by pod UID. */
   readonly claimed: ReadonlyMap<string, number>;
-  /** The pod that is asked about costs nothing. */
+  /** UID of the pod in question, which does not count. */
   readonly exceptUid: string;
   /** Minimum time that a pod is ready, in milliseconds; 0 for none. */
   readonly crossZoneDelayMs: number;
-  /** All pods when absent. */
+  /** Selects the pods to count; absent: all pods. */
   readonly isMember?: (pod: PodView) => boolean;
 }
 
-/** The count of one StatefulSet; undefined when its pods could not be read. */
+/** Returns the count of one StatefulSet; undefined if its pods could not be read. */
 export function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetView, test: ReadyTest): Counted | undefined {
   const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
   if (pods === undefined || isUnknown(pods)) return undefined;
@@ -51,7 +51,10 @@ export function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: State
   return { tested, notReady, unknown, earliestMs: earliest(waking) };
 }
 
-/** From when on the pod counts as ready if nothing happens; an instant that has passed means it is; undefined when time alone does not help. */
+/**
+ * Returns the time from which the pod counts as ready if nothing else changes; a past time means ready now. Undefined if time alone does
+ * not help.
+ */
 function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
   const claimEndMs = test.claimed.get(pod.uid) ?? 0;
   const { group } = test;

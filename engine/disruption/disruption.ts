@@ -1,4 +1,5 @@
-// The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
+// The zone-aware disruption budget: decides whether one pod may be disrupted now. Evictions, rollouts, adopted groups and native groups
+// share it.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { partitionReader } from '../../policies/text/partition-pattern.ts';
 import { pods } from '../amount.ts';
@@ -9,12 +10,12 @@ import { type Counted, countPods, type ReadyTest } from './count.ts';
 
 export interface DisruptionQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
-  /** The group whose readiness counts, and whose own budget is asked too; undefined for pods of no group. */
+  /** The group with the definition of ready pods and its own budget; undefined for a pod without a group. */
   readonly group?: GroupDefinition;
-  /** The StatefulSet that controls the pod; undefined when it has no such owner, or it could not be read. */
+  /** The StatefulSet that controls the pod; undefined if the pod has no such owner or the owner is unreadable. */
   readonly set: StatefulSetView | undefined;
   readonly pod: PodView;
-  /** Disruptions that are announced and not yet seen; those of pods count as not ready for two minutes. */
+  /** Open claims; a claim on a pod makes the pod unready for two minutes. */
   readonly claims: readonly Claim[];
   /** Number of pods that a rollout may replace if the budget allows none; 1 if the budget counts partitions. */
   readonly override?: number;
@@ -40,9 +41,11 @@ export interface DisruptionVerdict {
   readonly code: 200 | 400 | 403 | 429 | 500;
   readonly reason: DisruptionReason;
   readonly message: string;
-  /** Pods that count against the limit, the asked one left out; of the own zone, of the zone that denies, or of the partition. */
+  /**
+   * Number of pods that count against the limit, without the pod in question: in its zone, in the zone that denies, or in the partition.
+   */
   readonly unavailable: number;
-  /** Undefined when it was not reached. */
+  /** Undefined if the limit was not evaluated. */
   readonly limit?: number;
   /** The ZoneAwarePodDisruptionBudget that decided, as `kind namespace/name`; undefined for a group's own budget. */
   readonly budget?: string;
@@ -51,9 +54,9 @@ export interface DisruptionVerdict {
 }
 
 /**
- * Returns whether the pod may be disturbed now. The pod's ZoneAwarePodDisruptionBudget is asked in the order of grafana/rollout-operator, then the
- * group's own budget; the first denial is the answer. A StatefulSet that its budget does not select counts as a member all the same (the
- * original fails there).
+ * Returns whether the pod may be disrupted now. The pod's ZoneAwarePodDisruptionBudget is evaluated in the order of
+ * grafana/rollout-operator, then the group's own budget. The first denial is the answer. A StatefulSet that its budget does not select
+ * still counts as a member (the original fails here).
  */
 export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdict {
   const { pod, snapshot, set } = question;
@@ -89,7 +92,7 @@ function underBudget(question: BudgetQuestion, budget: DisruptionBudget): Disrup
   return { ...(budget.partition === undefined ? inZones(question, budget, limit) : inPartition(question, budget, limit)), ...details };
 }
 
-/** Every other zone must be whole; the own zone may lack fewer pods than the limit. */
+/** Evaluates a budget by zone: every other zone must be available, and the pod's zone may lack fewer pods than the limit. */
 function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { set } = question;
   const others = budget.members.filter((member) => member.uid !== set.uid);
@@ -104,7 +107,10 @@ function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: numb
   return within(counted, limit, set.name);
 }
 
-/** The pods of the same partition in all other zones together must lack fewer than the limit; the own zone does not matter. */
+/**
+ * Evaluates a budget by partition: the pods of the partition in all other zones together must lack fewer than the limit. The pod's zone
+ * does not count.
+ */
 function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { pod, set, snapshot } = question;
   const partitionOf = partitionReader(budget.partition ?? { pattern: '', group: 0 });
@@ -120,7 +126,7 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
     if (member.uid === set.uid) continue;
     const counted = countPods(snapshot, member, test);
     if (counted === undefined) return undetermined(member);
-    // A zone that shows nothing of the partition may have lost it.
+    // A zone without any pod of the partition may have lost it.
     const nothing = counted.tested === 0 && counted.notReady === 0 && counted.unknown === 0 ? 1 : 0;
     sum = {
       tested: sum.tested + counted.tested,
@@ -132,7 +138,7 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
   return within(sum, limit, `partition ${partition}`);
 }
 
-/** A claim on a pod stands for the eviction that is under way, as the original's cache does for two minutes. */
+/** A claim on a pod stands for the eviction in progress, as the cache of the original does for two minutes. */
 const claimMs = 120_000;
 
 function readyTest({ group, claims, pod }: BudgetQuestion, crossZoneDelayMs: number): ReadyTest {

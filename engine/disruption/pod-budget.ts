@@ -5,13 +5,13 @@ import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../s
 
 interface BudgetHealth {
   readonly healthy: number;
-  /** Pods that the selected StatefulSets should have. */
+  /** Desired number of pods of the selected StatefulSets. */
   readonly expected: number;
   /** Pods that must stay healthy. */
   readonly desired: number;
 }
 
-/** The budgets of the namespace that select a pod with these labels, by name. None when they could not be read. */
+/** Returns the budgets of the namespace that select a pod with these labels, by name; [] if the budgets could not be read. */
 export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: string, labels: PodView['labels']): readonly PodBudgetView[] {
   if (isUnknown(snapshot.podBudgets)) return [];
   return snapshot.podBudgets
@@ -19,7 +19,7 @@ export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: st
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A budget counts the pods of every StatefulSet that it selects, by the replicas that they should have. */
+/** Returns the health of a budget. It counts the pods of every StatefulSet that it selects, by their desired replicas. */
 export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, budget: PodBudgetView): BudgetHealth {
   let healthy = 0;
   let expected = 0;
@@ -34,8 +34,9 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
 }
 
 /**
- * Returns whether the eviction API lets the pod go. A pod that does not run or already terminates is let go without a look at budgets; two budgets
- * over one pod refuse it for good; a pod that is not ready costs nothing while enough others are healthy (`IfHealthyBudget`, the default).
+ * Returns whether the eviction API allows the eviction of the pod. A pod that does not run or is terminating may always be evicted. Two
+ * budgets over one pod deny every eviction. An unready pod may be evicted while enough other pods are healthy (`IfHealthyBudget`, the
+ * default).
  */
 export function mayEvict(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>, namespace: string, pod: PodView): boolean {
   if (pod.isTerminating || pod.phase === 'Pending' || pod.phase === 'Succeeded' || pod.phase === 'Failed') return true;

@@ -1,4 +1,4 @@
-// The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, and nothing believed that does not fit.
+// The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, strict validation.
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
@@ -12,22 +12,22 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The most bytes of one ledger, in UTF-8. */
+/** Maximum size of one ledger in UTF-8 bytes. */
 export const ledgerByteLimit = 256 * 1024;
 
 /**
- * `major.minor`. A reader takes every minor of its major: a newer one adds only what may be lost, because an older writer drops it. What must
- * not be lost or misread makes a new major; who meets a newer major knows nothing of the group and holds it until the newer agent is back.
+ * `major.minor`. A reader accepts every minor version of its major version. A newer minor version adds only fields that an older writer may
+ * drop. Fields that must not be lost or misread need a new major version. A reader of an older major version blocks the group until a newer
+ * agent runs.
  */
 const format = { major: 1, minor: 0 } as const;
 
 /**
- * Of a ledger with pins: an agent that knows nothing of them would drop them with its first write, and pods would lose the revision at
- * which they are to come back.
+ * The format of a ledger with pins. An older agent would drop the pins with its first write, and pods would lose their pinned revisions.
  */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
-/** Format of a ledger with a release, in either major version: an agent that drops the release changes nothing, which is safe. */
+/** The format of a ledger with a release, in either major version. An older agent may drop the release, because then nothing changes. */
 const releaseMinor = 1;
 
 /** The group of the ledger. */
@@ -54,7 +54,7 @@ const podClaims = z.object({
   epoch: whole.optional(),
   user: z.string().optional(),
   ordinals: ranges.optional(),
-  /** One for each ordinal, in their order. */
+  /** One UID per ordinal, in the same order. */
   uids: uids.min(1),
   resourceVersions: z.array(z.string()).optional(),
 });
@@ -75,7 +75,7 @@ const preparations = z.object({
   zone,
   call: z.enum(['delayed', 'prepare']),
   state: z.enum(['asked', 'prepared', 'failed']),
-  /** One for all, or one for each ordinal: pods answer at different times. */
+  /** One time for all pods, or one time per ordinal: pods answer at different times. */
   seenMs: instants,
   reportedMs: instants.optional(),
   answeredMs: instants.optional(),
@@ -130,8 +130,8 @@ const document = z.object({
 type LedgerDocument = z.infer<typeof document>;
 
 /**
- * The text of a ledger. The same ledger gives the same bytes, whatever the order of its lists. Unknown when it is longer than
- * `ledgerByteLimit`, or cannot be parsed again: the write must wait.
+ * Returns the text of a ledger. The order of its lists does not change the bytes. Unknown if the text is longer than `ledgerByteLimit` or
+ * cannot be parsed again; then the write must wait.
  */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
@@ -154,13 +154,13 @@ export function encodeLedger(ledger: Ledger): Known<string> {
 }
 
 /**
- * The ledger of a text, or the empty one where there is no text. Unknown, with the reason, when it is of a newer major format, of another
- * group, longer than `ledgerByteLimit`, or does not fit together. Claims and preparations come in the order of zones and ordinals.
+ * Returns the ledger of a text; the empty ledger if the text is absent. Claims and preparations are sorted by zone and ordinal. Unknown if
+ * the text has a newer major format, belongs to another group, is longer than `ledgerByteLimit`, or is inconsistent.
  */
 export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
   if (given === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
   const refuse = (why: string): Known<Ledger> => ({ unknown: `the ledger of ${identity.namespace}/${identity.group} ${why}` });
-  // More characters are more bytes, and what is far too long need not be counted.
+  // The number of characters is a lower limit of the number of bytes and costs nothing.
   if (given.length > ledgerByteLimit || new TextEncoder().encode(given).length > ledgerByteLimit) {
     return refuse(`is longer than ${ledgerByteLimit} bytes`);
   }
@@ -180,7 +180,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
 function parsed(given: string): unknown {
   let isHostile = false;
   try {
-    // To look at every key costs more than all else; only a text with such a name, or one that may spell it with escapes, is worth it.
+    // Checking every key is the most expensive part. Only a text with this name, or with escapes that may spell it, needs it.
     if (!/__proto__|\\u/.test(given)) return JSON.parse(given);
     const value: unknown = JSON.parse(given, (key, member: unknown) => {
       if (key === '__proto__') isHostile = true;
@@ -216,7 +216,10 @@ interface Numbered<Row> {
   readonly uid: string;
 }
 
-/** Rows with one ordinal each, put together where they have the key in common and the ordinals ascend; the order of the rows does not matter. */
+/**
+ * Returns rows of one ordinal as batches: rows with the same key and ascending ordinals share a batch. The order of the rows does not
+ * matter.
+ */
 function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
   const byKey = new Map<string, Numbered<Row>[]>();
   for (const row of rows) {
@@ -233,7 +236,7 @@ function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row
     (a, b) => a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
   );
   for (const { row, ordinal } of inOrder) {
-    // Two pods of one ordinal, one after the other, stand in two batches.
+    // Two successive pods of one ordinal are in two batches.
     const batch = open.find(({ last }) => last < ordinal);
     if (batch === undefined) open.push({ last: ordinal, rows: [row] });
     else {
@@ -279,7 +282,7 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
 function encodePreparations(entries: readonly Preparation[]): readonly object[] {
   const numbered = entries.map((row) => {
     const { zone: of, call, state, message, isWithdrawn, reportedMs, answeredMs, sinceMs, ordinal, podUid } = row;
-    // Words without a slash, then the zone: no two batches have one key.
+    // Words without a slash precede the zone, so two batches never share a key.
     const instantsOf = `${reportedMs !== undefined}/${answeredMs !== undefined}/${sinceMs !== undefined}`;
     const common = `${call}/${state}/${isWithdrawn}/${instantsOf}/${message === undefined}/`;
     return { row, key: `${common}${message === undefined ? of : JSON.stringify([of, message])}`, ordinal, uid: podUid };
@@ -349,7 +352,7 @@ function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparati
   const since = sinceMs === undefined ? [] : forEach(sinceMs, named.length);
   if (numbers?.length !== named.length || seen === undefined) return undefined;
   if (reported === undefined || answered === undefined || since === undefined) return undefined;
-  // Thousands of rows: each is made as it is, and not cleaned of absent members afterwards.
+  // There are thousands of rows, so each is built without a second pass that removes absent members.
   return named.map((podUid, index): Preparation => {
     const row: Mutable<Preparation> = { zone: of, ordinal: numbers[index] ?? 0, podUid, call, state, seenMs: seen[index] ?? 0 };
     const [reportedAtMs, answeredAtMs, knownSinceMs] = [reported[index], answered[index], since[index]];
@@ -362,7 +365,7 @@ function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparati
   });
 }
 
-/** undefined when there are not as many as asked for. */
+/** Returns one value per row; undefined if the number of values differs from `count`. */
 function forEach(values: number | readonly number[], count: number): readonly number[] | undefined {
   if (typeof values === 'number') return Array.from({ length: count }, () => values);
   return values.length === count ? values : undefined;
@@ -372,7 +375,7 @@ type Mutable<Row> = { -readonly [Key in keyof Row]: Row[Key] };
 
 type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
 
-/** By zone and ordinal, then by everything else. */
+/** Returns the rows sorted by zone and ordinal, then by all other fields. */
 function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
   const texts = new Map<Row, string>();
   const textOf = (row: Row): string => {
@@ -389,7 +392,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Absent is the only form of absence. */
+/** Returns the row without undefined members. */
 function compact<Row extends object>(row: Row): { [Key in keyof Row]: Exclude<Row[Key], undefined> } {
   return Object.fromEntries(Object.entries(row).filter(([, member]) => member !== undefined)) as {
     [Key in keyof Row]: Exclude<Row[Key], undefined>;

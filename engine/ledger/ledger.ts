@@ -7,15 +7,15 @@ import { withTermsOf } from '../release/terms.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
 
-/** The most claims that may be open at once; beyond it a group waits. */
+/** Maximum number of open claims; a group with more waits. */
 export const openClaimLimit = 100;
 
-/** A claim whose object is unchanged is dropped after this long: twice what the API server gives a request. */
+/** A claim on an unchanged object is dropped after this time: twice the deadline of a request to the API server. */
 export const unappliedClaimMs = 120_000;
 
 /**
- * The ledger with what a decision leaves in it before any of `actions`, which are those of the decision that are carried out: the run, which has
- * not moved while some of them are left out, the revisions at which pods come back, and what is to follow once nothing defines the group.
+ * Returns the ledger to store before any of `actions`: the run, the pins and the release. `actions` are the actions of the decision that
+ * are carried out. If some are left out, the run keeps its earlier progress.
  */
 export function decidedLedger(
   ledger: Ledger,
@@ -29,8 +29,8 @@ export function decidedLedger(
 }
 
 /**
- * The claims that announce these actions; actions that disturb nothing need none. `epoch` is the leadership under which they are carried out,
- * absent for whoever works alone.
+ * Returns the claims for these actions; actions without disruption need no claim. `epoch` is the current leadership; absent if no other
+ * agent can act.
  */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
@@ -57,10 +57,10 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 }
 
 /**
- * The ledger with these claims open, or undefined when more than `openClaimLimit` would be. A claim of the same verb on the same object is
- * open already and keeps its instant, unless a scale-down asks for another number. One whose request names a newer resource version takes the
- * place of the older one, whose request can no longer succeed; and a scale-down that is asked for again that of the one before, since the time
- * between zones counts from it.
+ * Returns the ledger with these claims open; undefined if more than `openClaimLimit` claims would be open. An open claim with the same verb
+ * on the same object keeps its time, unless a scale-down names another number. A claim with a newer resource version replaces the older
+ * claim, whose request can no longer succeed. A repeated scale-down replaces the earlier claim, because the time between zones counts from
+ * it.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -80,26 +80,26 @@ function isRenewed(claim: Claim, known: Claim): boolean {
 }
 
 /**
- * The ledger as the leadership `epoch` writes it; undefined when a later one has written here, so that nothing of this one may be written any
- * more. What is written under an epoch never has a lower one after it.
+ * Returns the ledger as the leadership `epoch` writes it; undefined if a later leadership has written the ledger. The epoch of a ledger
+ * never decreases.
  */
 export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined {
   if (ledger.epoch === epoch) return ledger;
   return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
 }
 
-/** A pod that must be written to, under its resource version, so that a DELETE which an earlier leader sent can no longer succeed. */
+/** A pod to write to under its resource version, so that a DELETE of an earlier leader fails. */
 export interface Revocation {
   readonly namespace: string;
   readonly pod: string;
   readonly uid: string;
-  /** The version that the DELETE names, and that the touch must name too. */
+  /** The version in the DELETE request, and the precondition of the write. */
   readonly resourceVersion: string;
 }
 
 /**
- * The claims of earlier leaderships on pods that stand as they were claimed: their DELETE may still be on its way. Once such a pod is touched,
- * `observeLedger` drops the claim. A foreign eviction names no resource version, cannot be revoked, and is waited out.
+ * Returns the pods of open claims of earlier leaderships that are still unchanged: their DELETE may still arrive. After a write to such a
+ * pod, `observeLedger` drops the claim. An eviction by another client names no resource version and cannot be revoked; it expires.
  */
 export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
   const zones = zonesOf(ledger, seen);
@@ -113,8 +113,8 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
 }
 
 /**
- * The longest time for which a decrease of one zone of the group can hold another one, in milliseconds: what `keepDownscalesMs` must be at
- * least. `policies` are those that bind the group.
+ * Returns the longest time in milliseconds for which a downscale of one zone blocks another zone; the minimum of `keepDownscalesMs`.
+ * `policies` are those that bind the group.
  */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
   return Math.max(
@@ -132,19 +132,19 @@ interface KeepOptions {
   /** Retention of dated downscales: the longest delay that reads one. */
   readonly keepDownscalesMs: number;
   /**
-   * How long each claim has been open for certain, in milliseconds: by a clock that does not jump, from when this reader first saw it. By the
-   * instants alone when absent, where a claim that is dated ahead of the reader's clock by more than the limit counts as overdue.
+   * Returns for how many milliseconds the claim has certainly been open, by a monotonic clock since this reader first saw it. Absent: the
+   * times of the claims decide, and a claim too far ahead of the reader's clock counts as overdue.
    */
   readonly openForMs?: (claim: Claim) => number;
 }
 
 /**
- * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
- * were lowered, which becomes a dated record, and the surplus pods are gone; or the partition was lowered, from when on the StatefulSet itself
- * says which pods its controller replaces. A claim whose object changed without being disturbed ends at
- * once, because its request names an older resource version and must fail; one on an object that is unchanged ends after 120 s, and so does
- * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing.
- * Preparations outlive their pods: databases store them on the volume, so whoever takes the pod's place must be asked again, or told to stay.
+ * Returns the ledger after the objects were observed. A claim on a pod ends when the pod is gone and its successor is available. A claim on
+ * replicas ends when they are lowered, which becomes a dated downscale, and the surplus pods are gone. A claim on a partition ends when the
+ * partition is lowered. A claim on an object that changed without disruption ends at once, because its request names an older resource
+ * version. A claim on an unchanged object, or on a zone that left the group, ends after 120 s. Time alone never ends a claim whose request
+ * succeeded, and an unreadable object ends no claim. Preparations outlive their pods: databases store them on the volume, so the successor
+ * must be asked again or the preparation withdrawn.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
@@ -164,7 +164,7 @@ export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: Ke
 interface SeenZone {
   readonly group: GroupDefinition;
   readonly set: StatefulSetView;
-  /** Absent when they could not be read. */
+  /** Absent if the pods could not be read. */
   readonly pods?: readonly PodView[];
 }
 
@@ -185,8 +185,8 @@ function groupOf(ledger: Ledger, seen: ObservedObjects): GroupDefinition | undef
 }
 
 /**
- * Returns whether an object was written after it had the resource version. An older one, from a cache that lags behind, says nothing. Versions that are
- * no decimal numbers, as old API servers may make them, tell only that they differ.
+ * Reports whether an object was written after the given resource version. An older version, from a stale cache, proves nothing. Versions
+ * that are not decimal numbers show only that they differ.
  */
 function isLater(seen: string | undefined, before: string): boolean {
   if (seen === undefined || seen === before) return false;
@@ -198,7 +198,7 @@ function isNumber(resourceVersion: string): boolean {
   return /^[1-9]\d*$/.test(resourceVersion);
 }
 
-/** Reports whether the request of the claim must fail, because its object was written since. */
+/** Reports whether the request of the claim must fail because its object was written since. */
 function isVoid(claim: Pick<Claim, 'resourceVersion'>, object: { readonly resourceVersion: string }): boolean {
   return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
 }
@@ -229,7 +229,7 @@ function isPodOpen(claim: Claim, zone: SeenZone, { nowMs, isOverdue }: Elapsed):
   return !hasSuccessor(claim, zone, zone.pods, nowMs);
 }
 
-/** The pod that takes the place is available; or there is no such place any more. */
+/** Reports whether the successor of the pod is available, or the StatefulSet no longer has the ordinal. */
 function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly PodView[], nowMs: number): boolean {
   const ordinal = claim.ordinal ?? -1;
   if (ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas) return true;
@@ -237,7 +237,7 @@ function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly Pod
   return successor !== undefined && isAvailable(successor, group, set.minReadySeconds, nowMs);
 }
 
-/** A decrease that was seen to be carried out counts from the instant at which it was announced, once. */
+/** Returns the dated downscale of a claim whose replicas were lowered, counted once from the time of the claim. */
 function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined, seenMs: number): Ledger['downscales'] {
   if (claim.verb !== 'scaleDown' || claim.from === undefined || claim.to === undefined) return [];
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
