@@ -17,28 +17,39 @@ type ParsedFlags =
  */
 export function parseFlags(words: readonly string[]): ParsedFlags {
   const texts = new Map<string, string>(flags.map((flag) => [flag.name, flag.default]));
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] ?? '';
-    const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(word);
-    if (match === null) return wrong(word.startsWith('-') && word !== '-' ? `bad flag syntax: ${word}` : `unexpected argument: ${word}`);
-    const [, name = '', given] = match;
-    if (name === 'help' || name === 'h') return { kind: 'help' };
-    if (name === 'version') return { kind: 'version' };
-    const flag = flagNamed(name);
-    if (flag === undefined) return wrong(`flag provided but not defined: -${name}${hint(name)}`);
-    let text = given;
-    if (text === undefined && flag.kind === 'boolean') text = 'true';
-    if (text === undefined) {
-      index += 1;
-      text = words[index];
-    }
-    if (text === undefined) return wrong(`flag needs an argument: -${name}`);
-    if (readValue(flag.kind, text) === undefined) return wrong(`invalid value "${text}" for flag -${name}: ${expected[flag.kind]}`);
-    texts.set(flag.name, text);
+  for (let index = 0; index < words.length; ) {
+    const read = readFlag(words[index] ?? '', words[index + 1]);
+    if (read.kind !== 'flag') return read;
+    texts.set(read.name, read.text);
+    index += read.wordCount;
   }
   const values = Object.fromEntries(flags.map((flag: FlagSpec) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
   // Every flag has a value of its kind by now, which the compiler cannot see.
   return { kind: 'values', values: values as FlagValues };
+}
+
+interface GivenFlag {
+  readonly kind: 'flag';
+  readonly name: string;
+  readonly text: string;
+  /** Words that the flag and its value take: 1 or 2. */
+  readonly wordCount: number;
+}
+
+/** Returns the flag of the word. Its value is in the word, or is `following`. */
+function readFlag(word: string, following: string | undefined): GivenFlag | ParsedFlags {
+  const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(word);
+  if (match === null) return wrong(word.startsWith('-') && word !== '-' ? `bad flag syntax: ${word}` : `unexpected argument: ${word}`);
+  const [, name = '', given] = match;
+  if (name === 'help' || name === 'h') return { kind: 'help' };
+  if (name === 'version') return { kind: 'version' };
+  const flag = flagNamed(name);
+  if (flag === undefined) return wrong(`flag provided but not defined: -${name}${hint(name)}`);
+  const isInWord = given !== undefined || flag.kind === 'boolean';
+  const text = isInWord ? (given ?? 'true') : following;
+  if (text === undefined) return wrong(`flag needs an argument: -${name}`);
+  if (readValue(flag.kind, text) === undefined) return wrong(`invalid value "${text}" for flag -${name}: ${expected[flag.kind]}`);
+  return { kind: 'flag', name: flag.name, text, wordCount: isInWord ? 1 : 2 };
 }
 
 const expected: Readonly<Record<FlagKind, string>> = {

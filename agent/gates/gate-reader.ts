@@ -108,37 +108,7 @@ class GateReadings {
     this.#runs.set(key, run);
     const known = this.#groups.get(key) ?? new Map<string, Known>();
     for (const name of [...known.keys()]) if (!wanted.some(({ gate }) => gate === name)) this.#forget(known, name);
-    for (const { gate: name, fromMs } of wanted) {
-      const gate = group.gates.find((candidate) => candidate.name === name);
-      const definition = canonicalJson(gate ?? null);
-      if (known.get(name)?.definition !== definition) this.#forget(known, name);
-      const asker = gate === undefined ? undefined : askerOf(gate, group, { ...this.#options, run: () => this.#runs.get(key) });
-      if (gate === undefined || asker === undefined) continue;
-      const id = `${key}/${name}`;
-      const read =
-        known.get(name)?.gate ??
-        readGate({
-          env: this.#env,
-          everyMs: gate.everyMs,
-          counted: (readings) => countedReadings(gate, readings),
-          asker: {
-            ...asker,
-            ask: async (asked) => {
-              this.#asking.add(id);
-              try {
-                return await asker.ask(asked);
-              } finally {
-                this.#asking.delete(id);
-                this.#groups.get(key)?.get(name)?.gate.look();
-              }
-            },
-          },
-          mayAsk: () => this.#isLeading() && !this.#asking.has(id),
-          onReading: () => this.#onReading(key),
-        });
-      known.set(name, { definition, gate: read });
-      read.readFrom(fromMs);
-    }
+    for (const one of wanted) this.#readWanted(group, known, one);
     if (known.size === 0) this.#forgetGroup(key);
     else this.#groups.set(key, known);
   }
@@ -151,6 +121,40 @@ class GateReadings {
   stop(): void {
     this.#isStopped = true;
     this.clear();
+  }
+
+  /** Reads the gate from its instant on, if the group defines it and its source can be asked. */
+  #readWanted(group: GroupDefinition, known: Map<string, Known>, { gate: name, fromMs }: WantedReadings): void {
+    const key = groupKey(group);
+    const gate = group.gates.find((candidate) => candidate.name === name);
+    const definition = canonicalJson(gate ?? null);
+    if (known.get(name)?.definition !== definition) this.#forget(known, name);
+    const asker = gate === undefined ? undefined : askerOf(gate, group, { ...this.#options, run: () => this.#runs.get(key) });
+    if (gate === undefined || asker === undefined) return;
+    const read = known.get(name)?.gate ?? this.#startGate(key, gate, asker);
+    known.set(name, { definition, gate: read });
+    read.readFrom(fromMs);
+  }
+
+  #startGate(key: string, gate: GateDefinition, asker: GateAsker): ReadGate {
+    const id = `${key}/${gate.name}`;
+    const ask: GateAsker['ask'] = async (question) => {
+      this.#asking.add(id);
+      try {
+        return await asker.ask(question);
+      } finally {
+        this.#asking.delete(id);
+        this.#groups.get(key)?.get(gate.name)?.gate.look();
+      }
+    };
+    return readGate({
+      env: this.#env,
+      everyMs: gate.everyMs,
+      counted: (readings) => countedReadings(gate, readings),
+      asker: { ...asker, ask },
+      mayAsk: () => this.#isLeading() && !this.#asking.has(id),
+      onReading: () => this.#onReading(key),
+    });
   }
 
   #forget(known: Map<string, Known>, name: string): void {

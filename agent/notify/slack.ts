@@ -31,31 +31,20 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
     const headers = { ...(await bearer(parts, channel.token)), 'Content-Type': 'application/json; charset=utf-8' };
     return await ask(parts, channel, { method: 'POST', url: `${channel.url}/${method}`, headers, body: JSON.stringify(given), site });
   };
-  const outcome = (response: NotifyResponse): { readonly outcome: Outcome; readonly error?: string } => {
-    const nowMs = parts.env.clock.nowMs();
-    if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
-    const { ok, ts, error } = bodyOf(response);
-    if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
-    // A word of Slack's own list; anything else is not carried on.
-    const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'no reason';
-    const problem = `Slack answered ${name}`;
-    if (limited.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
-    if (passing.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
-    return { outcome: { kind: hopeless.has(name) ? 'refused' : 'unavailable', problem }, error: name };
-  };
+  const answered = (response: NotifyResponse): Answered => readAnswer(response, parts.env.clock.nowMs());
 
   const post = async (text: string, key: string, thread: string | undefined, isBroadcast: boolean) => {
     const metadata = { event_type: slackEventType, event_payload: { key } };
     const inThread = thread === undefined ? {} : { thread_ts: thread, ...(isBroadcast ? { reply_broadcast: true } : {}) };
     const message = { channel: channel.channel, text, metadata, unfurl_links: false, unfurl_media: false, ...inThread };
-    return outcome(await request('chat.postMessage', 'notify.send', message));
+    return answered(await request('chat.postMessage', 'notify.send', message));
   };
 
   return {
     send: async ({ delivery, key }) => {
       switch (delivery.kind) {
         case 'edit': {
-          const edited = outcome(
+          const edited = answered(
             await request('chat.update', 'notify.edit', { channel: channel.channel, ts: delivery.handle, text: delivery.text }),
           );
           return edited.outcome;
@@ -69,18 +58,30 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
           return { kind: 'refused', problem: 'a Slack channel accepts only messages' };
       }
     },
-    find: (sending, sinceMs) => find(parts, channel, sending, sinceMs, (response) => outcome(response).outcome),
+    find: (sending, sinceMs) => find(parts, channel, sending, sinceMs),
   };
 }
 
+interface Answered {
+  readonly outcome: Outcome;
+  /** The error that Slack names. */
+  readonly error?: string;
+}
+
+function readAnswer(response: NotifyResponse, nowMs: number): Answered {
+  if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
+  const { ok, ts, error } = bodyOf(response);
+  if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
+  // A word of Slack's own list; anything else is not carried on.
+  const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'no reason';
+  const problem = `Slack answered ${name}`;
+  if (limited.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
+  if (passing.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
+  return { outcome: { kind: hopeless.has(name) ? 'refused' : 'unavailable', problem }, error: name };
+}
+
 /** Reads the channel, or the thread, from a little before the message was sent. */
-async function find(
-  parts: ServiceParts,
-  channel: SlackChannel,
-  { delivery, key }: Sending,
-  sinceMs: number,
-  outcome: (response: NotifyResponse) => Outcome,
-): Promise<Found> {
+async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key }: Sending, sinceMs: number): Promise<Found> {
   if (delivery.kind !== 'post') return { kind: 'absent' };
   const method = delivery.thread === undefined ? 'conversations.history' : 'conversations.replies';
   const from = { channel: channel.channel, oldest: `${Math.max(0, Math.floor((sinceMs - skewMs) / 1000))}`, include_all_metadata: 'true' };
@@ -91,17 +92,23 @@ async function find(
     const headers = await bearer(parts, channel.token);
     const url = `${channel.url}/${method}?${query}`;
     const response = await ask(parts, channel, { method: 'GET', url, headers, maxBodyBytes: longBodyBytes, site: 'notify.find' });
-    const answer = outcome(response);
-    if (answer.kind !== 'arrived') return answer;
-    const { messages, response_metadata: more } = bodyOf(response);
-    const found = (Array.isArray(messages) ? messages : []).find((message) => keyOf(message) === key);
-    const ts = isJsonObject(found) ? found['ts'] : undefined;
-    if (typeof ts === 'string') return { kind: 'arrived', handle: ts };
-    const next = isJsonObject(more) ? more['next_cursor'] : undefined;
-    if (typeof next !== 'string' || next === '') return { kind: 'absent' };
-    cursor = next;
+    const { outcome } = readAnswer(response, parts.env.clock.nowMs());
+    if (outcome.kind !== 'arrived') return outcome;
+    const { handle, nextCursor } = readPage(response, key);
+    if (handle !== undefined) return { kind: 'arrived', handle };
+    if (nextCursor === '') return { kind: 'absent' };
+    cursor = nextCursor;
   }
   return { kind: 'absent' };
+}
+
+/** Returns the timestamp of the message with the key, if the page has it, and the cursor of the next page; empty after the last. */
+function readPage(response: NotifyResponse, key: string): { readonly handle: string | undefined; readonly nextCursor: string } {
+  const { messages, response_metadata: more } = bodyOf(response);
+  const found = (Array.isArray(messages) ? messages : []).find((message) => keyOf(message) === key);
+  const ts = isJsonObject(found) ? found['ts'] : undefined;
+  const next = isJsonObject(more) ? more['next_cursor'] : undefined;
+  return { handle: typeof ts === 'string' ? ts : undefined, nextCursor: typeof next === 'string' ? next : '' };
 }
 
 function keyOf(message: unknown): unknown {

@@ -147,25 +147,31 @@ class RecordWriter {
       if (mine !== this.#term) return;
       for (const object of items) this.#keep(object);
       this.#loading.set(namespace, { state: 'loaded' });
-      for (const [key, runs] of this.#groups) {
-        if (key.startsWith(`${namespace}/`)) for (const report of runs.turns.splice(0)) this.#record(key, runs, report);
+      for (const [key, runs] of this.#groupsIn(namespace)) {
+        for (const report of runs.turns.splice(0)) this.#record(key, runs, report);
       }
     } catch (error) {
       if (mine !== this.#term || this.#isClosed) return;
-      if (!isStatus(error, 403, 404)) {
-        this.#warn(error);
-        this.#reloads.set(
-          namespace,
-          this.#env.timers.after(reloadMs, () => {
-            this.#reloads.delete(namespace);
-            void this.#load(namespace);
-          }),
-        );
+      if (isStatus(error, 403, 404)) {
+        this.#loading.set(namespace, { state: 'missing', untilMs: this.#env.clock.monotonicMs() + missingMs });
+        for (const [, runs] of this.#groupsIn(namespace)) runs.turns.length = 0;
         return;
       }
-      this.#loading.set(namespace, { state: 'missing', untilMs: this.#env.clock.monotonicMs() + missingMs });
-      for (const [key, runs] of this.#groups) if (key.startsWith(`${namespace}/`)) runs.turns.length = 0;
+      this.#warn(error);
+      this.#loadLater(namespace);
     }
+  }
+
+  #groupsIn(namespace: string): readonly (readonly [string, GroupRuns])[] {
+    return [...this.#groups].filter(([key]) => key.startsWith(`${namespace}/`));
+  }
+
+  #loadLater(namespace: string): void {
+    const cancel = this.#env.timers.after(reloadMs, () => {
+      this.#reloads.delete(namespace);
+      void this.#load(namespace);
+    });
+    this.#reloads.set(namespace, cancel);
   }
 
   #keep(object: KubernetesObject): void {
@@ -189,10 +195,7 @@ class RecordWriter {
 
   #record(key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void {
     // An earlier leader may have ended between the last word of a record and what was to go for it.
-    if (runs.historyLimit === undefined) {
-      for (const { metadata, spec } of [runs.rollout, runs.scale].filter((one) => one !== undefined))
-        if (spec.outcome !== 'running') this.#queue.want(`${key.split('/')[0]}/${metadata.name}`);
-    }
+    if (runs.historyLimit === undefined) this.#wantEnded(group.namespace, runs);
     runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
     for (const lane of ['rollout', 'scale'] as const) {
@@ -203,10 +206,15 @@ class RecordWriter {
         if (next === undefined || next === before) break;
         runs[lane] = next;
         const name = `${key.split('/')[0]}/${next.metadata.name}`;
-        const known = this.#kept.get(name);
-        this.#kept.set(name, { ...known, record: next });
+        this.#kept.set(name, { ...this.#kept.get(name), record: next });
         this.#queue.want(name);
       }
+    }
+  }
+
+  #wantEnded(namespace: string, { rollout, scale }: GroupRuns): void {
+    for (const record of [rollout, scale]) {
+      if (record !== undefined && record.spec.outcome !== 'running') this.#queue.want(`${namespace}/${record.metadata.name}`);
     }
   }
 

@@ -120,75 +120,13 @@ export function startCaches(
     if (all.some((watched) => watched.degradation()?.reason === 'forbidden')) served.learn();
     onChange({ kind: 'state' });
   };
-  const common = { env, namespaces, onState };
+  const common: WatchParts = { env, namespaces, onState, onChange, served };
   // Policies of the agent's own namespace may name the others.
   const policyNamespaces = namespaces === undefined ? undefined : [...new Set([...namespaces, agentNamespace])];
 
-  const statefulSets = watch<CachedStatefulSet>({
-    ...common,
-    resource: resources.statefulSets,
-    project: cachedStatefulSet,
-    onChange: (change) => onChange({ kind: 'statefulSet', change }),
-    relistMs: fewObjectsRelistMs,
-    withoutIt: 'no group can be rolled out',
-  });
-  const { watched: pods, shared: sharedPods } = watchShared<ObservedPod>({
-    ...common,
-    resource: resources.pods,
-    project: cachedPod,
-    onChange: (change) => onChange({ kind: 'pod', change }),
-    withoutIt: 'no group can be rolled out',
-  });
-  const nodes = watch<NodeView>({
-    ...common,
-    resource: resources.nodes,
-    project: observeNode,
-    onChange: ({ view, before }) => {
-      if (view?.isReady !== before?.isReady) onChange({ kind: 'node' });
-    },
-    withoutIt: 'every node counts as ready',
-    outlivesContact: true,
-  });
-  const podBudgets = watch<CachedPodBudget>({
-    ...common,
-    resource: resources.podDisruptionBudgets,
-    project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
-    onChange: ({ namespace, view, before }) => {
-      if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
-    },
-    withoutIt: 'no pod is evicted, because its budgets are unknown',
-    outlivesContact: true,
-  });
-  const { watched: zoneBudgets, shared: sharedZoneBudgets } = watchShared<ZoneBudgetVersion>({
-    ...common,
-    resource: zoneBudgetResource,
-    project: observeZoneBudgetVersion,
-    relistMs: fewObjectsRelistMs,
-    onChange: ({ namespace, view, before }) => {
-      if (!isSameJson(view?.view, before?.view)) onChange({ kind: 'budget', namespace });
-    },
-    withoutIt: 'no pod is replaced, because its budgets are unknown',
-    mayBeMissing: true,
-    isNotServed: () => served.isMissing(zoneBudgetResource),
-    outlivesContact: true,
-  });
-  const policies = policyKinds.map((kind) => ({
-    kind,
-    watched: watch<KubernetesObject>({
-      ...common,
-      namespaces: policyNamespaces,
-      resource: policyResource(kind),
-      project: asWritten,
-      onChange: ({ view, before }) => {
-        if (!isSameJson(view, before)) onChange({ kind: 'policy' });
-      },
-      withoutIt: `${kind} objects are unknown`,
-      relistMs: fewObjectsRelistMs,
-      mayBeMissing: true,
-      isNotServed: () => served.isMissing(policyResource(kind)),
-      outlivesContact: true,
-    }),
-  }));
+  const { statefulSets, pods, sharedPods, nodes } = watchMembers(common);
+  const { podBudgets, zoneBudgets, sharedZoneBudgets } = watchBudgets(common);
+  const policies = watchPolicies({ ...common, namespaces: policyNamespaces });
   const read: Readonly<Record<ReadKind, Watched<unknown>>> = { statefulSet: statefulSets, pod: pods, node: nodes };
   const written = writtenObjects(env, [
     {
@@ -240,6 +178,92 @@ export function startCaches(
       for (const watched of all) watched.stop();
     },
   };
+}
+
+interface WatchParts {
+  readonly env: AgentEnv;
+  readonly namespaces: readonly string[] | undefined;
+  readonly onState: () => void;
+  readonly onChange: (change: CacheChange) => void;
+  readonly served: ReturnType<typeof servedKinds>;
+}
+
+/** Watches StatefulSets, pods and nodes. */
+function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
+  const statefulSets = watch<CachedStatefulSet>({
+    ...common,
+    resource: resources.statefulSets,
+    project: cachedStatefulSet,
+    onChange: (change) => onChange({ kind: 'statefulSet', change }),
+    relistMs: fewObjectsRelistMs,
+    withoutIt: 'no group can be rolled out',
+  });
+  const { watched: pods, shared: sharedPods } = watchShared<ObservedPod>({
+    ...common,
+    resource: resources.pods,
+    project: cachedPod,
+    onChange: (change) => onChange({ kind: 'pod', change }),
+    withoutIt: 'no group can be rolled out',
+  });
+  const nodes = watch<NodeView>({
+    ...common,
+    resource: resources.nodes,
+    project: observeNode,
+    onChange: ({ view, before }) => {
+      if (view?.isReady !== before?.isReady) onChange({ kind: 'node' });
+    },
+    withoutIt: 'every node counts as ready',
+    outlivesContact: true,
+  });
+  return { statefulSets, pods, sharedPods, nodes };
+}
+
+/** Watches PodDisruptionBudgets and ZoneAwarePodDisruptionBudgets. */
+function watchBudgets({ onChange, served, ...common }: WatchParts) {
+  const podBudgets = watch<CachedPodBudget>({
+    ...common,
+    resource: resources.podDisruptionBudgets,
+    project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
+    onChange: ({ namespace, view, before }) => {
+      if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
+    },
+    withoutIt: 'no pod is evicted, because its budgets are unknown',
+    outlivesContact: true,
+  });
+  const { watched: zoneBudgets, shared: sharedZoneBudgets } = watchShared<ZoneBudgetVersion>({
+    ...common,
+    resource: zoneBudgetResource,
+    project: observeZoneBudgetVersion,
+    relistMs: fewObjectsRelistMs,
+    onChange: ({ namespace, view, before }) => {
+      if (!isSameJson(view?.view, before?.view)) onChange({ kind: 'budget', namespace });
+    },
+    withoutIt: 'no pod is replaced, because its budgets are unknown',
+    mayBeMissing: true,
+    isNotServed: () => served.isMissing(zoneBudgetResource),
+    outlivesContact: true,
+  });
+  return { podBudgets, zoneBudgets, sharedZoneBudgets };
+}
+
+/** Watches the objects that people write. */
+function watchPolicies({ onChange, served, ...common }: WatchParts) {
+  return policyKinds.map((kind) => ({
+    kind,
+    watched: watch<KubernetesObject>({
+      ...common,
+      resource: policyResource(kind),
+      project: asWritten,
+      onChange: ({ view, before }) => {
+        if (!isSameJson(view, before)) onChange({ kind: 'policy' });
+      },
+      withoutIt: `${kind} objects are unknown`,
+      relistMs: fewObjectsRelistMs,
+      mayBeMissing: true,
+      isNotServed: () => served.isMissing(policyResource(kind)),
+      outlivesContact: true,
+    }),
+  }));
 }
 
 /** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache reports that. */

@@ -32,11 +32,8 @@ export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choi
   const context = contextName === undefined ? undefined : contextOf(contextName, kubeconfig, options);
   const clusterName = options.cluster ?? context?.value.cluster;
   const userName = options.user ?? context?.value.user;
-  const found = clusterName === undefined ? undefined : kubeconfig.clusters.get(clusterName);
-  const user = userName === undefined ? undefined : kubeconfig.users.get(userName);
-  if (clusterName !== undefined && found === undefined && options.server === undefined)
-    throw missing('cluster', { name: clusterName, kubeconfig, flag: options.cluster, context });
-  if (userName !== undefined && user === undefined) throw missing('user', { name: userName, kubeconfig, flag: options.user, context });
+  const found = clusterOf(clusterName, { kubeconfig, options, context });
+  const user = userOf(userName, { kubeconfig, options, context });
   const cluster = withClusterFlags(found?.value ?? {}, options);
   const file = context?.file ?? found?.file ?? user?.file;
   return {
@@ -62,6 +59,28 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   const there = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
   const who = isFlag ? `the context "${name}" of --context` : `current-context "${name}" of ${kubeconfig.currentContext?.file}`;
   throw problem(`${who} does not exist in ${filesOf(kubeconfig)}: ${there}`);
+}
+
+interface Chosen {
+  readonly kubeconfig: Kubeconfig;
+  readonly options: ConnectionOptions;
+  readonly context: Entry<unknown> | undefined;
+}
+
+/** @throws {ConnectionFailure} if the cluster does not exist and no flag names a server */
+function clusterOf(name: string | undefined, { kubeconfig, options, context }: Chosen): Entry<ClusterEntry> | undefined {
+  if (name === undefined) return undefined;
+  const found = kubeconfig.clusters.get(name);
+  if (found === undefined && options.server === undefined) throw missing('cluster', { name, kubeconfig, flag: options.cluster, context });
+  return found;
+}
+
+/** @throws {ConnectionFailure} if the user does not exist */
+function userOf(name: string | undefined, { kubeconfig, options, context }: Chosen): Entry<UserEntry> | undefined {
+  if (name === undefined) return undefined;
+  const found = kubeconfig.users.get(name);
+  if (found === undefined) throw missing('user', { name, kubeconfig, flag: options.user, context });
+  return found;
 }
 
 function missing(

@@ -15,49 +15,72 @@ const backslash = 0x5c;
  * end; what is found may still be no JSON, which parsing it tells.
  */
 export function splitList(text: string): ListText | undefined {
-  const items: (readonly [number, number])[] = [];
-  let depth = 0;
-  let isNext = false;
-  let arrayAt = -1;
-  let beginAt = -1;
-  let endAt = -1;
+  const scan = new ListScan(text);
   mark.lastIndex = 0;
   for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
     const at = found.index;
-    switch (text[at]) {
-      case '"': {
-        const end = stringEnd(text, at);
-        if (end === undefined) return undefined;
-        if (depth === 1) isNext = text.slice(at, end) === '"items"';
-        mark.lastIndex = end;
-        break;
-      }
-      case '{':
-      case '[':
-        depth += 1;
-        if (depth === 2 && isNext) {
-          if (text[at] !== '[') return undefined;
-          arrayAt = at;
-          endAt = at + 1;
-        } else if (depth === 3 && arrayAt >= 0) {
-          if (!isSeparator(text.slice(endAt, at), items.length > 0)) return undefined;
-          beginAt = at;
-        }
-        break;
-      default:
-        depth -= 1;
-        if (arrayAt < 0) break;
-        if (depth === 2) {
-          endAt = at + 1;
-          items.push([beginAt, endAt]);
-        }
-        if (depth === 1) {
-          if (text.slice(endAt, at).trim() !== '') return undefined;
-          return { list: `${text.slice(0, arrayAt)}[]${text.slice(at + 1)}`, items };
-        }
-    }
+    if (text[at] === '"') {
+      const end = stringEnd(text, at);
+      if (end === undefined) return undefined;
+      scan.readString(at, end);
+      mark.lastIndex = end;
+    } else if (text[at] === '{' || text[at] === '[') {
+      if (!scan.open(at)) return undefined;
+    } else if (scan.close(at)) return scan.list(at);
   }
   return undefined;
+}
+
+/** Follows the brackets of a list, whose items are at depth 3. */
+class ListScan {
+  readonly #text: string;
+  readonly #items: (readonly [number, number])[] = [];
+  #depth = 0;
+  /** The last string at depth 1 was the key `items`. */
+  #isNext = false;
+  #arrayAt = -1;
+  #beginAt = -1;
+  #endAt = -1;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  readString(at: number, end: number): void {
+    if (this.#depth === 1) this.#isNext = this.#text.slice(at, end) === '"items"';
+  }
+
+  /** Reports whether the bracket may stand there. */
+  open(at: number): boolean {
+    this.#depth += 1;
+    if (this.#depth === 2 && this.#isNext) {
+      this.#arrayAt = at;
+      this.#endAt = at + 1;
+      return this.#text[at] === '[';
+    }
+    if (this.#depth === 3 && this.#arrayAt >= 0) {
+      this.#beginAt = at;
+      return isSeparator(this.#text.slice(this.#endAt, at), this.#items.length > 0);
+    }
+    return true;
+  }
+
+  /** Reports whether the array of the items ends there. */
+  close(at: number): boolean {
+    this.#depth -= 1;
+    if (this.#arrayAt < 0) return false;
+    if (this.#depth === 2) {
+      this.#endAt = at + 1;
+      this.#items.push([this.#beginAt, this.#endAt]);
+    }
+    return this.#depth === 1;
+  }
+
+  /** Returns the list, if only space is between its last item and the end of the array. */
+  list(at: number): ListText | undefined {
+    if (this.#text.slice(this.#endAt, at).trim() !== '') return undefined;
+    return { list: `${this.#text.slice(0, this.#arrayAt)}[]${this.#text.slice(at + 1)}`, items: this.#items };
+  }
 }
 
 /** After the closing quote of the string that begins here. */

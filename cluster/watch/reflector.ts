@@ -10,7 +10,7 @@ import { compareResourceVersions, HighWaterMark } from '../request/resource-vers
 import { Contact } from './contact.ts';
 import type { FailureReason, Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
 import { type Change, Entries, type Entry } from './store.ts';
-import { watchOnce } from './watch.ts';
+import { type WatchEnd, watchOnce } from './watch.ts';
 import { parseWatchLine, type WatchLine } from './watch-line.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
@@ -172,24 +172,28 @@ class Following<View> {
       const livedMs = env.clock.monotonicMs() - openedMs;
       const hasAdvanced = this.#mark.value !== from;
       if (hasAdvanced || livedMs >= settledMs) this.#soon.reset();
-      switch (end.kind) {
-        case 'failed':
-          if (await this.#refused(end.error)) return;
-          break;
-        case 'verdict':
-          if (await this.#judged(end.verdict)) return;
-          break;
-        case 'stalled':
-          this.#count('stalled', `the watch was silent for ${idleMs} ms`);
-          break;
-        case 'closed':
-          // A server that closes at once without a word is in trouble; one that closes after some work is asked again soon.
-          if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + env.random()) - livedMs : this.#soon.nextMs());
-          break;
-        default:
-          end satisfies never;
-      }
+      if (await this.#ended(end, { livedMs, hasAdvanced })) return;
       if (env.clock.monotonicMs() - this.#listedMs >= (this.#options.relistMs ?? usualRelistMs)) return;
+    }
+  }
+
+  /** Reports whether a list must follow the end of the watch. */
+  async #ended(
+    end: WatchEnd<Verdict>,
+    { livedMs, hasAdvanced }: { readonly livedMs: number; readonly hasAdvanced: boolean },
+  ): Promise<boolean> {
+    switch (end.kind) {
+      case 'failed':
+        return await this.#refused(end.error);
+      case 'verdict':
+        return await this.#judged(end.verdict);
+      case 'stalled':
+        this.#count('stalled', `the watch was silent for ${idleMs} ms`);
+        return false;
+      case 'closed':
+        // A server that closes at once without a word is in trouble; one that closes after some work is asked again soon.
+        if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + this.#options.env.random()) - livedMs : this.#soon.nextMs());
+        return false;
     }
   }
 

@@ -18,7 +18,7 @@ interface WatchOptions<Verdict> {
   readonly onLine: (line: string) => Verdict | undefined;
 }
 
-type WatchEnd<Verdict> =
+export type WatchEnd<Verdict> =
   /** By the server, by the network, or by the signal. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'stalled' }

@@ -162,23 +162,28 @@ class Enforcement {
       return await this.#whenUnread(asked, owner, call);
     }
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) return 'passes';
-    const owner = (live.metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
-    const statefulSet = owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? owner['name'] : undefined;
-    if (statefulSet === undefined) return 'passes';
-    const isOwner = ({ name: known, uid }: { readonly name: string; readonly uid: string }): boolean =>
-      known === statefulSet && uid === owner?.['uid'];
-    let snapshot = await this.#look.snapshot(namespace, call);
-    if (!snapshot.statefulSets.some(isOwner)) {
-      const set = await this.#look.read(resources.statefulSets, { namespace, name: statefulSet }, call);
-      if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner?.['uid'])) return 'passes';
-      snapshot = await this.#look.inStep(namespace, call, (seen) => !seen.statefulSets.some(isOwner));
-    }
+    const owner = owningStatefulSet(live);
+    if (owner === undefined) return 'passes';
+    const { name: statefulSet } = owner;
+    const isOwner = (known: { readonly name: string; readonly uid: string }): boolean =>
+      known.name === statefulSet && known.uid === owner.uid;
+    const snapshot = await this.#snapshotWith({ namespace, owner, isOwner }, call);
+    if (snapshot === undefined) return 'passes';
     const { release } = asked;
     const podLabels = snapshot.statefulSets.find(isOwner)?.podLabels ?? {};
     if (release !== undefined && !isReleased(release, podLabels)) return 'passes';
     const request = podRequest(review, verb, name);
     const decide = (seen: Snapshot): Judged => this.#judge(withPod(seen, statefulSet, live), [request]);
     return { snapshot, statefulSet, decide: release === undefined ? decide : (seen) => asRelease(decide(seen)) };
+  }
+
+  /** Returns a snapshot that knows the owner; undefined if the owner no longer exists. */
+  async #snapshotWith({ namespace, owner, isOwner }: OwnerSearch, call: Call): Promise<Snapshot | undefined> {
+    const snapshot = await this.#look.snapshot(namespace, call);
+    if (snapshot.statefulSets.some(isOwner)) return snapshot;
+    const set = await this.#look.read(resources.statefulSets, { namespace, name: owner.name }, call);
+    if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner.uid)) return undefined;
+    return await this.#look.inStep(namespace, call, (seen) => !seen.statefulSets.some(isOwner));
   }
 
   /** Judges objects without a group by the known state, and objects of a group in the queue of that group. */
@@ -190,19 +195,10 @@ class Enforcement {
     const decided = (seen: Snapshot): Decided => {
       const judged = decide(seen);
       last = { judged, seen };
-      const { judgement, claims } = judged;
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
+      if (judged.isAllowed) return admitted(judged, { common, isPreview, isDryRun: isDryRun(review) });
       const isEviction = asked.kind === 'pod' && asked.verb === 'evictPod';
-      if (judged.isAllowed) {
-        const { warnings } = judgement;
-        return {
-          answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
-          // A preview announces nothing: the other endpoint may deny for its own reasons.
-          claims: isPreview ? [] : claims,
-          hidesDecrease: judged.isGrowth && !isDryRun(review) && !isPreview,
-        };
-      }
-      return { answer: denialOf(judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
+      return { answer: denialOf(judged.judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
     };
     const what = describe(review, asked);
     const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).ask({ call, what, decide: decided });
@@ -298,6 +294,39 @@ interface Deciding {
   readonly statefulSet: string;
   readonly decide: (snapshot: Snapshot) => Judged;
   readonly isPreview: boolean;
+}
+
+interface Owner {
+  readonly name: string;
+  readonly uid: unknown;
+}
+
+interface OwnerSearch {
+  readonly namespace: string;
+  readonly owner: Owner;
+  readonly isOwner: (set: { readonly name: string; readonly uid: string }) => boolean;
+}
+
+/** Returns the StatefulSet that controls the pod, as the pod names it. */
+function owningStatefulSet({ metadata }: KubernetesObject): Owner | undefined {
+  const owner = (metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
+  return owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? { name: owner['name'], uid: owner['uid'] } : undefined;
+}
+
+interface Admitting {
+  readonly common: Parameters<typeof auditOf>[1];
+  readonly isPreview: boolean;
+  readonly isDryRun: boolean;
+}
+
+function admitted({ judgement, claims, isGrowth }: Judged, { common, isPreview, isDryRun: isDry }: Admitting): Decided {
+  const { warnings } = judgement;
+  return {
+    answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
+    // A preview announces nothing: the other endpoint may deny for its own reasons.
+    claims: isPreview ? [] : claims,
+    hidesDecrease: isGrowth && !isDry && !isPreview,
+  };
 }
 
 /** Returns the request with the current replica count of the StatefulSet. */

@@ -98,9 +98,20 @@ export class GroupQueue {
     // The server already answered late requests, so they must announce nothing.
     const inTime = this.#inTime(batch);
     const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
+    const { ledger, passing } = this.#decideInTurn(inTime, snapshot, base);
+    if (base === undefined || ledger === undefined || passing.length === 0) return [];
+    return await this.#store(base, ledger, passing);
+  }
+
+  /** Decides each request by the ledger with the claims of those before it. Answers all requests that need no write. */
+  #decideInTurn(
+    batch: readonly Waiting[],
+    snapshot: Snapshot,
+    base: Ledger | undefined,
+  ): { readonly ledger: Ledger | undefined; readonly passing: readonly Passing[] } {
     let ledger = base;
     const passing: Passing[] = [];
-    for (const waiting of inTime) {
+    for (const waiting of batch) {
       const decided = this.#decide(waiting, ledger === undefined ? snapshot : { ...snapshot, ledgers: [ledger] }, ledger);
       if (decided instanceof Error) waiting.reject(decided);
       else if (decided.next === undefined) waiting.resolve(decided.answer);
@@ -109,8 +120,12 @@ export class GroupQueue {
         passing.push({ waiting, ...decided });
       }
     }
+    return { ledger, passing };
+  }
+
+  /** Stores the claims, then answers. Returns the requests to judge again after a conflict. */
+  async #store(base: Ledger, ledger: Ledger, passing: readonly Passing[]): Promise<Waiting[]> {
     const reserved = passing.map(({ waiting }) => waiting);
-    if (base === undefined || ledger === undefined || passing.length === 0) return [];
     let isStored: boolean;
     try {
       isStored = await this.#guard.store(this.#group, base, ledger, this.#timeoutMs(reserved));

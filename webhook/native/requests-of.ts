@@ -51,17 +51,19 @@ function pass(because: string): Asked {
 }
 
 function ofStatefulSet(review: Review): Asked {
-  const { namespace, subresource, operation, object, oldObject } = review;
+  const { namespace, subresource, operation, oldObject } = review;
   const name = nameOf(review);
   if (operation === 'CREATE' || operation === 'CONNECT') return pass('it removes nothing');
   if (name === '' || namespace === '') return { kind: 'malformed', problem: 'it names no StatefulSet' };
-  if (operation === 'DELETE' && asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) {
-    return pass('the StatefulSet is already terminating');
-  }
+  if (operation === 'DELETE' && isTerminating(oldObject)) return pass('the StatefulSet is already terminating');
   if (operation === 'DELETE' && subresource === '') return { kind: 'statefulSet', verb: 'delete', namespace, name };
   if (operation !== 'UPDATE' || !['', 'scale', 'status'].includes(subresource)) {
     return { kind: 'malformed', problem: `${operation} of statefulsets/${subresource} is not known` };
   }
+  return ofStatefulSetUpdate(review, name);
+}
+
+function ofStatefulSetUpdate({ namespace, subresource, object, oldObject }: Review, name: string): Asked {
   if (object === undefined) return { kind: 'malformed', problem: 'it has no object' };
   const verb = subresource === 'scale' ? 'scale' : 'update';
   const replicas = replicasOf(object, verb);
@@ -75,23 +77,28 @@ function ofPod(review: Review): Asked {
   const { namespace, subresource, operation, oldObject, object, user } = review;
   if (operation === 'UPDATE' && (subresource === '' || subresource === 'status')) return ofPodUpdate(review);
   const isDelete = operation === 'DELETE' && subresource === '';
-  const isEviction = operation === 'CREATE' && subresource === 'eviction';
-  if (!isDelete && !isEviction) return pass('it deletes no pod');
+  if (!isDelete && !isEviction(review)) return pass('it deletes no pod');
   // The kubelet's final removal is a DELETE too. If it is denied, the pod stays Terminating.
-  if (asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) return pass('the pod is already terminating');
+  if (isTerminating(oldObject)) return pass('the pod is already terminating');
   if (isDelete && isSystem(user)) return pass('a node or controller deletes the pod');
   const name = nameOf(review) || textAt(object, 'name');
-  if (name === '' || namespace === '') {
-    return isDelete ? pass('it names no pod') : { kind: 'malformed', problem: 'it names no pod' };
-  }
-  return { kind: 'pod', verb: isDelete ? 'deletePod' : 'evictPod', namespace, name };
+  const isNamed = name !== '' && namespace !== '';
+  if (isDelete) return isNamed ? { kind: 'pod', verb: 'deletePod', namespace, name } : pass('it names no pod');
+  return isNamed ? { kind: 'pod', verb: 'evictPod', namespace, name } : { kind: 'malformed', problem: 'it names no pod' };
+}
+
+function isEviction({ operation, subresource }: Review): boolean {
+  return operation === 'CREATE' && subresource === 'eviction';
+}
+
+function isTerminating(object: JsonObject | undefined): boolean {
+  return asJsonObject(asJsonObject(object)['metadata'])['deletionTimestamp'] !== undefined;
 }
 
 function ofPodUpdate(review: Review): Asked {
   const { namespace, object, oldObject, user } = review;
   const name = nameOf(review);
-  const old = asJsonObject(asJsonObject(oldObject)['metadata']);
-  if (old['deletionTimestamp'] !== undefined) return pass('the pod is already terminating');
+  if (isTerminating(oldObject)) return pass('the pod is already terminating');
   if (isSystem(user)) return pass('a node or controller adopts or releases the pod');
   if (object === undefined || oldObject === undefined || name === '' || namespace === '') return pass('it contains no pod');
   const [now, before] = [labelsOf(object), labelsOf(oldObject)];

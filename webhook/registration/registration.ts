@@ -1,6 +1,6 @@
 // Checks that the API server still calls us as installed: our configurations, and the labels of namespaces.
 import { getObject } from '../../cluster/request/read.ts';
-import { resources } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { enforceLabel } from '../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../install/registered.ts';
 import type { Member } from '../../install/scope.ts';
@@ -49,9 +49,8 @@ export function startRegistration(options: RegistrationOptions): () => void {
   let before: ReadonlySet<string> = new Set();
   let isStopped = false;
   let cancel = (): void => undefined;
-  /** Namespaces that were opted in at the last read. */
-  const optedIn = new Set<string>();
-  const lost = new Set<string>();
+  const labels: OptIns = { optedIn: new Set(), lost: new Set() };
+  const { optedIn, lost } = labels;
   /** Name of the last namespace that was read. */
   let last = '';
 
@@ -63,13 +62,7 @@ export function startRegistration(options: RegistrationOptions): () => void {
       const options = { site: 'registration.namespace', timeoutMs: requestTimeoutMs };
       const found = await getObject(env, resources.namespaces, { name: namespace }, options).catch(() => 'unread' as const);
       if (isStopped) return;
-      if (found === 'unread') continue;
-      const isOptedIn = found?.metadata.labels?.[enforceLabel] === 'true';
-      const isGone = found === undefined || found.metadata.deletionTimestamp !== undefined;
-      if (isOptedIn || isGone) lost.delete(namespace);
-      else if (optedIn.has(namespace)) lost.add(namespace);
-      if (isOptedIn) optedIn.add(namespace);
-      else if (isGone) optedIn.delete(namespace);
+      if (found !== 'unread') noteLabel(labels, namespace, found);
     }
   };
 
@@ -101,6 +94,22 @@ export function startRegistration(options: RegistrationOptions): () => void {
     isStopped = true;
     cancel();
   };
+}
+
+interface OptIns {
+  /** Namespaces that were opted in at the last read. */
+  readonly optedIn: Set<string>;
+  /** Namespaces that lost the label since. */
+  readonly lost: Set<string>;
+}
+
+function noteLabel({ optedIn, lost }: OptIns, namespace: string, found: KubernetesObject | undefined): void {
+  const isOptedIn = found?.metadata.labels?.[enforceLabel] === 'true';
+  const isGone = found === undefined || found.metadata.deletionTimestamp !== undefined;
+  if (isOptedIn || isGone) lost.delete(namespace);
+  else if (optedIn.has(namespace)) lost.add(namespace);
+  if (isOptedIn) optedIn.add(namespace);
+  else if (isGone) optedIn.delete(namespace);
 }
 
 function ownOf({ namespace, configurations }: RegistrationOptions): () => readonly Registered[] {

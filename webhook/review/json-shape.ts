@@ -22,25 +22,33 @@ const closeBrace = 0x7d;
 export function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
   let depth = 0;
   let values = 0;
-  let isInString = false;
   for (let index = 0; index < text.length; index++) {
-    const byte = text[index];
-    if (isInString) {
-      if (byte === backslash) index++;
-      else if (byte === quote) isInString = false;
-    } else if (byte === quote) {
-      isInString = true;
-    } else if (byte === openBrace || byte === openBracket) {
-      depth++;
-      values++;
-      if (depth > maxDepth) return 'deep';
-      if (values > maxValues) return 'wide';
-    } else if (byte === closeBrace || byte === closeBracket) {
-      depth--;
-    } else if (byte === comma) {
-      values++;
-      if (values > maxValues) return 'wide';
+    switch (text[index]) {
+      case quote:
+        index = stringEnd(text, index);
+        break;
+      case openBrace:
+      case openBracket:
+        depth++;
+        values++;
+        if (depth > maxDepth) return 'deep';
+        break;
+      case closeBrace:
+      case closeBracket:
+        depth--;
+        break;
+      case comma:
+        values++;
+        break;
     }
+    if (values > maxValues) return 'wide';
   }
   return undefined;
+}
+
+/** Returns the index of the closing quote of the string that begins at `begin`, or the end of the text. */
+function stringEnd(text: Uint8Array, begin: number): number {
+  let index = begin + 1;
+  while (index < text.length && text[index] !== quote) index += text[index] === backslash ? 2 : 1;
+  return index;
 }

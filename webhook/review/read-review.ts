@@ -23,15 +23,11 @@ export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   const excess = excessOf(body, bounds);
   if (excess === 'deep') return undecodable(`it is nested more than ${bounds.maxDepth} levels deep`);
   if (excess === 'wide') return undecodable(`it has more than ${bounds.maxValues} values`);
-  let json: unknown;
-  try {
-    json = parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
-  } catch {
-    return undecodable(body.length === 0 ? 'it is empty' : 'it is not JSON in UTF-8');
-  }
+  const json = parsed(body);
+  if (json === undefined) return undecodable(body.length === 0 ? 'it is empty' : 'it is not JSON in UTF-8');
   if (!isJsonObject(json)) return undecodable('it is not an object');
   const { apiVersion, kind, request } = json;
-  if (kind !== 'AdmissionReview' || (apiVersion !== 'admission.k8s.io/v1' && apiVersion !== 'admission.k8s.io/v1beta1')) {
+  if (kind !== 'AdmissionReview' || !isReviewVersion(apiVersion)) {
     return isOtherKind(apiVersion, kind)
       ? refused('unsupported group version kind: an AdmissionReview of admission.k8s.io/v1 or v1beta1 is expected')
       : undecodable('it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1');
@@ -43,6 +39,19 @@ export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
     if (error instanceof WrongType) return undecodable(error.message);
     throw error;
   }
+}
+
+/** Returns the parsed body; undefined if it is not JSON in UTF-8. */
+function parsed(body: Uint8Array): unknown {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function isReviewVersion(apiVersion: unknown): apiVersion is Review['apiVersion'] {
+  return apiVersion === 'admission.k8s.io/v1' || apiVersion === 'admission.k8s.io/v1beta1';
 }
 
 function refused(message: string): ReadReview {

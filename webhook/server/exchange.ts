@@ -71,7 +71,7 @@ export async function answerExchange(
       endpoint === undefined
         ? (wrongCluster(options, request, '<unknown-route>') ?? notFound)
         : await review(options, request, response, { endpoint, route, call, bytes });
-    if (refused !== undefined) turnAway(options, request, response, refused, bytes);
+    if (refused !== undefined) turnAway(options, { request, response }, refused, bytes);
   } catch (error) {
     env.log.error('an admission request could not be answered', {
       route,
@@ -79,7 +79,7 @@ export async function answerExchange(
     });
     // The failure policy of the webhook decides then.
     if (response.headersSent) response.destroy();
-    else turnAway(options, request, response, plainText(500, 'internal error'), bytes);
+    else turnAway(options, { request, response }, plainText(500, 'internal error'), bytes);
   } finally {
     call.end();
   }
@@ -157,8 +157,7 @@ function send(response: ServerResponse, text: string, isClosing: boolean): numbe
 
 function turnAway(
   { config, env, isClosing }: ExchangeOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   answer: PlainAnswer,
   bytes: { response: number },
 ): void {
