@@ -92,7 +92,7 @@ class LineQueue {
     this.#time = time;
     this.#holds = holds;
     this.#random = streamOf(this.#life.seed, `${this.#key} lines`);
-    this.#life.onEnd.add(() => this.#closeServer());
+    this.#life.onEnd.add(this.#closeServer);
   }
 
   opened(watch: ModelWatch): void {
@@ -261,15 +261,15 @@ class LineQueue {
     });
   }
 
-  #closeServer(): void {
+  readonly #closeServer = (): void => {
     if (!this.#isServed) return;
     this.#isServed = false;
     this.#coming = [];
     for (const { cancel } of this.#hidden.values()) cancel();
     this.#hidden.clear();
-    this.#life.onEnd.delete(() => this.#closeServer());
+    this.#life.onEnd.delete(this.#closeServer);
     this.#server?.close();
-  }
+  };
 
   #end(reason: string): void {
     this.#closeServer();
