@@ -70,8 +70,8 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: view,
-        find: 'if (pod.revision !== desiredRevision) outdated.push(pod);',
-        replace: 'outdated.push(pod);',
+        find: 'const outdated = members.filter(({ revision }) => revision !== desiredRevision);',
+        replace: 'const outdated = members;',
       },
       {
         file: invariants,
