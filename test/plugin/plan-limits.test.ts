@@ -40,7 +40,7 @@ describe('a plan that a limit of zero holds', () => {
     expect(stdout).toContain('Plan  prod/store   blocked');
     expect(stdout).toContain('no pod of zone a may go (limit: 0), defined at p/group.yaml:6:50');
     expect(stdout).toContain('passes when the limit is raised; to stop the group on purpose, pause it');
-    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, and the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
+    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, so the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
   });
 
   it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {
