@@ -1,21 +1,21 @@
-// A ValidatingAdmissionPolicy with its binding: what the API server evaluates by itself, whether anybody of ours answers or not.
+// Builds a ValidatingAdmissionPolicy with its binding. The API server evaluates it without a call to the agent.
 import { clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { marked } from './policy-mark.ts';
 import { admissionVersion } from './webhooks.ts';
 
-/** Served from Kubernetes 1.30 on. The binding comes after what it binds. */
+/** Kinds of Kubernetes 1.30 and later. The policy comes before its binding. */
 export const admissionPolicyKinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'] as const;
 
 interface BoundPolicy {
-  /** Without the namespace of the installation. */
+  /** The name without the namespace of the installation. */
   readonly base: string;
-  /** Of the policy. */
+  /** The spec of the policy. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Every namespace when left out. */
+  /** Namespaces in which the policy applies; all if absent. */
   readonly namespaceSelector?: object;
 }
 
-/** Both refuse, in one installation under one name. */
+/** Returns the policy and its binding, which denies, under one name per installation. */
 export function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: BoundPolicy): readonly InstallObject[] {
   const { base, spec, namespaceSelector } = bound;
   const name = clusterName(base, namespace);

@@ -4,26 +4,32 @@ import { boundPolicy } from './admission-policy-objects.ts';
 import { saysSomethingNew } from './conditions.ts';
 import type { InstallObject, InstallOptions } from './object.ts';
 
-/** The field of the spec. */
+/** The field of the spec that names the requester. */
 const stamp = 'requestedBy';
 
-/** The spec says something else than before, beside who asked: whoever changes what is asked for asks for it, as at /admission/stamp. */
+/**
+ * True if the spec differs in a field other than the requester. The user who changes a request becomes its requester, as at
+ * /admission/stamp.
+ */
 const isAsked = [
   "request.operation == 'CREATE'",
   `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
   `!variables.oldSpec.all(key, key == '${stamp}' || key in variables.spec)`,
 ].join(' || ');
 
-/** Of groups the webhook leaves out what has no room; of fewer groups only less can be approved. They are nearly always the same list, which costs least. */
+/**
+ * The webhook drops groups that exceed its limit, and fewer groups can only approve less. The lists are nearly always equal, so equality is
+ * tested first.
+ */
 const areOwnGroups =
   '!has(variables.stamp.groups) || variables.stamp.groups == variables.groups || variables.stamp.groups.all(group, group in variables.groups)';
 
-const advice = `leave spec.${stamp} out, or write null where it stands: the webhook /admission/stamp fills it in, and what nobody has stamped is said by nobody`;
+const advice = `leave spec.${stamp} out or set it to null: the webhook /admission/stamp fills it in, and without the webhook the requester is unverified`;
 
 /**
- * The policy and its binding, for every namespace. Policies are asked after the mutating webhooks, so that it sees what the webhook wrote; where the
- * webhook is not registered, what a user writes there must be true, and what says nothing stays unsaid. Nobody is spared: the agent writes none of
- * these objects, and whoever impersonates somebody is that person for the API server.
+ * Returns the policy and its binding for every namespace. Admission policies run after the mutating webhooks, so this policy sees the
+ * requester that the webhook wrote. Without the webhook, a requester that a user writes must be the user, and an absent requester stays
+ * absent. No user is exempt: the agent writes none of these objects, and for the API server an impersonating user is the impersonated user.
  */
 export function stampPolicyOf(options: InstallOptions): readonly InstallObject[] {
   return boundPolicy(options, {
@@ -52,19 +58,19 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
         { name: 'isAsked', expression: isAsked },
       ],
       validations: [
-        // The time is not looked at. It is what the clock of a webhook says, or its writer in their own name, and CEL has no clock to hold it against but
-        // that of a creation: a bound there would refuse every intent, a pause in an emergency too, while the clock of a webhook is ahead, and bind no
-        // update. The agent believes no time that lies ahead of its own clock.
+        // The policy does not check the time. The time comes from the clock of the webhook, or from the user. CEL has only the creation
+        // timestamp to compare it with. A bound would deny every intent, even an emergency pause, while the clock of the webhook is ahead,
+        // and would not cover updates. The agent ignores times ahead of its clock.
         {
           expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
-          messageExpression: `'spec.${stamp} does not say who asks, which is ' + request.userInfo.username + ' with no more than their groups; ${advice}'`,
+          messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${advice}'`,
           reason: 'Forbidden',
         },
-        // A manifest without the field is applied again after the webhook that stamped it is gone: nobody is believed then. Whoever may write that may
-        // change the whole word without a stamp.
+        // Covers a manifest without the field that is applied again after the webhook is gone: the request then has no verified requester.
+        // A user who may remove the field may also change the whole request without a requester.
         {
           expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
-          message: `spec.${stamp} stays as it is, or goes, while the object asks for nothing else`,
+          message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
           reason: 'Forbidden',
         },
       ],

@@ -5,7 +5,7 @@ import { isNotTheAgent, type MatchCondition, nameIn } from './conditions.ts';
 import { enforceLabel, type InstallObject, type InstallOptions } from './object.ts';
 import { usesStrategy } from './scope.ts';
 
-/** The partition of a StatefulSet; absent stands for 0, as the StatefulSet controller takes it. */
+/** Returns the partition of a StatefulSet in CEL; absent means 0, as for the StatefulSet controller. */
 function partitionOf(of: 'object' | 'oldObject'): string {
   const path = `${of}.spec.updateStrategy`;
   return `(has(${path}) && has(${path}.rollingUpdate) && has(${path}.rollingUpdate.partition) ? ${path}.rollingUpdate.partition : 0)`;
@@ -21,23 +21,24 @@ function statusOf(field: string, otherwise: string): string {
 }
 
 /**
- * Pods of it come back at another version as soon as it can be: its template changes in this request, its StatefulSet controller has not seen the last
- * change, or not all of its pods are at the update revision.
+ * True if a restarted pod may change its version: the request changes the template, the StatefulSet controller has not observed the last
+ * change, or some pods are not at the update revision.
  */
 const isMoving = [
   'object.spec.template != oldObject.spec.template',
   `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
   `${statusOf('currentRevision', "''")} != ${statusOf('updateRevision', "''")}`,
-  // Pods may be elsewhere than both, as after a whole zone was brought back from a revision that is still asked for.
+  // Pods may be at neither revision, for example after a zone was returned to an earlier template in the middle of a rollout.
   `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
 ].join(' || ');
 
-const advice = `end the rollout first, or undo it; to pass this guard in an emergency: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
+const advice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
 
 /**
- * The policy and its binding, where there is a group of the strategies `pinned` and `partition`, or may be one. It is about every StatefulSet that
- * is held by the partition of the agent, so that a new group needs no new installation; and by name about those of groups of the strategy `partition`, whose
- * partition says nothing of the kind in the middle of a rollout. As with everything that refuses, only namespaces that are opted in are concerned.
+ * Returns the policy and its binding if the scope has, or may have, groups of the strategies `pinned` and `partition`. The policy matches
+ * every StatefulSet with the blocking partition of the agent, so a new group needs no new installation. It matches members of the strategy
+ * `partition` by name, because their partition is lower in the middle of a rollout. It applies only to namespaces with the enforcement
+ * label.
  */
 export function strategyPolicyOf(options: InstallOptions): readonly InstallObject[] {
   const { scope } = options;
@@ -63,12 +64,12 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
       validations: [
         {
           expression: '!variables.isMoving || variables.strategyBefore == variables.strategyAfter',
-          messageExpression: `'the update strategy ' + variables.strategyAfter + ' in the middle of a rollout, or with a template, lets pods of ' + object.metadata.name + ' change their version by a restart; ${advice}'`,
+          messageExpression: `'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; ${advice}'`,
           reason: 'Forbidden',
         },
         {
           expression: `!variables.isMoving || variables.strategyAfter != 'RollingUpdate' || variables.after >= variables.before || variables.after >= ${holdingPartition}`,
-          messageExpression: `'the partition ' + string(variables.after) + ' in the middle of a rollout, or with a template, lets the StatefulSet controller replace pods of ' + object.metadata.name + ' past waves, gates and budgets; leave the partition out of what is applied, ${advice}'`,
+          messageExpression: `'the partition ' + string(variables.after) + ' is denied in the middle of a rollout or with a template change: the StatefulSet controller would replace pods of ' + object.metadata.name + ' without waves, gates and budgets; remove the partition from the manifest, or ${advice}'`,
           reason: 'Forbidden',
         },
       ],
@@ -77,14 +78,14 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
   });
 }
 
-/** By its partition, or by its name. */
+/** Matches a StatefulSet by its partition or by its name. */
 export function isHeld({ scope }: Pick<InstallOptions, 'scope'>): MatchCondition {
   const held = `${partitionOf('oldObject')} >= ${holdingPartition}`;
   const named = scope.partition.members;
   return { name: 'is-held', expression: named.length === 0 ? held : `${held} || ${nameIn('request.name', named)}` };
 }
 
-/** Another installation has an agent of its own, which this one would not let pass. */
+/** Limits the policy to the namespaces of this installation: it would deny the agent of another installation. */
 function guarded({ scope: { namespaces } }: InstallOptions): object {
   const matchLabels = { [enforceLabel]: 'true' };
   if (namespaces.length === 0) return { matchLabels };

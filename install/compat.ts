@@ -20,7 +20,7 @@ const replicas: WebhookRule = ruleOf('apps', 'UPDATE', 'statefulsets', 'stateful
 const hooks: readonly Hook[] = [
   { name: 'no-downscale', kind: 'ValidatingWebhookConfiguration', rule: replicas, sideEffects: 'None' },
   { name: 'prepare-downscale', kind: 'MutatingWebhookConfiguration', rule: replicas, sideEffects: 'NoneOnDryRun' },
-  // It remembers what it admits, so that it has side effects after all.
+  // The endpoint records the requests that it allows, so it has side effects.
   {
     name: 'pod-eviction',
     kind: 'ValidatingWebhookConfiguration',
@@ -36,7 +36,10 @@ const hooks: readonly Hook[] = [
   },
 ];
 
-/** A configuration for each endpoint and namespace; of the agent's own where no other is named, as the original has it. */
+/**
+ * Returns a configuration for each endpoint and namespace; for the namespace of the agent if the scope names no namespace, as in the
+ * original.
+ */
 export function compatWebhooksOf(options: InstallOptions): readonly InstallObject[] {
   const { namespace, scope } = options;
   const guarded = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;

@@ -1,26 +1,26 @@
-// The matchConditions of our webhooks: CEL that lets the API server itself tell what could matter, so that nothing else is ever sent.
+// The matchConditions of our webhooks: CEL by which the API server sends only requests that can matter.
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
 import { podNamesOf } from '../policies/objects/agent-deployment.ts';
 import { agentName, type InstallOptions } from './object.ts';
 import type { Member } from './scope.ts';
 
-/** As in `admissionregistration.k8s.io/v1`: all must be true for a request to be sent. */
+/** A condition of `admissionregistration.k8s.io/v1`. A request is sent only if all conditions are true. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }
 
-/** In place of a field that is absent. CEL fails on those, and what fails is refused under `failurePolicy: Fail`. */
+/** Returns CEL with a default for an absent field. CEL fails on absent fields, and `failurePolicy: Fail` then denies the request. */
 function orElse(path: string, otherwise: string): string {
   return `(has(${path}) ? ${path} : ${otherwise})`;
 }
 
-/** Replicas of a StatefulSet: absent stands for 1, as the API server fills it in. */
+/** Returns the replicas of a StatefulSet in CEL; absent means 1, the default of the API server. */
 function setReplicas(of: 'object' | 'oldObject'): string {
   return orElse(`${of}.spec.replicas`, '1');
 }
 
-/** Replicas of a Scale: absent stands for 0. */
+/** Returns the replicas of a Scale in CEL; absent means 0. */
 function scaleReplicas(of: 'object' | 'oldObject'): string {
   return `(has(${of}.spec) && has(${of}.spec.replicas) ? ${of}.spec.replicas : 0)`;
 }
@@ -33,8 +33,8 @@ const annotationAt = (of: 'object' | 'oldObject') =>
   `(has(${of}.metadata.annotations) && key in ${of}.metadata.annotations ? ${of}.metadata.annotations[key] : '')`;
 
 /**
- * Any label may be what binds a StatefulSet to a group. Of the annotations those are heard of that protect: when it last shrank, and where its pods
- * are asked before they go. The others say how an adopted group is scaled and rolled, as a RolloutGroup does.
+ * Any label may bind a StatefulSet to a group. Of the annotations, only those that protect matter: the time of the last downscale and the
+ * prepare endpoints. Other annotations configure an adopted group, as a RolloutGroup does.
  */
 const boundDifferently = [
   differs('metadata.labels'),
@@ -52,34 +52,37 @@ function anyOf(parts: readonly string[]): string {
 
 const guardedUpdate = anyOf([`${setReplicas('object')} < ${setReplicas('oldObject')}`, ...specDiffers, ...boundDifferently]);
 
-/** An update that takes something away, or changes what a StatefulSet runs, how it is rolled or what binds it. */
+/** Matches an update that reduces replicas, or changes the template, the update strategy, the ordinals or the binding to a group. */
 export const changesWhatIsGuarded: MatchCondition = { name: 'changes-what-is-guarded', expression: guardedUpdate };
 
-/** An update that adds replicas and is not judged for another reason already. */
+/** Matches an update that adds replicas and that no other condition matches. */
 export const onlyGrows: MatchCondition = {
   name: 'only-adds-replicas',
   expression: `${setReplicas('object')} > ${setReplicas('oldObject')} && !(${guardedUpdate})`,
 };
 
-/** Of `/scale`. */
+/** Matches a `/scale` request that removes replicas. */
 export const scalesDown: MatchCondition = {
   name: 'removes-replicas',
   expression: `${scaleReplicas('object')} < ${scaleReplicas('oldObject')}`,
 };
 
-/** Of `/scale`. */
+/** Matches a `/scale` request that adds replicas. */
 export const scalesUp: MatchCondition = {
   name: 'adds-replicas',
   expression: `${scaleReplicas('object')} > ${scaleReplicas('oldObject')}`,
 };
 
-/** The first request to delete it, not one that repeats or completes it: the kubelet's removal of a pod is a DELETE like any other. */
+/** Matches the first delete request only. A repeated delete and the final removal by the kubelet are DELETE requests too. */
 export const isNotTerminating: MatchCondition = {
   name: 'is-not-terminating',
   expression: '!has(oldObject.metadata.deletionTimestamp)',
 };
 
-/** The namespace controller, which empties a deleted namespace; without service accounts for controllers, the controller manager. */
+/**
+ * Exempts the namespace controller, which empties a deleted namespace, and the controller manager, whose identity controllers without
+ * service accounts use.
+ */
 export const isNoNamespaceDeletion: MatchCondition = {
   name: 'is-no-namespace-deletion',
   expression:
@@ -92,21 +95,21 @@ export const isNoNode: MatchCondition = {
     "!request.userInfo.username.startsWith('system:node:') && !(has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups)",
 };
 
-/** The StatefulSet controller scales down by deleting pods, the scheduler makes room, the garbage collector clears up. */
+/** Exempts the StatefulSet controller (scales down by deleting pods), the scheduler (preempts) and the garbage collector. */
 export const isNoController: MatchCondition = {
   name: 'is-no-controller-of-kubernetes',
   expression:
     "!request.userInfo.username.startsWith('system:serviceaccount:kube-system:') && !(request.userInfo.username in ['system:kube-controller-manager', 'system:kube-scheduler'])",
 };
 
-/** A pod that a StatefulSet controls, by the pod as it is stored. */
+/** Matches a stored pod that a StatefulSet controls. */
 export const isOfStatefulSet: MatchCondition = {
   name: 'is-of-a-statefulset',
   expression:
     "has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(owner, owner.kind == 'StatefulSet' && has(owner.controller) && owner.controller)",
 };
 
-/** A pod that a StatefulSet of Kubernetes controls, by the pod as it is about to be made. */
+/** Matches a pod in creation that a StatefulSet of Kubernetes controls. */
 export const isMadeForStatefulSet: MatchCondition = {
   name: 'is-made-for-a-statefulset',
   expression:
@@ -118,8 +121,8 @@ const hasEnded = (of: 'object' | 'oldObject'): string =>
 const imagesOf = (of: 'object' | 'oldObject'): string => `${of}.spec.containers.map(one, has(one.image) ? one.image : '')`;
 
 /**
- * An update that takes a label of the pod away or changes it, or that takes away its controller: it could leave its StatefulSet, or a budget, by
- * that. What is added changes nothing of it. Or one that ends it: a deadline, another image, a status by which it has ended.
+ * Matches an update that removes a pod from its StatefulSet or budget: it removes or changes a label, or removes the controller. Added
+ * labels do not matter. Also matches an update that ends the pod: a deadline, another image, or a terminal status.
  */
 export const takesPodAway: MatchCondition = {
   name: 'takes-the-pod-away',
@@ -132,16 +135,16 @@ export const takesPodAway: MatchCondition = {
   ]),
 };
 
-/** An eviction shows no more of the pod than its name, and those of StatefulSets end in an ordinal. */
+/** Matches evictions of pods with an ordinal in the name. An eviction request contains only the name of the pod. */
 export const hasOrdinal: MatchCondition = { name: 'has-an-ordinal', expression: "request.name.matches('^.+-[0-9]+$')" };
 
-/** A spec that is what it was says nothing new. */
+/** Matches a request that changes the spec. */
 export const saysSomethingNew: MatchCondition = {
   name: 'says-something-new',
   expression: `request.operation == 'CREATE' || ${differs('spec')}`,
 };
 
-/** The agent has decided by the same rules, and written it into the ledger, before it asks. */
+/** Exempts the agent: it applied the same rules and wrote the result to the ledger before its request. */
 export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-not-the-agent',
@@ -157,34 +160,34 @@ export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition
   };
 }
 
-/** Of pods that are about to be made: only those that one of these StatefulSets controls. */
+/** Returns CEL that matches a pod in creation if one of these StatefulSets controls it. */
 export function isMadeForOneOf(list: string): string {
   return `object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller && (request.namespace + '/' + owner.name) in ${list})`;
 }
 
-/** As `isMember`, of pods that are about to be made: only for groups of the strategy pinned. */
+/** Returns the condition `isMember` for pods in creation: only members of groups of the strategy `pinned`. */
 export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, 'scope' | 'isMembersOnly'>): readonly MatchCondition[] {
   if (!isMembersOnly) return [];
   const names = scope.pinned.members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
   return [{ name: 'is-a-member', expression: isMadeForOneOf(`[${names.join(', ')}]`) }];
 }
 
-/** Where the name is read: a DELETE may be one of a collection, whose request carries none. */
+/** The field with the name. A DELETE request of a collection carries no name, so the stored object gives it. */
 type NameOf = 'request.name' | 'oldObject.metadata.name';
 
-/** Reports whether the request names one of these StatefulSets. */
+/** Returns CEL that matches a request for one of these StatefulSets. */
 export function nameIn(name: NameOf, members: readonly Member[]): string {
   const names = members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
   return `request.namespace + '/' + ${name} in [${names.join(', ')}]`;
 }
 
-/** Only of the StatefulSets that the scope names; empty when it does not name them all, or more are to be heard of. */
+/** Returns the condition for the StatefulSets of the scope; empty if the scope does not name all of them or `--members-only` is not set. */
 export function isMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
   return [{ name: 'is-a-member', expression: nameIn(name, scope.members) }];
 }
 
-/** As `isMember`, of pods. */
+/** Returns the condition `isMember` for pods. */
 export function isPodOfMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
   const names = scope.members.map(({ namespace, statefulSet }) => `${namespace}/${statefulSet.replaceAll('.', '[.]')}`);

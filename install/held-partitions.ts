@@ -14,13 +14,13 @@ export function releaseCommand({ namespace, name }: HeldSet): string {
 /** Returns the warning before the agent is uninstalled. */
 export function heldWarning(sets: readonly HeldSet[]): string {
   const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  return `warning: a partition holds back ${sets.length === 1 ? 'the StatefulSet' : `${sets.length} StatefulSets`} ${names}. Once the agent is gone, changes of their pods are ignored, \`kubectl rollout status\` says that all is done, and a pinned pod that is deleted comes back at the old revision. To have them handed back before: let rollouts end, set \`spec.rollout.onPolicyDeleted: release\` in their groups, and delete these while the agent runs.\n`;
+  return `warning: a partition blocks ${sets.length === 1 ? 'the StatefulSet' : `${sets.length} StatefulSets`} ${names}. Without the agent, template changes have no effect, \`kubectl rollout status\` reports success, and a deleted pinned pod returns at the old revision. To release the StatefulSets first: finish all rollouts, set \`spec.rollout.onPolicyDeleted: release\` in their groups, and delete the groups while the agent runs.\n`;
 }
 
 /** Returns one leftover per StatefulSet, with its command. */
 export function heldLeftovers(sets: readonly HeldSet[]): readonly { readonly what: string; readonly command: string }[] {
   return sets.map((set) => ({
-    what: `the partition of StatefulSet ${set.namespace}/${set.name}; taking it away rolls every pod that is not at the new revision, one StatefulSet after the other is safer`,
+    what: `the partition of StatefulSet ${set.namespace}/${set.name}; removing it replaces every outdated pod. Patch one StatefulSet after another`,
     command: releaseCommand(set),
   }));
 }

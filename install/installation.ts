@@ -12,8 +12,8 @@ import { webhooksOf } from './webhooks.ts';
 import { agentNamespaceObject, workloadOf } from './workload.ts';
 
 /**
- * The objects, deterministic, in the order in which each finds what it needs: kinds and rights before what runs, and webhook configurations
- * when there is something to send to. What opts namespaces in comes last.
+ * Returns the objects in dependency order, always the same for the same options: kinds and rights before the workload, webhook
+ * configurations after it, and the enforcement label last.
  */
 export function installation(options: InstallOptions): readonly InstallObject[] {
   const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
@@ -30,15 +30,15 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
 }
 
 interface RemovalOptions {
-  /** With the kinds, and so with every object of them. */
+  /** True if the kinds are deleted too, and every object of them. */
   readonly hasDefinitions: boolean;
-  /** Whether what is deleted was found in the cluster, and not only worked out from the options. */
+  /** True if the objects were found in the cluster. Otherwise they are derived from the options. */
   readonly isFound?: boolean;
 }
 
 /**
- * The same objects in the order in which they go: webhook configurations before whoever answers them, or what they guard could not be written
- * in between. Namespaces stay: data lives there.
+ * Returns the same objects in the order of removal. Webhook configurations are removed before the agent that answers them; otherwise the
+ * objects that they guard could not be written in between. Namespaces stay, because they contain data.
  */
 export function removal(options: InstallOptions, { hasDefinitions }: RemovalOptions): readonly InstallObject[] {
   const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.some((one) => one === kind);
@@ -47,13 +47,13 @@ export function removal(options: InstallOptions, { hasDefinitions }: RemovalOpti
   return [...reversed.filter(isWebhook), ...reversed.filter((one) => !isWebhook(one))];
 }
 
-/** Something that stays after a removal, and the command that takes it away. */
+/** An object that stays after a removal, and the command that deletes it. */
 interface Leftover {
   readonly what: string;
   readonly command: string;
 }
 
-/** What nothing here deletes: it was made by the agent or by people, or other things rest on it. */
+/** Returns the objects that a removal keeps: the agent or a user created them, or other objects need them. */
 export function leftovers(
   { namespace, scope, hasCompat }: InstallOptions,
   { hasDefinitions, isFound = false }: RemovalOptions,
@@ -63,12 +63,14 @@ export function leftovers(
     where === undefined ? scope.namespaces.map((one) => command(`-n ${one}`)) : [command(where)];
   const definitions = definitionsOf({ hasCompat }).map(({ metadata }) => metadata.name);
   return [
-    ...(hasDefinitions ? [] : [{ what: 'the kinds, with every object of them', command: `kubectl delete crd ${definitions.join(' ')}` }]),
+    ...(hasDefinitions
+      ? []
+      : [{ what: 'the kinds, with every object of each kind', command: `kubectl delete crd ${definitions.join(' ')}` }]),
     ...(isFound || scope.namespaces.length > 0
       ? []
       : [
           {
-            what: 'Roles and RoleBindings in the namespaces of groups, when --policies or --groups-in named some at installation; --apply finds them',
+            what: 'Roles and RoleBindings in the namespaces of groups, if the installation used --policies or --groups-in; --apply finds them',
             command: `kubectl delete rolebinding,role -l ${installLabel}=${namespace} --all-namespaces`,
           },
         ]),
@@ -76,17 +78,17 @@ export function leftovers(
     { what: 'the certificate', command: `kubectl delete secret ${certificateSecret} -n ${namespace} --ignore-not-found` },
     { what: 'the Lease', command: `kubectl delete lease ${agentName} -n ${namespace} --ignore-not-found` },
     ...inEach((flag) => `kubectl delete configmap -l ${ledgerLabel} ${flag}`).map((command) => ({
-      what: 'ledgers, which a later installation needs to know how long ago a zone shrank',
+      what: 'ledgers; a later installation reads the time of the last downscale of each zone from them',
       command,
     })),
     {
-      what: 'the label that opts namespaces in, which does nothing any more',
+      what: 'the enforcement label of namespaces, which no longer has an effect',
       command: `kubectl label namespace -l ${enforceLabel} ${enforceLabel}-`,
     },
   ];
 }
 
-/** Which of them a partition holds back only the cluster knows. */
+/** Returns leftovers for the partitions that may block pods. Only the cluster knows which StatefulSets are blocked. */
 function heldSets({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
   const engines = [scope.partition, scope.pinned];
   if (!engines.some(usesStrategy)) return [];
@@ -97,16 +99,16 @@ function heldSets({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[]
     : [{ namespace: 'NAMESPACE', name: 'NAME' }];
   return sets.map((set) => ({
     what: isEveryOneNamed
-      ? `the partition of StatefulSet ${set.namespace}/${set.name}, if it holds pods back: changes are ignored for as long; taking it away rolls the pods`
-      : 'partitions of StatefulSets of the strategies partition and pinned, where changes are ignored for as long; taking one away rolls the pods',
+      ? `the partition of StatefulSet ${set.namespace}/${set.name}, if it blocks pods: template changes have no effect until you remove it; removing it replaces the outdated pods`
+      : 'partitions of StatefulSets of the strategies partition and pinned: template changes have no effect until you remove them; removing one replaces the outdated pods',
     command: releaseCommand(set),
   }));
 }
 
-/** Of every ConfigMap that the agent keeps. */
+/** The label of every ConfigMap that the agent writes. */
 const ledgerLabel = 'rollout-group.dev/document';
 
-/** Other installations in the cluster share them, so that they belong to none. */
+/** Returns the kinds. They carry no installation label, because all installations in the cluster share them. */
 function definitionsOf({ hasCompat }: Pick<InstallOptions, 'hasCompat'>): readonly InstallObject[] {
   const ours = kindNames().flatMap((kind): readonly InstallObject[] => {
     const { plural } = kinds[kind];

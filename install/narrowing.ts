@@ -3,12 +3,12 @@ import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
 import { endpointPaths } from './paths.ts';
 import type { Member } from './scope.ts';
 
-/** Of the rows that refuse without an answer; the agent adds it, and no installation has it. */
+/** The condition of fail-closed rows. The agent adds it; `install` does not write it. */
 export const memberCondition = 'is-a-member-now';
-/** Of the rows that hear of everything else, and let it pass without an answer; the agent adds these rows. */
+/** The condition of the rows for all other StatefulSets, which fail open. The agent adds these rows. */
 const otherCondition = 'is-no-member-now';
 
-/** Where rows with `failurePolicy: Fail` say which StatefulSet a request is about. */
+/** The StatefulSet of a request in CEL, for each row with `failurePolicy: Fail`. */
 const subjects: Readonly<Record<string, string>> = {
   'statefulset-update': "request.namespace + '/' + request.name",
   'statefulset-scale': "request.namespace + '/' + request.name",
@@ -16,21 +16,22 @@ const subjects: Readonly<Record<string, string>> = {
   'pod-eviction': "request.namespace + '/' + request.name.substring(0, request.name.lastIndexOf('-'))",
 };
 
-/** The row that hears of pods about to be made. It refuses nothing, so that what it does not hear of needs no row of its own. */
+/** The row for pods in creation. It denies nothing, so it needs no second row for other pods. */
 const placing = 'pinned.rollout-group.dev';
 
 const of = '.enforce.rollout-group.dev';
 const ofOthers = `-of-others${of}`;
 
-/** Beyond it the rows stay as they are installed: conditions are evaluated on each request, and objects have an end. */
+/** With more members, the rows stay as installed: the API server evaluates conditions on each request, and objects have a size limit. */
 export const mostMembers = 2_000;
 
-/** As far as it is read here, of `webhooks` of a configuration. */
+/** The fields that this file reads of an entry of `webhooks`. */
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The rows as they should be. Each that refuses without an answer is narrowed to the members, and stands beside one that hears of everything else
- * and refuses nothing without one. The row by which pods are pinned is narrowed alone; its members are those of groups of that engine. Rows that an installation has narrowed for good, and those of others, stay as they are.
+ * Returns the rows with the conditions for the current members. Each fail-closed row matches only the members and gets a second, fail-open
+ * row for everything else. The row that pins pods gets no second row; its members are those of the strategy `pinned`. Rows narrowed by
+ * `install --members-only` and foreign rows stay unchanged.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));
@@ -57,7 +58,7 @@ export function narrowed(rows: readonly Row[], members: readonly Member[]): read
   return [...own, ...others];
 }
 
-/** The endpoint beside the one of the row, where what cannot be told passes. */
+/** Returns the client config of the fail-open endpoint next to the endpoint of the row. */
 function toOthers(clientConfig: unknown): unknown {
   const { service, url, ...rest } = (clientConfig ?? {}) as { readonly service?: object; readonly url?: unknown };
   const path = endpointPaths.enforceOthers;
@@ -65,16 +66,16 @@ function toOthers(clientConfig: unknown): unknown {
   return { ...rest, url: String(url).replace(/\/admission\/enforce$/, path) };
 }
 
-/** The members that any of the rows names now. */
+/** Returns the members that the rows name now. */
 export function membersNamed(rows: readonly Row[]): readonly Member[] {
   const conditions = rows.flatMap(conditionsOf).filter(({ name }) => name === memberCondition);
   const named = new Map(conditions.flatMap(({ expression }) => membersIn(expression)).map((member) => [keyOf(member), member]));
   return [...named.values()];
 }
 
-/** Of a condition by which a row hears of some StatefulSets only, whoever wrote it. */
+/** Returns the members that a narrowing condition names, written by the agent or by `install --members-only`. */
 export function membersIn(expression: string): readonly Member[] {
-  // A pattern for names of pods stands in one text, with dots as `[.]`.
+  // A pattern for pod names is one text, with dots as `[.]`.
   const pattern = /'\^\(([^()']*)\)-\[0-9\]\+\$'/.exec(expression)?.[1];
   const named = pattern?.replaceAll('[.]', '.').split('|') ?? [...expression.matchAll(/'([^']*)'/g)].map(([, text = '']) => text);
   return named.flatMap((text) => {
@@ -83,12 +84,12 @@ export function membersIn(expression: string): readonly Member[] {
   });
 }
 
-/** With `--members-only` the names are those of the installation. */
+/** Reports whether the condition comes from `install --members-only`. */
 export function isForGood({ name }: MatchCondition): boolean {
   return name === 'is-a-member' || name === 'is-a-pod-of-a-member';
 }
 
-/** Says in CEL that what the row hears of is in a list; undefined for rows that are not narrowed. */
+/** Returns a function that writes the condition of the row for a list; undefined for rows that are never narrowed. */
 function membershipOf(row: Row): ((list: string) => string) | undefined {
   const name = nameOf(row);
   if (name === placing) return isMadeForOneOf;
@@ -100,7 +101,7 @@ function nameOf({ name }: Row): string {
   return typeof name === 'string' ? name : '';
 }
 
-/** The conditions of a row; what is none is left out. */
+/** Returns the well-formed conditions of a row. */
 export function conditionsOf({ matchConditions }: Row): readonly MatchCondition[] {
   if (!Array.isArray(matchConditions)) return [];
   return matchConditions.flatMap((one: unknown) => {

@@ -2,7 +2,7 @@
 import { enforceLabel, type InstallOptions } from './object.ts';
 import { pluralOf } from './rights.ts';
 
-/** Kinds whose plural is known, and not worked out. */
+/** Kinds with a known plural. */
 const known: ReadonlySet<string> = new Set([
   'ReplicaTemplate',
   'StatefulSet',
@@ -12,17 +12,17 @@ const known: ReadonlySet<string> = new Set([
   'RolloutGroup',
 ]);
 
-/** One sentence each. */
+/** Returns the notes, one sentence each. */
 export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
   const { namespaces, mirrors } = scope;
   const names = namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ');
   const guessed = [...new Set(mirrors.map(({ kind }) => kind))].filter((kind) => !known.has(kind));
   return [
     ...(namespaces.length === 0
-      ? ['no namespace is named, so that the rights are those of the whole cluster; name them with --policies or --groups-in']
+      ? ['no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in']
       : []),
-    ...(isEnforced ? [] : [`nothing is refused before this: kubectl label namespace ${names} ${enforceLabel}=true`]),
-    ...guessed.map((kind) => `the plural of ${kind} is taken to be ${pluralOf(kind)}; kubectl api-resources knows it`),
-    ...(isMembersOnly ? ['webhooks hear only of the StatefulSets that are named now; install again when a group is added'] : []),
+    ...(isEnforced ? [] : [`enforcement is off until you run: kubectl label namespace ${names} ${enforceLabel}=true`]),
+    ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
+    ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
   ];
 }

@@ -1,9 +1,9 @@
-// What an installation consists of: Kubernetes objects as they are applied, with the names and labels that all of them share.
+// The objects of an installation, with the names and labels that they share.
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
 
-/** An object as it is printed and applied. */
+/** An object as printed and applied. */
 export interface InstallObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,38 +17,38 @@ export interface InstallObject {
 }
 
 export interface InstallOptions {
-  /** Where the agent lives. */
+  /** The namespace of the agent. */
   readonly namespace: string;
   readonly image: string;
-  /** Of the Deployment, at least 1: every one answers webhooks, and the one with the Lease acts. */
+  /** Replicas of the Deployment, at least 1. Every replica answers webhooks; the holder of the Lease acts. */
   readonly replicas: number;
-  /** What the policies name. */
+  /** The scope that the policies name. */
   readonly scope: InstallScope;
-  /** With the webhook configurations and kinds of grafana/rollout-operator. */
+  /** True if the webhook configurations and kinds of grafana/rollout-operator are included. */
   readonly hasCompat: boolean;
-  /** With the namespace that the agent lives in. */
+  /** True if the namespace of the agent is included. */
   readonly hasNamespace: boolean;
-  /** With the label that opts the namespaces of the scope into enforcement. */
+  /** True if the enforcement label of the namespaces in the scope is included. */
   readonly isEnforced: boolean;
-  /** Whether webhooks hear only of the StatefulSets that the scope names. */
+  /** True if webhooks receive requests only for the StatefulSets of the scope. */
   readonly isMembersOnly: boolean;
-  /** With what the API server refuses by itself. Kubernetes before 1.30 knows no such kinds. */
+  /** True if admission policies are included. Kubernetes before 1.30 does not support them. */
   readonly hasAdmissionPolicies: boolean;
 }
 
-/** ServiceAccount, Deployment, Service, Lease and most of the rest. */
+/** The name of the ServiceAccount, Deployment, Service, Lease and most other objects. */
 export const agentName = 'rollout-group-agent';
 
-/** The Secret in which the agent keeps the certificate that it signs itself. */
+/** The Secret with the self-signed certificate of the agent. */
 export const certificateSecret = 'rollout-group-agent-tls';
 
-/** Namespaces with this label are enforced; taking it away is the way out when everything else fails. */
+/** The label that enables enforcement in a namespace. Removing it is the last resort in an emergency. */
 export const enforceLabel = 'rollout-group.dev/enforce';
 
-/** Which installation an object belongs to, by the namespace of its agent. */
+/** The label with the namespace of the agent, which identifies the installation. */
 export const installLabel = 'rollout-group.dev/installation';
 
-/** A name without a namespace: two installations in one cluster need two of them. */
+/** Returns the name of a cluster-scoped object, which differs between two installations in one cluster. */
 export function clusterName(base: string, namespace: string): string {
   return namespace === usualAgentNamespace ? base : `${base}-${namespace}`;
 }
@@ -57,12 +57,12 @@ function labelsOf(namespace: string): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': agentName, 'app.kubernetes.io/part-of': 'rollout-group', [installLabel]: namespace };
 }
 
-/** What finds the agent's pods. */
+/** Returns the labels that select the pods of the agent. */
 export function podLabelsOf(namespace: string): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': agentName, [installLabel]: namespace };
 }
 
-/** An object of the installation with its labels. */
+/** Returns an object of the installation with its labels. */
 export function installObject(
   [apiVersion, kind]: readonly [apiVersion: string, kind: string],
   { name, namespace }: { readonly name: string; readonly namespace?: string },

@@ -1,4 +1,4 @@
-// Where the webhooks of our own endpoints answer.
+// The paths of our webhook endpoints.
 export const endpointPaths = {
   enforce: '/admission/enforce',
   enforceOthers: '/admission/enforce-others',

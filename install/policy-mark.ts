@@ -9,12 +9,12 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The annotation. It is not a signature: a user who may change the policy may change the annotation too. */
 export const markAnnotation = 'rollout-group.dev/installed-spec';
 
-/** What the API server fills in where nothing is said. */
+/** Defaults that the API server adds. */
 const matchesAll: Fields = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
 
 /**
- * Of a policy and of a binding, what an absent field stands for. A field that is as usual is not part of the mark, so that marks of older versions stay
- * true when one is added here.
+ * Defaults of absent fields of a policy and of a binding. A field with its default is not part of the mark, so marks of older versions stay
+ * valid when a field is added here.
  */
 const usualFields: Fields = {
   failurePolicy: 'Fail',
@@ -29,14 +29,14 @@ const usualFields: Fields = {
   matchResources: matchesAll,
 };
 
-/** The object with its mark. */
+/** Returns the object with its mark. */
 export function marked(object: InstallObject): InstallObject {
   const { metadata, spec, ...rest } = object;
   const annotations = { ...metadata.annotations, [markAnnotation]: markOf(fieldsOf(spec)) };
   return { ...rest, apiVersion: object.apiVersion, kind: object.kind, metadata: { ...metadata, annotations }, spec };
 }
 
-/** The same for a spec as it is written and as an API server stores it. */
+/** Returns the mark of a spec. A written spec and the stored spec have the same mark. */
 export function markOf(spec: Fields): string {
   const told = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = usual === matchesAll ? matched(spec[field]) : (spec[field] ?? usual);
@@ -45,7 +45,7 @@ export function markOf(spec: Fields): string {
   return sha256(canonicalJson(Object.fromEntries(told))).slice(0, 32);
 }
 
-/** `matchConstraints` or `matchResources` with what the API server fills in. */
+/** Returns `matchConstraints` or `matchResources` with the defaults of the API server. */
 export function matched(value: unknown): Fields {
   return { ...matchesAll, ...fieldsOf(value) };
 }

@@ -10,34 +10,34 @@ import { everywhere, type Member } from './scope.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A policy or a binding, as far as it is read here. */
+/** The fields that this file reads of a policy or binding. */
 export interface StoredPolicy {
   readonly kind: string;
   readonly name: string;
   readonly spec: Fields;
-  /** What its annotation says of the spec that was installed; absent when there is none. */
+  /** The mark of the installed spec from the annotation; absent if there is no annotation. */
   readonly mark?: string;
 }
 
 interface PolicyQuestion {
-  /** Of the agent. */
+  /** The namespace of the agent. */
   readonly namespace: string;
-  /** StatefulSets of groups whose pods a partition holds, in namespaces that are opted in. */
+  /** StatefulSets with a blocking partition, in namespaces with enforcement. */
   readonly held: readonly Member[];
-  /** Those of them that belong to groups of the strategy `partition`. */
+  /** The held StatefulSets of groups of the strategy `partition`. */
   readonly named: readonly Member[];
 }
 
 export interface PolicyProblem {
   /**
-   * `missing`: neither policy nor binding is there, as after an installation without them. `narrow`: something is guarded in part. `outdated`: it is as
-   * an installation of another version wrote it.
+   * `missing`: neither the policy nor the binding exists, as after an installation without them. `narrow`: some StatefulSets or namespaces
+   * are not covered. `outdated`: another version installed it.
    */
   readonly kind: 'missing' | 'changed' | 'narrow' | 'outdated';
   readonly message: string;
 }
 
-/** What makes no difference to the objects. */
+/** Options that do not affect the compared objects. */
 const anyOptions = {
   image: '',
   replicas: 1,
@@ -49,28 +49,35 @@ const anyOptions = {
   hasAdmissionPolicies: true,
 };
 
-/** Names of all that there may be; policy and binding have one. */
+/** Returns the names of all policies; a policy and its binding share a name. */
 export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): readonly string[] {
   const options = { ...anyOptions, namespace };
   return [...new Set([...stampPolicyOf(options), ...strategyPolicyOf(options)].map(({ metadata }) => metadata.name))];
 }
 
-/** Empty when all is as this version installs it. What guards update strategies is missed only where something is held. */
+/**
+ * Returns the differences from the policies of this version. The policy for update strategies is reported as missing only if a StatefulSet
+ * has a blocking partition.
+ */
 export function admissionPolicyProblems(stored: readonly StoredPolicy[], question: PolicyQuestion): readonly PolicyProblem[] {
   const options = { ...anyOptions, namespace: question.namespace };
   const { held } = question;
   return [
-    ...problemsOf(stored, stampPolicyOf(options), 'without the webhook /admission/stamp anybody writes who asked for an intent'),
+    ...problemsOf(
+      stored,
+      stampPolicyOf(options),
+      'without the webhook /admission/stamp any user can claim to be the requester of an intent',
+    ),
     ...problemsOf(
       stored,
       strategyPolicyOf(options),
-      held.length === 0 ? undefined : 'while no webhook answers anybody lets pods roll past waves and budgets',
+      held.length === 0 ? undefined : 'while no webhook answers, any user can replace pods without waves and budgets',
       question,
     ),
   ];
 }
 
-/** `without`: what follows when they are missing; absent where nobody misses them. */
+/** Returns the problems of one policy and its binding. `without` is the consequence if both are missing; absent if that is no problem. */
 function problemsOf(
   stored: readonly StoredPolicy[],
   [policy, binding]: readonly InstallObject[],
@@ -82,28 +89,28 @@ function problemsOf(
   const [storedPolicy, storedBinding] = [find(policy), find(binding)];
   const name = `${policy.kind} ${policy.metadata.name}`;
   if (storedPolicy === undefined && storedBinding === undefined) {
-    return without === undefined ? [] : [{ kind: 'missing', message: `${name} is not there: ${without}` }];
+    return without === undefined ? [] : [{ kind: 'missing', message: `${name} does not exist: ${without}` }];
   }
-  if (storedPolicy === undefined) return [changed(`${name} is not there, though it is bound`)];
-  if (storedBinding === undefined) return [changed(`nothing binds ${name}, so that it refuses nobody`)];
+  if (storedPolicy === undefined) return [changed(`${name} does not exist, but its binding does`)];
+  if (storedBinding === undefined) return [changed(`nothing binds ${name}, so it denies nothing`)];
   const boundBy = `${binding.kind} ${binding.metadata.name}`;
   const { spec } = storedBinding;
   return [
     ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, specOf(policy), question)),
-    // No version has bound anything without refusing.
+    // Every version has installed bindings that deny.
     ...refusalProblems(boundBy, spec),
     ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, specOf(binding), question)),
   ];
 }
 
-/** Nobody changed what is as its mark says: another version has other words for it. */
+/** Reports an unchanged policy of another version as outdated, not as changed: its mark still matches. */
 function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: readonly PolicyProblem[]): readonly PolicyProblem[] {
   if (!problems.some(({ kind }) => kind === 'changed') || mark !== markOf(spec)) return problems;
   const message = `${name} was installed by another version: run kubectl rollout-group install again`;
   return [{ kind: 'outdated', message }, ...problems.filter(({ kind }) => kind !== 'changed')];
 }
 
-/** With what the API server fills in. */
+/** Compared fields with the defaults of the API server. */
 const policyFields: Readonly<Record<string, unknown>> = { failurePolicy: 'Fail', paramKind: null, variables: [], validations: [] };
 
 function policyProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
@@ -124,7 +131,7 @@ function policyProblems(name: string, spec: Fields, wanted: Fields, question: Po
   ];
 }
 
-/** The condition, or the same that names StatefulSets besides. */
+/** Reports whether the stored condition equals the wanted one, with or without StatefulSet names. */
 function isCondition(stored: MatchCondition, wanted: MatchCondition): boolean {
   if (stored.name !== wanted.name) return false;
   if (stored.expression === wanted.expression) return true;
@@ -135,18 +142,21 @@ function naming(members: readonly Member[]) {
   return { scope: { ...everywhere, partition: { namespaces: [], members } } };
 }
 
-/** In the middle of a rollout the partition of the strategy `partition` says nothing, so that only those are guarded that are named. */
+/**
+ * Reports the StatefulSets that the policy does not name. In the middle of a rollout, members of the strategy `partition` are matched by
+ * name only.
+ */
 function unnamed(name: string, conditions: readonly MatchCondition[], { named }: PolicyQuestion): readonly PolicyProblem[] {
   const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(keyOf));
   const lacking = named.map(keyOf).filter((member) => !known.has(member));
   if (lacking.length === 0) return [];
-  return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}, which it guards only until a rollout begins` }];
+  return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}, and protects it only until a rollout begins` }];
 }
 
 function refusalProblems(name: string, spec: Fields): readonly PolicyProblem[] {
   const actions = Array.isArray(spec['validationActions']) ? spec['validationActions'] : [];
   if (actions.includes('Deny')) return [];
-  return [changed(`${name} refuses nobody: its validationActions are ${actions.join(', ') || 'none'}`)];
+  return [changed(`${name} denies nothing: its validationActions are ${actions.join(', ') || 'none'}`)];
 }
 
 function bindingProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
@@ -160,11 +170,13 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
       .filter((field) => !isSame(spec[field] ?? null, wanted[field] ?? null))
       .map((field) => changed(`${field} of ${name} was changed`)),
     ...(isSelective ? [changed(`matchResources of ${name} were changed`)] : []),
-    ...(left.length === 0 ? [] : [{ kind: 'narrow', message: `${name} leaves out namespace ${listed(left)}` } as const]),
+    ...(left.length === 0 ? [] : [{ kind: 'narrow', message: `${name} does not cover namespace ${listed(left)}` } as const]),
   ];
 }
 
-/** The namespaces that are named; undefined when the selector is neither the installed one nor that one with names. */
+/**
+ * Returns the namespaces that the selector names; undefined if the selector is neither the installed one nor the installed one with names.
+ */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
   if (isSame(selector, wanted)) return 'all';
   const { matchExpressions, ...rest } = fieldsOf(selector);
@@ -190,7 +202,7 @@ function isSame(a: unknown, b: unknown): boolean {
   return canonicalJson(a) === canonicalJson(b);
 }
 
-/** At most three of them. */
+/** Returns at most three names. */
 function listed(names: readonly string[]): string {
   return `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
 }

@@ -1,4 +1,4 @@
-// Whether what is registered is what an installation registers: everything that was changed, one sentence each.
+// Compares stored webhook configurations with the installed ones and reports each difference in one sentence.
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
@@ -6,7 +6,7 @@ import type { InstallOptions } from './object.ts';
 import { everywhere, type Member } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
 
-/** As far as it is read here, of `webhooks` of a configuration. */
+/** The fields that this file reads of an entry of `webhooks`. */
 type Row = Readonly<Record<string, unknown>>;
 
 export interface Registered {
@@ -16,7 +16,7 @@ export interface Registered {
 }
 
 interface RegistrationQuestion {
-  /** Of the agent. */
+  /** The namespace of the agent. */
   readonly namespace: string;
   /** Every protected StatefulSet; absent if unknown. */
   readonly members?: readonly Member[] | undefined;
@@ -24,7 +24,7 @@ interface RegistrationQuestion {
   readonly pinned?: readonly Member[] | undefined;
 }
 
-/** What the API server fills in where nothing is said. */
+/** Defaults that the API server adds. */
 const absent: Readonly<Record<string, unknown>> = { namespaceSelector: {}, objectSelector: {} };
 const compared = [
   'rules',
@@ -37,7 +37,7 @@ const compared = [
   'objectSelector',
 ] as const;
 
-/** What makes no difference to our own configurations. */
+/** Options that do not affect our configurations. */
 const anyOptions: InstallOptions = {
   namespace: '',
   image: '',
@@ -51,8 +51,8 @@ const anyOptions: InstallOptions = {
 };
 
 /**
- * Empty when our own configurations are as they were installed. Those that are missing altogether are named as such; the one that pins pods is
- * missed where a group needs it, and the others unless `isPinOnly`.
+ * Returns the differences from the installed configurations, or an empty list. The configuration that pins pods is reported as
+ * missing only if a group needs it. With `isPinOnly`, the other configurations are not checked.
  */
 export function registrationProblems(
   stored: readonly Registered[],
@@ -68,18 +68,18 @@ export function registrationProblems(
       const heard = isPin ? pinned : members;
       return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, heard));
     }
-    if (!isPin) return [`${kind} ${name} is not there`];
+    if (!isPin) return [`${kind} ${name} does not exist`];
     const lost = listed((pinned ?? []).map(keyOf));
-    return lost === '' ? [] : [`${kind} ${name} is not there, so that no pod of ${lost} is made at the revision that it is pinned to`];
+    return lost === '' ? [] : [`${kind} ${name} does not exist, so no pod of ${lost} is created at its pinned revision`];
   });
 }
 
-/** Names of all configurations of our own, whether they are there or not. */
+/** Returns the names of all our configurations, installed or not. */
 export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>): readonly string[] {
   return [configurationName({ namespace }), pinConfigurationName({ namespace })];
 }
 
-/** At most three of them; empty for none. */
+/** Returns at most three names; empty text for no names. */
 function listed(names: readonly string[]): string {
   return names.length === 0 ? '' : `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
 }
@@ -109,7 +109,7 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
-    ...(unheard.length === 0 ? [] : [`${listed(unheard)} is not heard`]),
+    ...(unheard.length === 0 ? [] : [`${listed(unheard)} is not covered`]),
   ];
 }
 
@@ -117,7 +117,7 @@ function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {
   return a.name === b.name && a.expression === b.expression;
 }
 
-/** Whether the condition only names StatefulSets, as the agent or `--members-only` would have written it. */
+/** Reports whether the condition only names StatefulSets, as the agent or `--members-only` writes it. */
 function isNarrowing(row: Row, condition: MatchCondition): boolean {
   const members = membersIn(condition.expression);
   if (isForGood(condition)) {

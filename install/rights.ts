@@ -1,10 +1,10 @@
-// The account of the agent and what it may do: named resources and verbs, namespace by namespace where the namespaces are known.
+// The ServiceAccount of the agent and its rights: named resources and verbs, per namespace if the namespaces are known.
 import { apiGroup } from '../policies/schema/kinds.ts';
 import { defined } from '../policies/values/defined.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { type MirrorSource, usesStrategy } from './scope.ts';
 
-/** As in `rbac.authorization.k8s.io/v1`. */
+/** A rule of `rbac.authorization.k8s.io/v1`. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -15,7 +15,10 @@ export interface PolicyRule {
 const rbac = 'rbac.authorization.k8s.io';
 const original = 'rollout-operator.grafana.com';
 
-/** The account first, then roles with their bindings: of the agent's namespace, of each namespace that is looked after, of the cluster. */
+/**
+ * Returns the account first, then roles with their bindings: for the agent's namespace, for each namespace with groups, and for the
+ * cluster.
+ */
 export function rightsOf(options: InstallOptions, configurations: Configurations): readonly InstallObject[] {
   const { namespace, scope } = options;
   const account = installObject(['v1', 'ServiceAccount'], { name: agentName, namespace }, namespace, {
@@ -45,13 +48,16 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
   ];
 }
 
-/** Names of the configurations that the agent writes its certificate authority into. */
+/** Names of the configurations into which the agent writes its certificate authority. */
 interface Configurations {
   readonly validating: readonly string[];
   readonly mutating: readonly string[];
 }
 
-/** In the agent's own namespace: who acts, the certificate, policies for other namespaces, metric sources and channels with the Secrets that they name. */
+/**
+ * Rights in the agent's namespace: the Lease, the certificate, policies for other namespaces, metric sources and channels with the Secrets
+ * that they name.
+ */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
   // `create` cannot be limited to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
@@ -64,31 +70,31 @@ const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[]
   ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
 ];
 
-/** In each namespace that is looked after. */
+/** Returns the rights in each namespace with groups. */
 function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
   return [
-    // `patch` touches a pod, so that a delete of a former leader that is still under way comes to nothing.
+    // `patch` updates a pod so that a delayed delete request of a former leader fails its precondition.
     rule('', ['pods'], ['get', 'list', 'watch', 'delete', 'patch']),
     rule('', ['pods/eviction'], ['create']),
     rule('apps', ['statefulsets'], ['get', 'list', 'watch', 'patch']),
     rule('apps', ['statefulsets/status'], ['update']),
     rule('policy', ['poddisruptionbudgets'], ['list', 'watch']),
     rule(original, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
-    // Ledgers, and what is published where our kinds are not installed. `list` finds those of groups that nothing defines any more (`onPolicyDeleted`).
+    // Ledgers, and published results where our kinds are not installed. `list` finds the ConfigMaps of deleted groups (`onPolicyDeleted`).
     rule('', ['configmaps'], ['get', 'list', 'create', 'update']),
     rule('events.k8s.io', ['events'], ['create']),
     rule(apiGroup, ['rolloutgroups'], ['get', 'list', 'watch']),
     rule(apiGroup, ['rolloutgroups/status'], ['patch']),
     rule(apiGroup, ['rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
     rule(apiGroup, ['rolloutruns'], ['get', 'list', 'create', 'patch', 'delete']),
-    // Whether it is being deleted, since what is in it may then go.
+    // Tells whether the namespace is being deleted; its objects may then be deleted too.
     rule('', ['namespaces'], ['get']),
-    // The scale of these two is judged by the labels of the object itself.
+    // Scale requests of these two kinds are evaluated by the labels of the object.
     ...(hasCompat ? [rule('apps', ['deployments', 'replicasets'], ['get'])] : []),
   ];
 }
 
-/** Pods are pinned to the templates of revisions. Their names are not known beforehand. */
+/** Returns the rights for ControllerRevisions, whose templates pin pods. Their names are not known in advance. */
 function revisionRules(isNeeded: boolean): readonly PolicyRule[] {
   return isNeeded ? [rule('apps', ['controllerrevisions'], ['get'])] : [];
 }
@@ -105,7 +111,7 @@ function mirrorRules(mirrors: readonly MirrorSource[] | undefined): readonly Pol
   return mirrors.flatMap(({ group, kind, names, readsScale, writesStatus }) => {
     const plural = pluralOf(kind);
     return [
-      // List and watch, too: they name the one object, which is what makes them pass.
+      // `list` and `watch` name the one object; RBAC allows them only in this form.
       rule(group, [plural], ['get', 'list', 'watch'], names),
       ...(readsScale ? [rule(group, [`${plural}/scale`], ['get'], names)] : []),
       ...(writesStatus ? [rule(group, [`${plural}/status`], ['patch'], names)] : []),
@@ -113,7 +119,7 @@ function mirrorRules(mirrors: readonly MirrorSource[] | undefined): readonly Pol
   });
 }
 
-/** The lower-case plural that the API most likely serves a kind under; what it really is, only the server knows. */
+/** Returns the lower-case plural that the API most likely uses for a kind. Only the API server knows the actual plural. */
 export function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
   if (/(?:s|x|z|ch|sh)$/.test(name)) return `${name}es`;
@@ -124,7 +130,7 @@ function webhookRules({ validating, mutating }: Configurations): readonly Policy
   const group = 'admissionregistration.k8s.io';
   const writes = (resource: string, names: readonly string[]) => (names.length === 0 ? [] : [rule(group, [resource], ['patch'], names)]);
   return [
-    // Found by their labels; only those that are ours are written.
+    // Configurations are found by their labels; only our own are written.
     rule(group, ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'], ['list', 'watch']),
     ...writes('validatingwebhookconfigurations', validating),
     ...writes('mutatingwebhookconfigurations', mutating),

@@ -1,17 +1,17 @@
-// What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
+// The scope of an installation, derived from policies: namespaces, StatefulSets and the objects that replicas mirror.
 
 import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
 import { secretKeysOf } from '../policies/integrations/secret-keys.ts';
 import type { LoadedDocument } from '../policies/load.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 
-/** A kind that replicas are mirrored from, in one namespace. */
+/** A kind in one namespace whose replicas a group mirrors. */
 export interface MirrorSource {
   readonly namespace: string;
   /** Empty for the core group. */
   readonly group: string;
   readonly kind: string;
-  /** Of the objects, sorted. */
+  /** Names of the objects, sorted. */
   readonly names: readonly string[];
   readonly readsScale: boolean;
   readonly readsObject: boolean;
@@ -23,32 +23,32 @@ export interface Member {
   readonly statefulSet: string;
 }
 
-/** Groups of one engine. */
+/** The groups of one strategy. */
 interface StrategyScope {
-  /** Namespaces that have such a group, or may have one that nobody has named here, sorted; undefined: every one may. */
+  /** Namespaces that have, or may have, a group of this strategy, sorted; undefined if every namespace may have one. */
   readonly namespaces: readonly string[] | undefined;
-  /** Their StatefulSets, sorted, but for those that are only known by labels. */
+  /** Their StatefulSets, sorted, except those known only by labels. */
   readonly members: readonly Member[];
 }
 
 export interface InstallScope {
-  /** Namespaces whose groups are looked after, sorted; empty stands for every namespace. */
+  /** Namespaces with groups, sorted; empty means every namespace. */
   readonly namespaces: readonly string[];
   /** Sorted by namespace, group and kind. */
   readonly mirrors: readonly MirrorSource[];
   /** Names of the Secrets in the agent's namespace that metric sources and channels name, sorted. */
   readonly secrets: readonly string[];
-  /** Every StatefulSet of a group, sorted; undefined when some are only known by labels, or nothing is known. */
+  /** Every StatefulSet of a group, sorted; undefined if some are known only by labels, or the groups are unknown. */
   readonly members: readonly Member[] | undefined;
-  /** Groups whose pods are placed by the webhook on their creation. */
+  /** Groups of the strategy `pinned`: the webhook on pod creation pins their pods. */
   readonly pinned: StrategyScope;
-  /** Groups whose partition the agent moves. */
+  /** Groups of the strategy `partition`: the agent lowers their partition. */
   readonly partition: StrategyScope;
 }
 
 const anyGroup: StrategyScope = { namespaces: undefined, members: [] };
 
-/** Nothing is known: every namespace. */
+/** The scope without known policies: every namespace. */
 export const everywhere: InstallScope = {
   namespaces: [],
   mirrors: [],
@@ -58,15 +58,12 @@ export const everywhere: InstallScope = {
   partition: anyGroup,
 };
 
-/** Whether there is a group of the engine, or may be one. */
+/** Reports whether a group of the strategy exists or may exist. */
 export function usesStrategy({ namespaces }: StrategyScope): boolean {
   return namespaces === undefined || namespaces.length > 0;
 }
 
-/**
- * What these policies name, together with namespaces that somebody names besides. A group whose members are found by labels is known by its
- * namespace alone.
- */
+/** Returns the scope of these policies and of additional namespaces. A group whose members are found by labels adds only its namespace. */
 export function installScope(
   documents: readonly LoadedDocument[],
   { groups }: Pick<PolicyBundle, 'groups'>,
@@ -91,7 +88,7 @@ export function installScope(
   const declared = documents.flatMap((one) =>
     one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, rollout: one.value.spec.rollout }] : [],
   );
-  // What groups there are in a namespace that somebody names besides, nobody has said.
+  // The groups of an additional namespace are unknown.
   const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
   const scopeOf = (isMeant: (traits: StrategyTraits) => boolean): StrategyScope => ({
     namespaces: sorted([...unknown, ...declared.filter((one) => isMeant(traitsOf(one))).map(({ namespace }) => namespace)]),
@@ -166,7 +163,7 @@ function sorted(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
 }
 
-/** In the order of their keys, each key once. */
+/** Returns the items sorted by key, each key once. */
 function byKey<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
   const first = new Map(items.map((item) => [keyOf(item), item]));
   return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);

@@ -33,31 +33,31 @@ export interface WebhookRule {
   readonly scope: 'Namespaced';
 }
 
-/** One entry, before it becomes one of `admissionregistration.k8s.io/v1`. */
+/** One webhook entry of a configuration. */
 interface Entry {
   readonly name: string;
   readonly path: string;
   readonly rule: WebhookRule;
   readonly conditions: readonly MatchCondition[];
-  /** `Fail` where something protected could be lost; `Ignore` where Kubernetes would stand still, or the agent checks again. */
+  /** `Fail` if a failure could lose protection; `Ignore` if it would block Kubernetes, or if the agent checks again. */
   readonly failurePolicy: 'Fail' | 'Ignore';
-  /** Whether an answer reserves something, which it never does on a dry run. */
+  /** True if an answer reserves budget. A dry run reserves nothing. */
   readonly isReserving: boolean;
-  /** Whether only namespaces that are opted in are concerned. */
+  /** True if the entry applies only to namespaces with the enforcement label. */
   readonly isOptedIn: boolean;
 }
 
-/** The API server waits this long; the handler answers before. */
+/** Timeout of the API server; the handler answers earlier. */
 const timeoutSeconds = 5;
 
 export const admissionVersion = 'admissionregistration.k8s.io/v1';
 
-/** The label, besides the namespace, by which the agent finds the configurations for its certificate authority. */
+/** Returns the labels by which the agent finds the configurations for its certificate authority. */
 export function injectionLabels(namespace: string): Readonly<Record<string, string>> {
   return { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
 }
 
-/** The one that pins pods only where there is a group of that engine, or may be one. */
+/** Returns the webhook configurations. The one that pins pods is included only if a group of the strategy `pinned` exists or may exist. */
 export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   const name = configurationName(options);
   return [
@@ -67,7 +67,7 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
       validating(options).map((entry) => webhookOf(entry, options)),
     ),
     configuration(['MutatingWebhookConfiguration', name], options, [
-      // A later change of the object is stamped again.
+      // The webhook runs again after another webhook changes the object.
       { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
     ]),
     ...(usesStrategy(options.scope.pinned)
@@ -76,14 +76,14 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   ];
 }
 
-/** The name of both configurations that enforce, check and stamp. */
+/** Returns the shared name of the validating and the mutating configuration. */
 export function configurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('rollout-group', namespace);
 }
 
 /**
- * The name of the configuration by which pods are pinned. API servers ask mutating webhooks in the order of these names, and whoever adds containers
- * is to add them to the pod as it will be: nothing that is named like its product comes before a digit and a hyphen.
+ * Returns the name of the configuration that pins pods. API servers call mutating webhooks in the order of these names. Webhooks that add
+ * containers must see the pinned pod, and product names sort after a digit and a hyphen.
  */
 export function pinConfigurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('0-rollout-group-pinned', namespace);
@@ -111,12 +111,12 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
     sideEffects: isReserving ? 'NoneOnDryRun' : 'None',
     timeoutSeconds,
     admissionReviewVersions: ['v1'],
-    // No objectSelector: requests for /scale and /eviction carry no labels of what they are about, and would all pass.
+    // No objectSelector: requests for /scale and /eviction carry no labels of their object and would all bypass the webhook.
     ...(isOptedIn ? { namespaceSelector: { matchLabels: { [enforceLabel]: 'true' } } } : {}),
   };
 }
 
-/** The `clientConfig`; the certificate authority is the agent's to write. */
+/** Returns the `clientConfig`. The agent adds the certificate authority. */
 export function serviceAt(namespace: string, path: string): object {
   return { service: { name: agentName, namespace, path, port: 443 } };
 }
@@ -151,7 +151,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       isOfStatefulSet,
       ...isPodOfMember(options, 'oldObject.metadata.name'),
     ]),
-    // Replaces a deletion that would be denied, and fails open like it. The status carries labels too.
+    // This update can replace a denied delete, so it fails open too. The status subresource can change labels.
     enforced('pod-update', 'Ignore', ruleOf('', 'v1', 'UPDATE', 'pods', 'pods/status'), [
       own,
       isNoNode,
@@ -161,17 +161,19 @@ function validating(options: InstallOptions): readonly Entry[] {
       ...isPodOfMember(options, 'request.name'),
       takesPodAway,
     ]),
-    // More replicas put nothing at risk, and may be what an incident needs.
+    // More replicas are no risk and may be urgent in an incident.
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),
     enforced('statefulset-scale-up', 'Ignore', sets('UPDATE', 'statefulsets/scale'), [own, ...isMember(options, 'request.name'), scalesUp]),
-    // The agent leaves out what has errors, so that nothing rests on this answer.
+    // The agent ignores invalid policies, so this answer protects nothing.
     validated('policies', 'Ignore', 'rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
-    // Who asked must be true, or it counts for nothing.
+    // An unverified requester has no effect, so the requester must be verified.
     validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
   ];
 }
 
-/** In every namespace, enforced or not: it refuses nothing, and without it pods of such a group come back at the old version. */
+/**
+ * Returns the webhook that pins pods in every namespace. It denies nothing; without it, new pods of such a group run the wrong revision.
+ */
 function pinWebhook(options: InstallOptions): object {
   const entry: Entry = {
     name: 'pinned',
@@ -187,7 +189,7 @@ function pinWebhook(options: InstallOptions): object {
     ...webhookOf(entry, options),
     // A later change of the pod changes a pinned pod; the webhook checks it again.
     reinvocationPolicy: 'IfNeeded',
-    // Both are on every pod that the StatefulSet controller makes, and together on no other.
+    // Every pod of the StatefulSet controller has both labels; no other pod has both.
     objectSelector: {
       matchExpressions: ['statefulset.kubernetes.io/pod-name', 'controller-revision-hash'].map((key) => ({ key, operator: 'Exists' })),
     },

@@ -1,9 +1,9 @@
-// What runs: the Deployment with its Service, its disruption budget and its network policy, under the strictest Pod Security.
+// The workload: the Deployment with its Service, disruption budget and network policy, under the restricted Pod Security standard.
 import { agentName, certificateSecret, type InstallObject, type InstallOptions, installObject, podLabelsOf } from './object.ts';
 
 const ports = { metrics: 8001, webhook: 8443 } as const;
 
-/** The namespace of the agent. Pods that do not keep to the restricted standard are refused there. */
+/** Returns the namespace of the agent, which denies pods outside the restricted Pod Security standard. */
 export function agentNamespaceObject({ namespace }: InstallOptions): InstallObject {
   const object = installObject(['v1', 'Namespace'], { name: namespace }, namespace, {});
   const labels = { ...object.metadata.labels, 'pod-security.kubernetes.io/enforce': 'restricted' };
@@ -24,7 +24,7 @@ export function workloadOf(options: InstallOptions): readonly InstallObject[] {
         ],
       },
     }),
-    // The addresses of API servers are not known here, so that only the ports are limited.
+    // The addresses of API servers are unknown here, so the policy limits only the ports.
     installObject(['networking.k8s.io/v1', 'NetworkPolicy'], target, namespace, {
       spec: {
         podSelector: selector,
@@ -32,7 +32,7 @@ export function workloadOf(options: InstallOptions): readonly InstallObject[] {
         ingress: [{ ports: [ports.webhook, ports.metrics].map((port) => ({ port, protocol: 'TCP' })) }],
       },
     }),
-    // With one replica it would hold every drain.
+    // With one replica, a budget would block every drain.
     ...(replicas > 1
       ? [
           installObject(['policy/v1', 'PodDisruptionBudget'], target, namespace, {
@@ -50,7 +50,7 @@ function deployment(options: InstallOptions): object {
   return {
     replicas,
     selector: { matchLabels: labels },
-    // One more before one less: the webhooks answer all the time.
+    // A new pod becomes ready before an old one stops, so webhooks always answer.
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
     template: {
       metadata: { labels: { ...labels, 'app.kubernetes.io/part-of': 'rollout-group' } },
@@ -58,7 +58,7 @@ function deployment(options: InstallOptions): object {
         serviceAccountName: agentName,
         automountServiceAccountToken: true,
         enableServiceLinks: false,
-        // It serves on for a while after it has stopped being ready, and then ends what it has in hand.
+        // The agent continues to serve after it becomes unready, then finishes its open requests.
         terminationGracePeriodSeconds: 60,
         securityContext: { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
         affinity: {
@@ -89,9 +89,9 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
     args: [
       `-kubernetes.namespace=${namespace}`,
       `-namespaces=${scope.namespaces.length === 0 ? '*' : scope.namespaces.join(',')}`,
-      // Several replicas must not act at once: without the Lease nothing is done.
+      // Several replicas must not act at once, so the agent acts only with the Lease.
       '-leader-election=required',
-      // The same installation registers the webhook that stamps them, so no writer can bypass it.
+      // The same installation registers the webhook that verifies requesters, so no user can bypass it.
       '-intents.stamped=true',
       '-log.format=json',
       '-log.level=info',

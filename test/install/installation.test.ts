@@ -157,11 +157,11 @@ describe('whoever installs is told', () => {
   it('of rights in the whole cluster, of what is not enforced yet, and of guesses', () => {
     const custom = scopeOf(group.replace('kind: ReplicaTemplate', 'kind: Fancy'));
     expect(installNotes(optionsOf({ scope: custom }))).toEqual([
-      'nothing is refused before this: kubectl label namespace mimir rollout-group.dev/enforce=true',
-      'the plural of Fancy is taken to be fancies; kubectl api-resources knows it',
+      'enforcement is off until you run: kubectl label namespace mimir rollout-group.dev/enforce=true',
+      'the plural of Fancy is assumed to be fancies; to check it, run: kubectl api-resources',
     ]);
     expect(installNotes(optionsOf({ scope, isEnforced: true, isMembersOnly: true }))).toEqual([
-      'webhooks hear only of the StatefulSets that are named now; install again when a group is added',
+      'webhooks receive requests only for the StatefulSets named now; install again after you add a group',
     ]);
     expect(installNotes(optionsOf())).toHaveLength(2);
   });

@@ -93,7 +93,7 @@ describe('the row by which pods are pinned', () => {
     expect(conditionsIn(narrowed(now, [])[0]).at(-1)?.expression).toBe('false');
     const named = configurations().map((one) => (one.name === '0-rollout-group-pinned' ? { ...one, webhooks: now } : one));
     expect(registrationProblems(named, { namespace: 'rollout-group', pinned: [member('a')] })).toEqual([]);
-    expect(registrationProblems(named, { namespace: 'rollout-group', pinned: [member('c')] })[0]).toMatch(/^mimir\/c is not heard/);
+    expect(registrationProblems(named, { namespace: 'rollout-group', pinned: [member('c')] })[0]).toMatch(/^mimir\/c is not covered/);
   });
 
   it('stays as it is where an installation has narrowed it for good', () => {
@@ -154,7 +154,7 @@ describe('what is registered', () => {
       withCondition({ name: 'is-a-member-now', expression: "false && 'mimir/ingester-zone-a' != ''" }),
     ],
     ['matchCondition is-a-member was added', 'statefulset-scale.enforce', withCondition({ name: 'is-a-member', expression: 'false' })],
-    ['mimir/ingester-zone-a is not heard', 'statefulset-scale.enforce', (row) => narrowed([row], [member('other')])[0] ?? row],
+    ['mimir/ingester-zone-a is not covered', 'statefulset-scale.enforce', (row) => narrowed([row], [member('other')])[0] ?? row],
     [
       'matchCondition removes-replicas was changed',
       'statefulset-scale.enforce',
@@ -169,12 +169,12 @@ describe('what is registered', () => {
 
   it('says what is missing', () => {
     expect(registrationProblems([], question)).toEqual([
-      'ValidatingWebhookConfiguration rollout-group is not there',
-      'MutatingWebhookConfiguration rollout-group is not there',
+      'ValidatingWebhookConfiguration rollout-group does not exist',
+      'MutatingWebhookConfiguration rollout-group does not exist',
     ]);
     const pinned = ['a', 'b', 'c', 'd'].map(member);
     expect(registrationProblems([], { ...question, pinned }, { isPinOnly: true })).toEqual([
-      'MutatingWebhookConfiguration 0-rollout-group-pinned is not there, so that no pod of mimir/a, mimir/b, mimir/c and others is made at the revision that it is pinned to',
+      'MutatingWebhookConfiguration 0-rollout-group-pinned does not exist, so no pod of mimir/a, mimir/b, mimir/c and others is created at its pinned revision',
     ]);
     const without = configurations().map((one) => ({ ...one, webhooks: one.webhooks.slice(1) }));
     expect(registrationProblems(without, question)).toEqual([

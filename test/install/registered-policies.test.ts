@@ -51,11 +51,11 @@ describe('admission policies that are stored', () => {
   it('are missed when they are gone: the one about strategies where something is held alone', () => {
     const stamp = {
       kind: 'missing',
-      message: `ValidatingAdmissionPolicy ${stampName} is not there: without the webhook /admission/stamp anybody writes who asked for an intent`,
+      message: `ValidatingAdmissionPolicy ${stampName} does not exist: without the webhook /admission/stamp any user can claim to be the requester of an intent`,
     };
     const strategy = {
       kind: 'missing',
-      message: `ValidatingAdmissionPolicy ${strategyName} is not there: while no webhook answers anybody lets pods roll past waves and budgets`,
+      message: `ValidatingAdmissionPolicy ${strategyName} does not exist: while no webhook answers, any user can replace pods without waves and budgets`,
     };
     expect(admissionPolicyProblems([], none)).toEqual([stamp]);
     expect(admissionPolicyProblems([], { ...none, held: [member] })).toEqual([stamp, strategy]);
@@ -64,10 +64,10 @@ describe('admission policies that are stored', () => {
   it('are of no use one without the other', () => {
     const lacking = (binding: boolean) => stored().filter(({ kind, name }) => name !== stampName || kind.endsWith('Binding') !== binding);
     expect(admissionPolicyProblems(lacking(true), none)).toEqual([
-      { kind: 'changed', message: `nothing binds ValidatingAdmissionPolicy ${stampName}, so that it refuses nobody` },
+      { kind: 'changed', message: `nothing binds ValidatingAdmissionPolicy ${stampName}, so it denies nothing` },
     ]);
     expect(admissionPolicyProblems(lacking(false), none)).toEqual([
-      { kind: 'changed', message: `ValidatingAdmissionPolicy ${stampName} is not there, though it is bound` },
+      { kind: 'changed', message: `ValidatingAdmissionPolicy ${stampName} does not exist, but its binding does` },
     ]);
   });
 
@@ -100,7 +100,7 @@ describe('admission policies that are stored', () => {
 
   const binding = `ValidatingAdmissionPolicyBinding ${stampName}`;
   it.each<[string, (spec: Fields) => Fields, string]>([
-    ['only warns', () => ({ validationActions: ['Warn', 'Audit'] }), `${binding} refuses nobody: its validationActions are Warn, Audit`],
+    ['only warns', () => ({ validationActions: ['Warn', 'Audit'] }), `${binding} denies nothing: its validationActions are Warn, Audit`],
     ['binds another one', () => ({ policyName: 'other' }), `policyName of ${binding} was changed`],
     ['has parameters', () => ({ paramRef: { name: 'x' } }), `paramRef of ${binding} was changed`],
     [
@@ -159,9 +159,9 @@ describe('admission policies that are stored', () => {
     expect(problems).toEqual([
       {
         kind: 'narrow',
-        message: `ValidatingAdmissionPolicy ${strategyName} does not name loki/ingester, which it guards only until a rollout begins`,
+        message: `ValidatingAdmissionPolicy ${strategyName} does not name loki/ingester, and protects it only until a rollout begins`,
       },
-      { kind: 'narrow', message: `ValidatingAdmissionPolicyBinding ${strategyName} leaves out namespace loki` },
+      { kind: 'narrow', message: `ValidatingAdmissionPolicyBinding ${strategyName} does not cover namespace loki` },
     ]);
   });
 });

@@ -199,7 +199,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
         await client.create(pluralOf(one), one);
       }
       await client.patch(`${path}ybindings/rollout-group-requested-by`, 'merge', { spec: { validationActions: ['Warn'] } });
-      const refusesNobody = 'ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Warn';
+      const refusesNobody = 'ValidatingAdmissionPolicyBinding rollout-group-requested-by denies nothing: its validationActions are Warn';
       expect(await policies()).toEqual([{ check: 'policies', verdict: 'FAIL', message: refusesNobody, code: 'RG6021' }]);
     } finally {
       for (const one of objects) await client.delete(`${pluralOf(one)}/${one.metadata.name}`);

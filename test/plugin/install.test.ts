@@ -39,8 +39,8 @@ describe('install', () => {
     const { status, stdout, stderr } = await runInProcess(['install']);
     expect([status, stderr]).toEqual([
       0,
-      `note: no namespace is named, so that the rights are those of the whole cluster; name them with --policies or --groups-in
-note: nothing is refused before this: kubectl label namespace NAMESPACE rollout-group.dev/enforce=true
+      `note: no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in
+note: enforcement is off until you run: kubectl label namespace NAMESPACE rollout-group.dev/enforce=true
 `,
     ]);
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install.yaml');
@@ -68,7 +68,7 @@ note: nothing is refused before this: kubectl label namespace NAMESPACE rollout-
     const { status, stdout, stderr } = await runInProcess(['install', ...flags, '--replicas', '1'], { cwd });
     expect([status, stderr]).toEqual([
       0,
-      'note: webhooks hear only of the StatefulSets that are named now; install again when a group is added\n',
+      'note: webhooks receive requests only for the StatefulSets named now; install again after you add a group\n',
     ]);
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
   });
@@ -259,7 +259,7 @@ describe('uninstall', () => {
       await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
       const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
       expect(status).toBe(0);
-      expect(stderr).toMatch(/^warning: a partition holds back the StatefulSet mimir\/held\. /);
+      expect(stderr).toMatch(/^warning: a partition blocks the StatefulSet mimir\/held\. /);
       expect(stderr).toContain(`remains: the partition of StatefulSet mimir/held; `);
       expect(stderr).toContain(`  ${patch}\n`);
       expect(stderr).not.toMatch(/free|elsewhere|rolebinding,role/);

@@ -119,7 +119,7 @@ describeOnControlPlane(
       it('says what to do', async () => {
         const { said } = await ask(eve, 'POST', 'rolloutintents', intent('forged', stampOf('ada')));
         expect(said).toContain(
-          'spec.requestedBy does not say who asks, which is eve with no more than their groups; leave spec.requestedBy out',
+          'spec.requestedBy is not the requester eve with a subset of the groups of this user; leave spec.requestedBy out',
         );
       });
 
@@ -155,10 +155,10 @@ describeOnControlPlane(
           ['PUT', { ...answer, spec: { ...answer.spec, requestedBy: forged } }],
         ];
         for (const [method, body, type] of writes) {
-          expect((await ask(eve, method, 'rolloutintents/hers', body, type)).said).toMatch(/^403 .*stays as it is/s);
+          expect((await ask(eve, method, 'rolloutintents/hers', body, type)).said).toMatch(/^403 .*must stay unchanged/s);
         }
         const unsaid = await ask(eve, 'PATCH', 'rolloutintents/unsaid', { spec: { requestedBy: forged } }, merge);
-        expect(unsaid.said).toMatch(/^403 .*stays as it is/s);
+        expect(unsaid.said).toMatch(/^403 .*must stay unchanged/s);
         const labelled = await ask(eve, 'PATCH', 'rolloutintents/hers', { metadata: { labels: { a: 'b' } } }, merge);
         expect([labelled.said, labelled.stamp]).toEqual(['200 ', own]);
       });

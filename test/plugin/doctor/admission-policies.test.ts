@@ -33,8 +33,8 @@ describe('the admission policies', () => {
 
   it('are named when they are not there, where something is installed', async () => {
     const lines = [
-      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by is not there: without the webhook /admission/stamp anybody writes who asked for an intent',
-      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy is not there: while no webhook answers anybody lets pods roll past waves and budgets',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by does not exist: without the webhook /admission/stamp any user can claim to be the requester of an intent',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy does not exist: while no webhook answers, any user can replace pods without waves and budgets',
     ];
     expect(await said({})).toEqual(lines);
     expect(await said({}, { unknown: 'no permission' })).toEqual(['SKIP - no permission']);
@@ -48,8 +48,8 @@ describe('the admission policies', () => {
       spec: { ...(one['spec'] as object), validationActions: ['Audit'] },
     }));
     expect(await said({ objects: { ...objects, validatingadmissionpolicybindings: bindings } })).toEqual([
-      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Audit',
-      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-update-strategy refuses nobody: its validationActions are Audit',
+      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-requested-by denies nothing: its validationActions are Audit',
+      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-update-strategy denies nothing: its validationActions are Audit',
     ]);
   });
 

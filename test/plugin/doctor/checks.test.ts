@@ -296,9 +296,9 @@ describe('doctor', () => {
   });
 
   it('says of admission policies what was changed, and of Secrets which are not there', () => {
-    const problems = [{ kind: 'changed', message: 'nothing binds ValidatingAdmissionPolicy one, so that it refuses nobody' } as const];
+    const problems = [{ kind: 'changed', message: 'nothing binds ValidatingAdmissionPolicy one, so it denies nothing' } as const];
     expect(wrong({ admissionPolicies: { isServed: true, problems } })).toEqual([
-      'FAIL policies RG6021 nothing binds ValidatingAdmissionPolicy one, so that it refuses nobody',
+      'FAIL policies RG6021 nothing binds ValidatingAdmissionPolicy one, so it denies nothing',
     ]);
     const problem = 'MetricSource rollout-group/prod: Secret login does not exist in namespace rollout-group';
     expect(wrong({ secrets: { named: 2, problems: [problem], forbidden: [] } })).toEqual([`warn Secrets RG6022 ${problem}`]);

@@ -35,8 +35,8 @@ describe('the registration of the webhooks', () => {
   });
 
   it('that is opted in to and not there is a failure; what may not be read is skipped', () => {
-    const lines = said({ ...well, areThere: false, problems: ['ValidatingWebhookConfiguration rollout-group is not there'] });
-    expect(lines[0]).toMatch(/^FAIL ValidatingWebhookConfiguration rollout-group is not there/);
+    const lines = said({ ...well, areThere: false, problems: ['ValidatingWebhookConfiguration rollout-group does not exist'] });
+    expect(lines[0]).toMatch(/^FAIL ValidatingWebhookConfiguration rollout-group does not exist/);
     expect(said({ unknown: 'no permission' })).toEqual(['SKIP no permission']);
   });
 });

@@ -234,7 +234,7 @@ describe('what somebody changes of what is registered', () => {
     world.put('ValidatingWebhook', undefined);
     for (const name of ['rollout-group', '0-rollout-group-pinned']) world.put('MutatingWebhook', undefined, name);
     await world.time.advance(40_000);
-    expect(told()[0]).toContain('ValidatingWebhookConfiguration rollout-group is not there');
+    expect(told()[0]).toContain('ValidatingWebhookConfiguration rollout-group does not exist');
     const never = watched(world);
     await world.time.advance(40_000);
     expect(never.told()).toEqual([]);
@@ -252,7 +252,7 @@ describe('what somebody changes of what is registered', () => {
     world.put('MutatingWebhook', undefined, '0-rollout-group-pinned');
     await world.time.advance(40_000);
     expect(told()).toHaveLength(1);
-    expect(told()[0]).toContain('0-rollout-group-pinned is not there, so that no pod of mimir/ingester-zone-a is made at the revision');
+    expect(told()[0]).toContain('0-rollout-group-pinned does not exist, so no pod of mimir/ingester-zone-a is created at its pinned revision');
     const without = newWorld();
     for (const kind of ['ValidatingWebhook', 'MutatingWebhook'] as const) without.put(kind, undefined);
     without.put('MutatingWebhook', undefined, '0-rollout-group-pinned');

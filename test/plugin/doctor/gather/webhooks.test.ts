@@ -61,7 +61,7 @@ describe('what is registered of the webhooks', () => {
     });
     const { validatingwebhookconfigurations: _, ...without } = objects;
     expect(await read({ objects: without })).toMatchObject({
-      problems: ['ValidatingWebhookConfiguration rollout-group is not there'],
+      problems: ['ValidatingWebhookConfiguration rollout-group does not exist'],
     });
     expect(await read({ objects: { namespaces: [namespace()] } })).toEqual({
       areThere: false,
