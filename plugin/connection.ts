@@ -29,7 +29,7 @@ export interface Cluster {
   readonly close: () => void;
 }
 
-/** Whether requests may change something; otherwise those that would are refused before they are sent. */
+/** `read` refuses requests that would change something, before they are sent. */
 export type Access = 'read' | 'write';
 
 /** Timeout of a request without --request-timeout. */

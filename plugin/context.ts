@@ -1,17 +1,17 @@
-// What a command sees of the process around it: streams, environment, folder and clock. Tests hand in their own.
+// The process around a command: streams, environment, directory and clock. Tests pass their own.
 import type { Writable } from 'node:stream';
 import type { Key, Keyboard } from './live/keyboard.ts';
 import type { Paint } from './output/colour.ts';
 import type { Glyphs } from './output/terminal.ts';
 
-/** One output stream with all that is known about who reads it. */
+/** An output stream with the properties of its reader. */
 export interface OutputStream {
-  /** Writes text for people or programs. Control characters of foreign text are shown, never sent. */
+  /** Writes text for people or programs. Shows control characters of foreign text and never sends them. */
   readonly write: (text: string) => void;
-  /** Writes bytes as they are: files that are printed, and programs that move the cursor themselves. */
+  /** Writes bytes unchanged: for printed files, and for programs that move the cursor themselves. */
   readonly raw: Writable;
   readonly isTerminal: boolean;
-  /** Columns to fit into; undefined when nothing may be cut or wrapped, as in a pipe. */
+  /** Width in columns; undefined if nothing may be cut or wrapped, as in a pipe. */
   readonly columns: number | undefined;
   /** Styles text when colour is on, and returns it unchanged otherwise. */
   readonly paint: Paint;
@@ -37,11 +37,11 @@ export interface CommandContext {
   readonly nowMs: () => number;
   /** No hints on standard error. */
   readonly quiet: boolean;
-  /** How often -v was given. */
+  /** Number of -v flags. */
   readonly verbosity: number;
 }
 
-/** Prints up to two commands that may come next: for people only, and not with --quiet. */
+/** Prints up to two commands that may come next: only for people, and not with --quiet. */
 export function suggestNext(context: CommandContext, ...commands: readonly string[]): void {
   const { quiet, stderr } = context;
   if (quiet || !stderr.isTerminal) return;

@@ -1,6 +1,6 @@
-// The exit codes of every command, and which one wins when several groups end differently.
+// The exit codes of every command, and their order of severity for several groups.
 
-/** What each exit code means. Numbers are part of the public contract and never change their meaning. */
+/** The numbers are part of the public contract and never change their meaning. */
 export const exitCodes = {
   /** Done, healthy, no changes, or the condition was met. */
   done: 0,
@@ -8,19 +8,19 @@ export const exitCodes = {
   differences: 1,
   /** `plan --detailed-exitcode` found changes. */
   changes: 2,
-  /** The command line could not be understood. */
+  /** The command line is not valid. */
   usage: 3,
   /** A finding, a failed case, or a broken invariant. */
   findings: 4,
-  /** Policy does not allow what was asked for, or the person who was asked said no. */
+  /** A policy denies the request, or the user answered no. */
   refused: 5,
   /** The rollout failed or was aborted. */
   failed: 6,
-  /** Time ran out while the rollout was still moving. */
+  /** The time ran out while the rollout still made progress. */
   timedOut: 7,
-  /** It waits for a person, or is paused. */
+  /** The rollout waits for a person, or is paused. */
   waiting: 8,
-  /** The plan is older than what it was made from. */
+  /** The plan is older than its inputs. */
   stale: 9,
   /** A file, a revision, a group or an object does not exist. */
   notFound: 10,
@@ -30,7 +30,7 @@ export const exitCodes = {
   unreachable: 12,
   /** A defect of this program. */
   internal: 70,
-  /** Ctrl-C while it watched; the rollout goes on. */
+  /** Ctrl-C while watching; the rollout continues. */
   interrupted: 130,
 } as const;
 
@@ -39,7 +39,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 /** From the most to the least serious. */
 const bySeverity: readonly ExitCode[] = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0];
 
-/** The code that speaks for several results: the most serious one; 0 for none. */
+/** Returns the most severe code; 0 for none. */
 export function mostSevere(codes: readonly ExitCode[]): ExitCode {
   return bySeverity.find((code) => codes.includes(code)) ?? exitCodes.done;
 }

@@ -1,4 +1,4 @@
-// A failure that the person at the terminal can do something about: what happened, why, and what to do.
+// A failure that the user can fix: what happened, why, and what to do.
 import { type ExitCode, exitCodes } from './exit-code.ts';
 
 export interface FailureDetails {
@@ -9,11 +9,11 @@ export interface FailureDetails {
   readonly why?: string;
   /** The next step: a command, or a sentence. */
   readonly todo?: string;
-  /** Finding code, when `docs CODE` says more. */
+  /** Finding code, if `docs CODE` explains it. */
   readonly code?: string;
 }
 
-/** Thrown by the shell around the pure parts and printed by the entry point; anything else that is thrown is a defect. */
+/** Thrown by the parts with effects and printed by the entry point. Any other error is a defect. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly details: FailureDetails;
@@ -26,12 +26,12 @@ export class Failure extends Error {
   }
 }
 
-/** A command line that could not be understood. */
+/** Returns the failure for a command line that is not valid. */
 export function usageFailure(what: string, todo = 'kubectl rollout-group --help'): Failure {
   return new Failure({ exitCode: exitCodes.usage, what, todo });
 }
 
-/** The lines for standard error, without a final newline. */
+/** Returns the lines for standard error, without a final newline. */
 export function failureLines({ what, why, todo, code }: FailureDetails): readonly string[] {
   const lines = [`error: ${code === undefined ? '' : `${code} `}${what}`];
   if (why !== undefined) lines.push(`  why: ${why}`);

@@ -9,7 +9,7 @@ import { argumentText, optionText, programName, usageText } from './verbs/wordin
 const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Observe', 'Act', 'Meta'];
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
-/** The verb whose help the words ask for and nothing else; `all` for the help of the program; undefined for anything that needs the parser. */
+/** Returns the verb if the words ask only for its help, `all` for the help of the program, and undefined if the parser is needed. */
 export function askedHelp(words: readonly string[]): Verb | 'all' | undefined {
   const isFlag = (word: string | undefined) => word === '--help' || word === '-h';
   if (words.length === 0 || (words.length === 1 && isFlag(words[0]))) return 'all';
@@ -73,7 +73,7 @@ function argumentEntry(argument: ArgumentSpec): Entry {
   return { label: argument.name.toUpperCase(), text: argumentText(argument) };
 }
 
-/** Long flags stand below one another, whether there is a short one or not. */
+/** Long flags are aligned, with or without a short flag. */
 function optionEntry(option: OptionSpec): Entry {
   return { label: option.flags.startsWith('--') ? `    ${option.flags}` : option.flags, text: optionText(option) };
 }

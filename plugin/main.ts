@@ -1,15 +1,15 @@
-// The executable kubectl-rollout_group: answers at once what needs no parser, loads the rest on demand, and turns every ending into an exit code.
+// The executable kubectl-rollout_group. Answers without the parser where possible, loads the rest on demand, and sets the exit code.
 import { version } from './version.ts';
 
 const words = process.argv.slice(2);
 
-// As `exitCodes.notAllowed`, which is not loaded for this.
+// Equal to `exitCodes.notAllowed`, which is not loaded for this.
 const unwritable = 11;
 let isCutOff = false;
 process.stdout.on('error', stopOutput);
 process.stderr.on('error', () => undefined);
 
-// The exit code is set and the process left to end by itself: process.exit would cut off what a slow pipe has not taken yet.
+// Sets the exit code and lets the process end by itself: process.exit would cut off output that a slow pipe has not read yet.
 const exitCode = await run();
 process.exitCode = isCutOff ? unwritable : exitCode;
 
@@ -61,8 +61,8 @@ async function hasShownHelp(): Promise<boolean> {
 }
 
 /**
- * A reader that has seen enough (`| head`) closes the pipe: that is no failure, and the verdict stays what it is. A result that a full disk
- * cut off must not pass for a whole one.
+ * A reader such as `| head` closes the pipe early: that is no failure, and the exit code stays. A full disk cuts the result off: that is a
+ * failure.
  */
 function stopOutput({ code }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE' || isCutOff) return;

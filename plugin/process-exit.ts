@@ -20,7 +20,7 @@ export function reportEnding(error: unknown, { words, stderr, env }: Circumstanc
   return collapsed(error instanceof Failure ? error.exitCode : exitCodes.internal, words);
 }
 
-/** With --detailed-exitcode 1 means any error, as in Terraform, so that 2 can mean changes; verdicts keep their own numbers. */
+/** With --detailed-exitcode 1 means any error, as in Terraform, and 2 means changes. Verdicts keep their codes. */
 function collapsed(exitCode: ExitCode, words: readonly string[]): ExitCode {
   const isVerdict = exitCode === exitCodes.findings || exitCode === exitCodes.refused;
   return words.includes('--detailed-exitcode') && !isVerdict ? exitCodes.differences : exitCode;

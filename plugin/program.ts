@@ -1,4 +1,4 @@
-// The command line: turns the described verbs into a parser, and one invocation into an exit code.
+// The command line: builds a parser from the verbs, and runs one invocation to an exit code.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes } from './exit-code.ts';
@@ -13,7 +13,7 @@ export interface ProcessView {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly readStdin: () => Promise<string>;
-  /** As in the context; undefined when standard input is no terminal. */
+  /** As in the context; undefined if standard input is no terminal. */
   readonly ask?: (question: string) => Promise<string>;
   /** As in the context. */
   readonly keyboard?: NonNullable<CommandContext['keyboard']>;
@@ -33,7 +33,7 @@ interface GlobalFlags {
 /**
  * Parses `words` (without the program's name) and runs the verb.
  *
- * @throws Failure when the command line cannot be understood, and whatever the verb throws.
+ * @throws Failure if the command line is not valid, and every error of the verb.
  */
 export async function runProgram(words: readonly string[], view: ProcessView): Promise<ExitCode> {
   let exitCode: ExitCode = exitCodes.done;
@@ -45,7 +45,7 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help that was asked for is thrown too.
+    // Requested help is thrown too.
     if (error.exitCode !== 0) throw usageFailure(...usageMessage(error, words));
   }
   return exitCode;
@@ -63,9 +63,9 @@ function buildProgram(view: ProcessView, action: Action): Command {
     })
     .configureOutput({
       writeOut: (text) => contextOf(view, program.opts<GlobalFlags>()).stdout.write(text),
-      // The help has been painted for its stream already; commander would take the colour off again.
+      // The help is already painted for its stream; commander would remove the colour.
       getOutHasColors: () => true,
-      // The sentence is in the error that is thrown; it is printed once, by the entry point.
+      // The entry point prints the message of the thrown error once.
       writeErr: () => undefined,
     })
     .exitOverride();
@@ -111,7 +111,7 @@ function wholeNumber(text: string, atLeast: number): number {
   return value;
 }
 
-/** Commander's sentence as ours: what happened, and what to do. */
+/** Turns commander's message into ours: what happened, and what to do. */
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
   if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
   const [first = '', suggestion] = error.message.split('\n');

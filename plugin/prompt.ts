@@ -1,7 +1,7 @@
-// A question to the person at the terminal, on standard error, so that a result in a pipe stays a result.
+// Asks the user a question on standard error: standard output stays free for the result.
 import { createInterface } from 'node:readline/promises';
 
-/** The line that was typed, without the line break; empty when the input ended instead. */
+/** Returns the typed line without the line break; empty at the end of input. */
 export async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));

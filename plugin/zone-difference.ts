@@ -6,7 +6,7 @@ import { nameOf } from './difference.ts';
 
 export interface SiblingDifference {
   readonly zone: string;
-  /** The first zone of the group that has a StatefulSet. */
+  /** The first zone of the group with a StatefulSet. */
   readonly comparedWith: string;
   readonly changes: readonly FieldChange[];
 }
@@ -14,9 +14,9 @@ export interface SiblingDifference {
 export interface GroupSiblings {
   readonly namespace: string;
   readonly group: string;
-  /** Zones that differ; the others are alike. */
+  /** Zones that differ; the other zones are alike. */
   readonly siblings: readonly SiblingDifference[];
-  /** Fields that are different in every zone, such as a rack: settings of the zones, not drift between them. */
+  /** Fields that differ in every zone, such as a rack: settings of the zones, not drift. */
   readonly perZone: readonly string[];
   /** Zones without a StatefulSet among the manifests. */
   readonly missing: readonly string[];

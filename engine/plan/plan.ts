@@ -15,7 +15,7 @@ import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
-/** Why a group can never be done: its members are nowhere among what is compared. The answers hold, and say what to change. */
+/** Why a group cannot be rolled out: its members are nowhere among what is compared. The answers hold, and say what to change. */
 export interface AbsentMembers {
   readonly namespace: string;
   readonly group: string;

@@ -18,7 +18,7 @@ export interface ClusterState {
   readonly problems: readonly string[];
 }
 
-/** Which definition of a group counts: the order that the agent's flag has by default. */
+/** Precedence of the definitions of a group: the default of the agent's flag. */
 const order = ['directory', 'objects', 'adopted'] as const;
 
 /** Resolves the policies of a listing, as the agent does, and reads the published decisions. */

@@ -49,7 +49,7 @@ export interface PublishedFact {
 export interface KindFact {
   readonly kind: Kind;
   readonly isServed: boolean;
-  /** Whether the installed definition equals ours. Unknown when it may not be read. */
+  /** The installed definition equals ours. Unknown if it may not be read. */
   readonly isOurs: Known<boolean>;
 }
 
@@ -102,7 +102,7 @@ export interface LedgerFact {
   readonly namespace: string;
   /** Name of the ConfigMap. */
   readonly name: string;
-  /** Whether its StatefulSets are released when no policy defines the group. */
+  /** The agent releases its StatefulSets when no policy defines the group. */
   readonly isReleased?: boolean;
   /** When the agent saw that no policy defines the group. */
   readonly goneMs?: number;
@@ -110,13 +110,13 @@ export interface LedgerFact {
 
 export interface UnansweredFact {
   readonly message: string;
-  /** Whether a group is blocked or unprotected because of it. */
+  /** The problem blocks a group or leaves it unprotected. */
   readonly isNeeded: boolean;
 }
 
 /** The registration of our webhooks. */
 export interface RegistrationFact {
-  /** Whether any of our configurations exists. */
+  /** One of our configurations exists. */
   readonly areThere: boolean;
   /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];

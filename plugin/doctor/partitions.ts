@@ -20,7 +20,7 @@ export const heldPartitions: Check = (facts) => {
     });
 };
 
-/** Groups in the policy directory of an agent are known by what it publishes; what one has published that is gone says nothing. */
+/** Groups in the policy directory of an agent are known only from published decisions. Decisions of an agent that stopped prove nothing. */
 function isDecided(facts: Facts, wanted: string, name: string): boolean {
   const holders = new Set(keptLeases(facts).map(({ holder }) => holder));
   const decisions = isUnknown(facts.published) ? [] : facts.published;

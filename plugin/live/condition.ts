@@ -98,7 +98,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
 
 export interface VerdictOptions {
   readonly condition: Condition;
-  /** Whether to stop when a person is needed. */
+  /** Stops waiting when a person is needed. */
   readonly failOnPause: boolean;
 }
 

@@ -84,7 +84,7 @@ function toggled(state: KeyState, view: KeyState['view']): KeyState {
   return { ...state, view: state.view === view ? 'first' : view };
 }
 
-/** Returns the state with the approval to confirm, or with the reason why there is none. */
+/** Returns the state with the approval to confirm, or with the reason why no approval can be confirmed. */
 function askFor(state: KeyState, verb: KeyVerb, decision: PublishedDecision): KeyState {
   const group = `${decision.namespace}/${decision.group}`;
   if (verb !== 'approve') return { ...state, asked: { verb, group, ...(state.zone === undefined ? {} : { zone: state.zone }) } };

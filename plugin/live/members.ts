@@ -34,7 +34,7 @@ export async function readMembers(cluster: Cluster, name: GroupName): Promise<Me
   const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
   const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
   const [live] = groups;
-  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `there is no group ${name.namespace}/${name.group}` });
+  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `group ${name.namespace}/${name.group} does not exist` });
   const definition = world.policies.groups.find(isGroup);
   const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, name.namespace, zone, statefulSet));
   return { live, members, snapshot, listing, ...(definition && { definition }) };

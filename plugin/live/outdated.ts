@@ -1,5 +1,5 @@
-// What has happened to a group since its decision was published: right after an apply the last one still says that all is done, right after a
-// pause that nobody paused. Decisions are published every few seconds at most.
+// Detects what happened to a group after its decision was published. Agents publish at most every few seconds: right after an apply the
+// decision still reports completion, and right after a pause it reports no pause.
 
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';

@@ -199,7 +199,7 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
     const unread = unreadLists(listing);
     throw new Failure({
       exitCode: exitCodes.notFound,
-      what: `there is no group ${missing.group} in namespace ${missing.namespace}`,
+      what: `group ${missing.group} does not exist in namespace ${missing.namespace}`,
       why:
         unread.length === 0
           ? (world.problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')

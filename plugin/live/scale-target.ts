@@ -19,7 +19,7 @@ export interface ScaleTarget {
   readonly shown: string;
 }
 
-/** Finds the object to scale. @throws Failure, with what to change instead, when there is none. */
+/** Finds the object to scale. @throws Failure without such an object, with the replacement to change. */
 export async function scaleTarget(
   cluster: Cluster,
   { live, definition, listing }: Members,

@@ -69,7 +69,7 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
   const read = await readEvidence(cluster, scopeOf([target]));
   const [live] = read.groups;
   const name = nameOf(target);
-  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `there is no group ${name}` });
+  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `group ${name} does not exist` });
   const definition = read.world.policies.groups.find((one) => one.namespace === target.namespace && one.name === target.group);
   return { cluster, target, name, live, read, ...(definition && { definition }) };
 }

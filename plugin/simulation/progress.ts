@@ -4,13 +4,13 @@ import type { Progress } from './runs.ts';
 
 interface ProgressLine {
   readonly show: (group: string, progress: Progress) => void;
-  /** Takes the line away. */
+  /** Clears the line. */
   readonly clear: () => void;
 }
 
 const firstAfterMs = 1000;
 const everyMs = 200;
-/** Back to the first column, and the rest of the line erased. */
+/** Moves to the first column and erases the rest of the line. */
 const erase = '\r\u001b[K';
 
 export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): ProgressLine {
@@ -22,8 +22,7 @@ export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): Pro
       const now = nowMs();
       if (!isWanted || now - startedMs < firstAfterMs || now - shownMs < everyMs) return;
       shownMs = now;
-      const text =
-        what === 'run' ? `run ${done + 1} of ${of}` : `an invariant broke; making the run small, try ${done + 1} of ${of} at most`;
+      const text = what === 'run' ? `run ${done + 1} of ${of}` : `an invariant broke; shrinking the run, try ${done + 1} of ${of} at most`;
       stderr.raw.write(`${erase}${group}: ${text}`.slice(0, (stderr.columns ?? 80) + erase.length - 1));
     },
     clear: () => {

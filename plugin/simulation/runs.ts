@@ -1,4 +1,5 @@
-// Many runs of one group: how each of them ended, and the one that tells most, as a timeline; a run that broke an invariant is made small first.
+// Runs many simulations of one group, counts how they end, and keeps the most telling run as a timeline. Shrinks a run that breaks an
+// invariant.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
 import type { Violation } from '../../simulation/oracles/oracle.ts';
@@ -13,35 +14,35 @@ import { faultSpans, readableEntries } from './timeline-entries.ts';
 import { zoneSpans } from './zone-spans.ts';
 
 interface SimulatedRun {
-  /** Repeats this very run. */
+  /** The seed repeats exactly this run. */
   readonly seed: number;
-  /** `done`: the group became what was asked of it, and was left alone then. */
+  /** `done`: the group reached the desired state, and stayed unchanged after that. */
   readonly end: 'done' | 'unfinished';
-  /** Until it was as wanted, to five seconds; of an unfinished run until it was broken off. In virtual milliseconds, as all instants. */
+  /** Virtual milliseconds to the desired state, in steps of five seconds; for an unfinished run, until it was stopped. */
   readonly durationMs: number;
   /** Why it is unfinished. */
   readonly unfinished?: string;
   readonly violations: readonly Violation[];
-  /** How many faults happened, by class. */
+  /** Number of faults by class. */
   readonly faults: RunResult['faults'];
 }
 
 export interface ShownRun extends SimulatedRun {
-  /** What people want to know of it, in the order in which it happened. */
+  /** The entries for people, in order of time. */
   readonly timeline: readonly TimelineEntry[];
-  /** Why the group waited when the run ended. */
+  /** The rule results that blocked the group when the run ended. */
   readonly heldBy: readonly string[];
-  /** What is left of a run that broke an invariant; `npm run soak -- --plan` plays it. */
+  /** The smallest scenario of a run that broke an invariant; `npm run soak -- --plan` repeats it. */
   readonly smallest?: { readonly scenario: Scenario; readonly triedRuns: number; readonly isCutShort: boolean };
 }
 
 export interface Simulation {
   readonly seed: number;
   readonly runs: readonly SimulatedRun[];
-  /** How many runs broke an invariant. */
+  /** Number of runs that broke an invariant. */
   readonly violated: number;
   readonly unfinished: number;
-  /** Of the runs that are done. */
+  /** Over the finished runs. */
   readonly durationMs: { readonly p50: number; readonly p90: number; readonly max: number };
   readonly shown: ShownRun;
   readonly spans: readonly LaneSpan[];
@@ -60,13 +61,13 @@ export interface Progress {
   readonly of: number;
 }
 
-/** A minute after the end of all work nothing may be written but Leases; half of one more shows it. */
+/** One minute after all work is done, the agent may write only Leases; another half minute shows that it does. */
 const quietMs = 90_000;
-/** Making a run small may take as long as so many runs. */
+/** Shrinking a run takes at most this number of runs. */
 const shrinkRuns = 40;
 const brief: RunOptions = { endsWhenConverged: true, quietMs };
 
-/** Plays one run for each seed from the first one on, and tells the first that broke an invariant, or did not come to its end, or the first. */
+/** Runs each seed from the first one on. Keeps the first run that broke an invariant, else the first unfinished one, else the first one. */
 export async function simulateGroup(simulated: Simulated, options: SimulationOptions): Promise<Simulation> {
   const { seed, runs: count, progress, play = runScenario } = options;
   const runs: SimulatedRun[] = [];
@@ -75,7 +76,7 @@ export async function simulateGroup(simulated: Simulated, options: SimulationOpt
     progress?.({ what: 'run', done: index, of: count });
     const played = await playOne(scenarioOfGiven(simulated, seed + index), play);
     runs.push(summaryOf(seed + index, played.result));
-    // Of all the others only the summary is kept.
+    // Only the summary of the other runs is kept.
     if (telling === undefined || weightOf(played) > weightOf(telling)) telling = played;
   }
   const durations = runs
@@ -106,7 +107,7 @@ function summaryOf(seed: number, result: RunResult): SimulatedRun {
   };
 }
 
-/** A broken invariant tells more than a run without an end, and the first of its kind more than those after it. */
+/** A broken invariant outweighs an unfinished run; the first run of a kind outweighs later ones. */
 function weightOf({ result }: Played): number {
   if (result.violations.length > 0) return 2;
   return result.unfinished === undefined ? 0 : 1;
@@ -157,7 +158,7 @@ async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Pl
       },
     },
   });
-  // A clock may be wrong while things go wrong; turns are heard in their order.
+  // A clock may be wrong during faults; turns arrive in order.
   let latestMs = 0;
   const inOrder = turns.map((turn) => {
     latestMs = Math.max(latestMs, Math.min(turn.nowMs, result.endMs));
@@ -175,10 +176,10 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
     timeline: readableEntries(result.timeline, group),
     heldBy: isHeld ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
-  // Lanes begin with the run and end with it, not with the first turn and after the quiet at the end.
+  // Lanes cover the whole run, not only the time between the first and the last turn.
   const from = turns[0]?.nowMs ?? 0;
   const within = turns.filter(({ nowMs }) => nowMs <= run.durationMs);
-  // Who waits for good has no further turn.
+  // A zone that keeps waiting has no further turn.
   const end = within.at(-1);
   const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
   const shifted = zoneSpans(lanes).map((span) => ({

@@ -13,18 +13,18 @@ import { drawnAccidents } from '../../simulation/search/draw/events.ts';
 import type { Json } from '../../simulation/server/request.ts';
 import { faultsNamed } from '../source/faults.ts';
 
-/** What is the same in every run of a group. */
+/** The values shared by all runs of a group. */
 export interface Simulated {
   readonly group: GroupDefinition;
   readonly given: GivenGroup;
   readonly pods: { readonly drain: Quantiles; readonly start: Quantiles };
-  /** How long the plan takes undisturbed, or until nothing moves any more, in milliseconds. */
+  /** Duration of the plan without faults, or until its last progress, in milliseconds. */
   readonly plannedMs: number;
-  /** Whether the plan comes to its end at all. */
+  /** The plan finishes. */
   readonly isPlanned: boolean;
   readonly faults: readonly string[];
   readonly requested: readonly ScenarioEvent[];
-  /** When a run is broken off, on its clock. */
+  /** When a run is stopped, in milliseconds of its clock. */
   readonly untilMs: number | undefined;
 }
 
@@ -32,15 +32,15 @@ interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested' | 'unt
   readonly input: PlanInput;
   readonly documents: readonly Json[];
   readonly group: GroupDefinition;
-  /** The group as it stands with everything asked for that is not refused. */
+  /** The group with every change that no rule denies. */
   readonly world: World;
-  /** Zones of which something is refused. */
+  /** Zones with a denied change. */
   readonly refusedZones: readonly string[];
-  /** The wall clock when a run begins, in milliseconds since 1970; undefined where it means nothing. */
+  /** The wall clock at the start of a run, in milliseconds since 1970; undefined if no rule reads it. */
   readonly startMs: number | undefined;
 }
 
-/** Two agents, as they are installed. */
+/** The installed number of agents. */
 const agents = 2;
 
 export function simulatedGroup({ input, documents, group, world, refusedZones, startMs, ...rest }: SimulatedOptions): Simulated {
@@ -68,20 +68,20 @@ export function simulatedGroup({ input, documents, group, world, refusedZones, s
 }
 
 const minuteMs = 60_000;
-/** A plan that never ends is not watched for days, and a short one is given time to come to its end. */
+/** A plan that never finishes is stopped early; a short one gets time to finish. */
 const longestHeldMs = 30 * minuteMs;
 const shortestMs = 10 * minuteMs;
 
-/** Of the highest rates that tests draw from: a bad week of a cluster, and not a search for defects of the agent. */
+/** Share of the highest rates that tests draw from: a bad week of a cluster, not a search for defects of the agent. */
 const severity = 0.2;
 
-/** The run of a seed: the same seed and group give the same one. */
+/** Returns the scenario of a seed: the same seed and group give the same scenario. */
 export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const { given, plannedMs, isPlanned, requested, untilMs = Number.POSITIVE_INFINITY } = simulated;
   const group = groupOf(simulated, seed);
   const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestHeldMs);
   const neededMs = Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs);
-  // A run that is broken off has a last tenth without faults too, so that they are not what holds it.
+  // A run that is stopped has no faults in its last tenth either, so that faults do not cause its end.
   const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
   const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestHeldMs;
   return {
@@ -99,7 +99,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   };
 }
 
-/** Pods take between what is usual and what is long, otherwise in each run. */
+/** Each run draws the durations of pods between usual and long. */
 function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   const random = streamOf(seed, 'times');
   const drawn = ({ p50Seconds, p90Seconds }: Quantiles): number =>
@@ -107,7 +107,7 @@ function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   return shapeOf(group, given, { drainMs: drawn(pods.drain), startMs: drawn(pods.start) });
 }
 
-/** A kind of fault that is asked for alone comes in every run; several are drawn, so that rare combinations get room. */
+/** A single requested kind of fault occurs in every run. Several kinds are drawn, so that rare combinations occur. */
 function isIn({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
   return faultsNamed(faults).classes.includes(faultClass) && (faults.length === 1 || isDrawn(seed, faultClass));
 }
@@ -123,7 +123,7 @@ function ratesOf(simulated: Simulated, seed: number): Scenario['rates'] {
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
     if (!isIn(simulated, seed, faultClass)) continue;
-    // Squared, as in search/draw.ts: most runs get little of a class.
+    // Squared, as in search/draw.ts: most runs get few faults of a class.
     rates[faultClass] = Math.ceil(severity * highest * draw(seed, `rate ${faultClass}`) ** 2 * 1e6) / 1e6;
   }
   return rates;

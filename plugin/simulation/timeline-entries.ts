@@ -11,7 +11,7 @@ export function readableEntries(timeline: readonly TimelineEntry[], group: Group
     .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));
 }
 
-/** Faults of requests and watches name their class first. Of these only what ends or stops a process is told. */
+/** Faults of requests and watches start with their class. Only crashes and pauses of a process are shown. */
 function isAccident(what: string): boolean {
   return !/^F\d/.test(what) || /^F1[12] /.test(what);
 }

@@ -1,7 +1,7 @@
 // The flags of a running agent, from the arguments of its pod.
 import { fieldAt } from '../../engine/observe/raw.ts';
 
-/** The namespaces in `-namespaces` of a pod spec, of which `*` stands for all; undefined when no argument says. */
+/** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */
 export function namespacesFlagOf(podSpec: unknown): readonly string[] | undefined {
   const containers = fieldAt(podSpec, ['containers']);
   const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>

@@ -1,4 +1,4 @@
-// Assumptions from a file: durations as numbers of seconds or as text such as 90s, checked field by field.
+// Reads assumptions from a file: durations as seconds or as text such as 90s, checked field by field.
 import { parseDocument } from 'yaml';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/assumptions.ts';
 import { durationMs } from '../../policies/duration.ts';
@@ -8,7 +8,7 @@ import type { InputFile } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What is wrong with one field, as a sentence that begins with its path. */
+/** Collects the problems of fields, each as a sentence that begins with the path. */
 class Problems {
   readonly found: string[] = [];
 
@@ -19,21 +19,22 @@ class Problems {
 }
 
 /**
- * Assumptions in YAML or JSON; what the file leaves out keeps its default. `p90` counts as the same as `p50` when only that is given.
+ * Reads assumptions from YAML or JSON. Missing fields keep their default. `p90` equals `p50` if only that is given.
  *
- * @throws Failure with exit code 4 that names every field that is not understood.
+ * @throws Failure with exit code 4 that names every invalid field.
  */
 export function readAssumptions(file: InputFile): Assumptions {
   const document = parseDocument(file.text, { uniqueKeys: true });
   const [syntaxError] = document.errors;
   const problems = new Problems();
-  // Aliases have no use here, and expanding them is how small files become large.
-  const value = syntaxError === undefined ? toPlain(document, problems) : problems.add('', `is no YAML: ${firstLine(syntaxError.message)}`);
+  // Aliases have no use here, and can expand a small file to a huge one.
+  const value =
+    syntaxError === undefined ? toPlain(document, problems) : problems.add('', `is not valid YAML: ${firstLine(syntaxError.message)}`);
   const assumptions = readFields(value ?? {}, problems);
   if (problems.found.length === 0) return assumptions;
   throw new Failure({
     exitCode: exitCodes.findings,
-    what: `${file.name} holds no assumptions that can be used`,
+    what: `${file.name} holds no valid assumptions`,
     why: problems.found.join('; '),
     todo: 'kubectl rollout-group docs plan',
   });
@@ -43,7 +44,7 @@ function toPlain(document: ReturnType<typeof parseDocument>, problems: Problems)
   try {
     return document.toJS({ maxAliasCount: 0 });
   } catch {
-    return problems.add('', 'uses aliases, which are not read here');
+    return problems.add('', 'uses aliases, which are not supported');
   }
 }
 
@@ -88,7 +89,7 @@ function readPodTimes(value: unknown, path: string, problems: Problems): Partial
   return { ...(drain === undefined ? {} : { drain }), ...(start === undefined ? {} : { start }) };
 }
 
-/** `{ p50: 90s, p90: 3m }`, also as `p50Seconds`, as plans print them; or one duration for both. */
+/** Reads `{ p50: 90s, p90: 3m }`, also as `p50Seconds` as plans print it; or one duration for both. */
 function readQuantiles(value: unknown, path: string, problems: Problems): Quantiles | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'object') {
@@ -107,7 +108,7 @@ const longestSeconds = 30 * 86_400;
 
 function readSeconds(value: unknown, path: string, problems: Problems): number | undefined {
   const seconds = typeof value === 'number' ? value : typeof value === 'string' ? secondsOf(value) : undefined;
-  if (seconds === undefined) return problems.add(path, 'is not a duration such as 90s, nor a number of seconds');
+  if (seconds === undefined) return problems.add(path, 'is neither a duration such as 90s nor a number of seconds');
   if (!(seconds >= 0 && seconds <= longestSeconds)) return problems.add(path, 'is not between 0 and 30 days');
   return seconds;
 }

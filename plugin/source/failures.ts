@@ -16,16 +16,16 @@ export function unreadable(name: string, error: NodeJS.ErrnoException): Failure 
   return new Failure({ exitCode: exitCodes.notFound, what: `${name} cannot be read`, why });
 }
 
-/** A source without a single file to look at: most often a wrong path, which must not pass for "no findings". */
+/** Returns the failure for a source without files: most often a wrong path, which must not pass as "no findings". */
 export function emptySource(shownAs: string): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `${shownAs} holds no file that ends in .yaml, .yml or .json`,
+    what: `${shownAs} holds no .yaml, .yml or .json file`,
     todo: 'name the directory that holds policies or manifests',
   });
 }
 
-/** Too many files for one source. */
+/** Returns the failure for a source with too many files. */
 export function tooMany(shownAs: string): Failure {
   return new Failure({
     exitCode: exitCodes.usage,
@@ -34,21 +34,21 @@ export function tooMany(shownAs: string): Failure {
   });
 }
 
-/** A source that is larger than any policy or manifest should be. */
+/** Returns the failure for a source above the size limit. */
 export function tooLarge(name: string, bytes: number, limitBytes: number): Failure {
   return new Failure({
     exitCode: exitCodes.usage,
     what: `${name} is larger than ${limitBytes / 1_048_576} MiB`,
-    why: `${bytes} bytes were found, and a source is read into memory as a whole`,
+    why: `${bytes} bytes were found, and the whole source is read into memory`,
     todo: 'name only the files that hold policies and manifests',
   });
 }
 
-/** `-` was given and nothing is piped in. */
+/** Returns the failure for `-` without piped input. */
 export function nothingPiped(): Failure {
   return new Failure({
     exitCode: exitCodes.usage,
-    what: 'standard input is a terminal, so that - has nothing to read',
+    what: 'standard input is a terminal, so - reads nothing',
     todo: 'pipe a file into the command, or name a file or directory',
   });
 }

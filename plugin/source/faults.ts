@@ -21,7 +21,7 @@ interface FaultRequest {
 }
 
 /**
- * Reads `WHAT=NAME@DURATION` or `WHAT=NAME@DURATION+DURATION`, the second being how long it lasts.
+ * Reads `WHAT=NAME@DURATION` or `WHAT=NAME@DURATION+DURATION`; the second duration is the length.
  *
  * @throws Failure with exit code 3 for anything else.
  */
@@ -50,11 +50,12 @@ function offsetMs(text: string): number | undefined {
 /** Default time after which a lost node returns and a dead agent restarts. */
 const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
-/** Of a simulation. */
+/** The agents of a simulation. */
 const agents = ['a', 'b'];
 
 /**
- * What happens in the group. A pod that is lost has its container started again, or is replaced; one that fails for a while is not ready.
+ * Returns the events of a request in the group. The container of a failed pod restarts, or the pod is replaced; a pod that fails for a
+ * duration is not ready.
  *
  * @param pods the pods of the group by StatefulSet.
  */
@@ -89,7 +90,7 @@ function eventsOfOne(
   });
 }
 
-/** A request that no group has anything for is a mistake in its name. */
+/** @throws Failure if no group has an object with the name of a request. */
 export function refuseUnknownFault(
   requests: readonly FaultRequest[],
   groups: readonly GroupDefinition[],
@@ -108,7 +109,7 @@ export function refuseUnknownFault(
   });
 }
 
-/** A kind of fault as people ask for it: classes, and of classes that hold accidents of several kinds, which of them. */
+/** A named kind of fault: its classes, and for classes with several kinds of accident the chosen kinds. */
 interface NamedFaults {
   readonly classes: readonly FaultClass[];
   readonly events: readonly ScenarioEvent['kind'][];
@@ -131,7 +132,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
 };
 
 /**
- * The kinds that `--faults` names. Without it the usual ones, or none beside those that `--fail` asks for.
+ * Returns the kinds in `--faults`. Without the flag returns the default kinds, or none if `--fail` is given.
  *
  * @throws Failure with exit code 3 for an unknown name.
  */
@@ -146,7 +147,7 @@ export function parseFaults(text: string | undefined, hasRequests: boolean): rea
   throw usageFailure(`--faults ${text}: ${unknown} is unknown`, `known are ${listed(faultNames)}; or write all, or none`);
 }
 
-/** All that the names mean together. */
+/** Returns the union of the named faults. */
 export function faultsNamed(names: readonly string[]): NamedFaults {
   const parts = names.flatMap((name) => named[name] ?? []);
   return {

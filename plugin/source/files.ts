@@ -1,4 +1,4 @@
-// Files and directories: what belongs to a source, in a stable order, and never beyond its root.
+// Reads files and directories: in a stable order, and never outside the root.
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
@@ -9,12 +9,12 @@ import type { InputFile } from './input.ts';
 import { maxDepth, maxFileCount, maxTotalBytes } from './limits.ts';
 import { readLimited } from './stdin.ts';
 
-/** Whether a file of a directory is read: by its name, and not when it or a folder above it is hidden or belongs to npm. */
+/** Reports whether a file of a directory is read: by its extension, and not in hidden directories or node_modules. */
 export function isDocumentFile(path: string): boolean {
   return /\.(?:ya?ml|json)$/i.test(path) && !path.split('/').some(isLeftOut);
 }
 
-/** Reads everything below `root` that may hold documents. `shownAs` is the directory as it was typed. */
+/** Reads every document file below `root`. `shownAs` is the directory as typed. */
 export async function readDirectory(root: string, shownAs: string): Promise<readonly InputFile[]> {
   const paths = await list(root, shownAs);
   if (paths.length === 0) throw emptySource(shownAs);
@@ -38,7 +38,7 @@ export async function readFile(path: string, shownAs: string): Promise<string> {
   }
 }
 
-/** Paths below the root, with slashes, sorted. */
+/** Returns the paths below the root, with slashes, sorted. */
 async function list(root: string, shownAs: string): Promise<readonly string[]> {
   const found: string[] = [];
   const folders = [''];
@@ -66,7 +66,7 @@ function withinDepth(path: string, shownAs: string): string {
   throw new Failure({ exitCode: exitCodes.usage, what: `${shownAs} has folders more than ${maxDepth} deep` });
 }
 
-/** Mounted ConfigMaps consist of links to files beside them; a link that leads elsewhere could show any file of the machine in an excerpt. */
+/** Mounted ConfigMaps contain links to files next to them. A link out of the root could show any file of the machine in an excerpt. */
 async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
   const shown = shownPath(shownAs, path);
   const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {
@@ -74,15 +74,15 @@ async function withinRoot(root: string, path: string, shownAs: string): Promise<
   });
   const fromRoot = relative(await realpath(root), target);
   if (fromRoot === '..' || fromRoot.startsWith(`..${sep}`)) {
-    const what = `${shown} is a link that leads out of ${shownAs}`;
-    throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the file that it leads to' });
+    const what = `${shown} is a link out of ${shownAs}`;
+    throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the target of the link' });
   }
   // Reading a named pipe would wait for a writer.
-  if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is no regular file` });
+  if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is not a regular file` });
   return path;
 }
 
-/** How a file is named: as its source was typed, with slashes and without detours. */
+/** Returns the shown name of a file: the source as typed, with slashes and without `.` or `..`. */
 export function shownPath(shownAs: string, path = ''): string {
   return join(shownAs, path).split(sep).join('/');
 }

@@ -1,4 +1,4 @@
-// One run of git: a fixed list of arguments, no shell, an environment that cannot make it run or ask for anything, and a time limit.
+// Runs git once: with fixed arguments, no shell, a safe environment and a time limit.
 import { spawn } from 'node:child_process';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -8,13 +8,13 @@ import { maxTotalBytes } from './limits.ts';
 interface GitResult {
   readonly status: number;
   readonly stdout: Buffer;
-  /** What Git said on standard error, one line, without its `fatal:`. */
+  /** The standard error of Git on one line, without its `fatal:`. */
   readonly message: string;
 }
 
 const timeoutMs = 60_000;
 
-/** Never the network, never a hook, never another object than the one that was named. */
+/** Disables the network, hooks and replaced objects. */
 const hardening = [
   '--no-pager',
   '--no-replace-objects',
@@ -25,8 +25,8 @@ const hardening = [
 ];
 
 /**
- * The variables of Git that are kept: where the repository is (hooks of a server set them, also for objects in quarantine) and which
- * configuration holds, because safe.directory is only believed from there. The others can name programs to run.
+ * Environment variables that are kept: the place of the repository (server hooks set them, also for quarantined objects) and of the
+ * configuration, since safe.directory is read only there. Other variables can name programs to run.
  */
 const kept = new Set([
   'GIT_DIR',
@@ -43,7 +43,7 @@ const kept = new Set([
 /** Runs git with `input` on its standard input. */
 export async function runGit(args: readonly string[], { cwd, env }: Pick<InputAccess, 'cwd' | 'env'>, input = ''): Promise<GitResult> {
   const child = spawn('git', [...hardening, ...args], { cwd, env: gitEnvironment(env), timeout: timeoutMs, stdio: 'pipe' });
-  // Git may end before it has read everything; its exit code then says why.
+  // Git may end before it has read all input; its exit code then tells the cause.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const chunks: Buffer[] = [];
@@ -79,7 +79,7 @@ function gitEnvironment(env: Readonly<Record<string, string | undefined>>): Node
 function gitMissing(): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: 'git is not installed, and a source starts with git:',
+    what: 'git is not installed, but a source starts with git:',
     todo: 'install git, or name a file or directory',
   });
 }

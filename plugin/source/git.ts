@@ -1,4 +1,4 @@
-// Revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter can act.
+// Reads revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter acts.
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { emptySource, tooLarge, tooMany } from './failures.ts';
@@ -16,9 +16,9 @@ interface TreeEntry {
 }
 
 /**
- * Reads `git:REV[:PATH]`. PATH starts at the root of the repository, wherever the command runs, as in Git's own `REV:PATH`.
+ * Reads `git:REV[:PATH]`. PATH starts at the root of the repository, as in Git's own `REV:PATH`.
  *
- * @throws Failure with exit code 10 when there is no repository, revision or path, and when a link or submodule would have to be followed.
+ * @throws Failure with exit code 10 without the repository, revision or path, and for links and submodules.
  */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
@@ -40,7 +40,7 @@ function parseSpec(spec: string): { readonly revision: string; readonly path: st
   if (!isRevision) {
     throw new Failure({
       exitCode: exitCodes.usage,
-      what: `${spec} names no revision`,
+      what: `${spec} has no revision`,
       todo: 'write git:REV or git:REV:PATH, such as git:main:policies',
     });
   }
@@ -48,7 +48,7 @@ function parseSpec(spec: string): { readonly revision: string; readonly path: st
   if (segments.includes('..')) {
     throw new Failure({
       exitCode: exitCodes.usage,
-      what: `${spec} has a path that leaves the repository`,
+      what: `${spec} has a path outside the repository`,
       todo: 'write the path from the root of the repository',
     });
   }
@@ -59,9 +59,9 @@ async function resolveTree(revision: string, access: InputAccess): Promise<strin
   const result = await runGit(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{tree}`], access);
   const id = result.stdout.toString('utf8').trim();
   if (result.status === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;
-  // With --quiet Git says nothing about a revision that it does not know, and a sentence about everything else.
+  // With --quiet Git prints nothing for an unknown revision, and a message for every other error.
   if (result.message === '')
-    throw missing(`revision ${revision} does not exist`, `the repository of ${access.cwd} has no such commit, branch or tag`);
+    throw missing(`revision ${revision} does not exist`, `the repository of ${access.cwd} has no commit, branch or tag with this name`);
   throw missing(`revision ${revision} cannot be read`, result.message);
 }
 
@@ -80,11 +80,11 @@ function relativePath(path: string, root: string): string {
   return root === '' ? path : path.slice(root.length + 1);
 }
 
-/** A link may name any file of the machine that reads it, and a submodule another repository: a policy that hides behind one is refused, not skipped. */
+/** A link may name any file of the machine, and a submodule another repository: a policy behind one is refused, not skipped. */
 function refuseLinks({ mode, path }: TreeEntry, revision: string): void {
   const what = mode === '120000' ? 'a symbolic link' : mode === '160000' ? 'a submodule' : undefined;
   if (what === undefined) return;
-  throw missing(`git:${revision}:${path} is ${what}`, 'links and submodules are not followed in revisions', 'name the file that is meant');
+  throw missing(`git:${revision}:${path} is ${what}`, 'links and submodules are not followed in revisions', 'name the target file');
 }
 
 function checkLimits(blobs: readonly TreeEntry[], spec: string): void {
@@ -94,14 +94,14 @@ function checkLimits(blobs: readonly TreeEntry[], spec: string): void {
   if (total > maxTotalBytes) throw tooLarge(spec, total, maxTotalBytes);
 }
 
-/** The answer of `cat-file --batch` is, per object, a line `ID TYPE SIZE`, that many bytes, and a line feed. */
+/** `cat-file --batch` answers each object with a line `ID TYPE SIZE`, that many bytes, and a line feed. */
 async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Promise<readonly string[]> {
   const result = await runGit(['cat-file', '--batch'], access, blobs.map(({ id }) => `${id}\n`).join(''));
   let offset = 0;
   return blobs.map(({ id, path }) => {
     const lineEnd = result.stdout.indexOf(0x0a, offset);
     const [foundId, type, size] = result.stdout.toString('utf8', offset, lineEnd).split(' ');
-    if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'its content is not in this clone', 'git fetch');
+    if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'its content is missing in this clone', 'git fetch');
     const start = lineEnd + 1;
     offset = start + Number(size) + 1;
     return result.stdout.toString('utf8', start, offset - 1);

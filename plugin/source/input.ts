@@ -5,7 +5,7 @@ import type { CommandContext } from '../context.ts';
 import { unreadable } from './failures.ts';
 import { readDirectory, readFile, shownPath } from './files.ts';
 
-/** One file with the name under which findings quote it: as it was typed but without detours such as `./`, `-`, or `git:REV:path`. */
+/** A file with the name that findings quote: as typed without detours such as `./`, or `-`, or `git:REV:path`. */
 export interface InputFile {
   readonly name: string;
   readonly text: string;
@@ -14,10 +14,10 @@ export interface InputFile {
 export type InputAccess = Pick<CommandContext, 'cwd' | 'env' | 'readStdin'>;
 
 /**
- * Reads one source: `-`, `git:REV[:PATH]`, a file of any name, or a directory with everything below it that ends in .yaml, .yml or .json, in
- * the order of names. Folders and files whose names start with a dot and node_modules are left out of directories.
+ * Reads one source: `-`, `git:REV[:PATH]`, a file, or a directory with every .yaml, .yml and .json file below it, sorted by name. Leaves
+ * out names that start with a dot and node_modules.
  *
- * @throws Failure with exit code 10 when it does not exist or holds no such file, 3 when it is larger than the limits.
+ * @throws Failure with exit code 10 without such a file, 3 above the limits.
  */
 export async function readInput(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   if (spec === '-') return [{ name: '-', text: await access.readStdin() }];
@@ -29,11 +29,11 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(spec, error);
   });
-  // The same name as below its directory, so that a file which two sources name is known to be one.
+  // Equal to the name below its directory, so that a file in two sources is read once.
   return found.isDirectory() ? readDirectory(path, spec) : [{ name: shownPath(spec), text: await readFile(path, spec) }];
 }
 
-/** Reads several sources, in their order; a file that two of them name is read once. */
+/** Reads several sources in order; a file in two of them is read once. */
 export async function readInputs(specs: readonly string[], access: InputAccess): Promise<readonly InputFile[]> {
   const byName = new Map<string, InputFile>();
   for (const spec of specs) {

@@ -1,4 +1,4 @@
-// From the flags of install and uninstall to what they are about.
+// Turns the flags of install and uninstall into the scope of the installation.
 
 import type { InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
@@ -23,38 +23,38 @@ export interface InstallationFlags {
 
 interface ReadScope {
   readonly scope: InstallScope;
-  /** Of the policies; with any of them nothing is installed. */
+  /** Errors of the policies; with any, nothing is installed. */
   readonly errors: readonly Finding[];
 }
 
-/** @throws Failure for names that are none, and for sources that cannot be read. */
+/** @throws Failure for invalid names, and for sources that cannot be read. */
 export async function readScope(context: CommandContext, flags: InstallationFlags): Promise<ReadScope> {
   const { namespace: agentNamespace, policies, file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
   if (dryRun !== undefined && apply !== true)
-    throw usageFailure('--dry-run is about --apply', 'leave it out: nothing is sent without --apply');
+    throw usageFailure('--dry-run needs --apply', 'add --apply: without it the command sends nothing');
   for (const name of [agentNamespace, ...namespaces]) refuseNoNamespace(name);
   const sources = [...(policies === undefined ? [] : [policies]), ...file];
   if (sources.length === 0) return { scope: { ...everywhere, namespaces: [...new Set(namespaces)].sort() }, errors: [] };
   const [only, ...others] = namespaces;
-  // As the agent reads them: what names no namespace is in the one that is looked after.
+  // As the agent reads them: objects without a namespace are in the watched one.
   const where = only === undefined || others.length > 0 ? {} : { namespace: only };
   const { loaded, resolution, findings } = readPolicyFiles(await readInputs(sources, context), { agentNamespace, ...where });
   const errors = findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) return { scope: everywhere, errors };
   const scope = installScope(loaded.documents, resolution.bundle, { agentNamespace, namespaces });
   if (scope.namespaces.length === 0) {
-    throw usageFailure('the policies define no group, so that nothing says where there are any', 'name the namespaces with --groups-in');
+    throw usageFailure('the policies define no group, so the namespaces of groups are unknown', 'name the namespaces with --groups-in');
   }
   return { scope, errors };
 }
 
-/** Prints the errors of the policies, and that they are why nothing was done. */
+/** Prints the errors of the policies, and that nothing was done because of them. */
 export function writePolicyErrors({ stderr }: Pick<CommandContext, 'stderr'>, errors: readonly Finding[]): void {
   for (const block of findingBlocks(errors, stderr)) stderr.write(`${block}\n`);
   stderr.write(`${plural(errors.length, 'error')} in the policies; nothing was printed or changed\n`);
 }
 
-/** What does not matter to what is taken away. */
+/** The values of a workload that do not matter when it is deleted. */
 export const anyWorkload: Pick<
   InstallOptions,
   'image' | 'replicas' | 'hasNamespace' | 'isEnforced' | 'isMembersOnly' | 'hasAdmissionPolicies'
@@ -68,7 +68,7 @@ export const anyWorkload: Pick<
 };
 
 function refuseNoNamespace(name: string): void {
-  // As namespaces are named (RFC 1123 label).
+  // Checks an RFC 1123 label.
   if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
-  throw usageFailure(`${name === '' ? 'an empty text' : name} is no name of a namespace`, 'write lower-case letters, digits and -');
+  throw usageFailure(`${name === '' ? 'an empty text' : name} is not a valid namespace name`, 'write lower-case letters, digits and -');
 }

@@ -6,8 +6,8 @@ export const maxFileBytes = 16 * 1_048_576;
 /** Bytes of all files of one source. */
 export const maxTotalBytes = 128 * 1_048_576;
 
-/** Files of one source that may hold documents. */
+/** Document files of one source. */
 export const maxFileCount = 20_000;
 
-/** Folders below one another. */
+/** Depth of directories. */
 export const maxDepth = 64;

@@ -5,11 +5,11 @@ import type { PlanInputOptions } from './plan-inputs.ts';
 export interface LivePlanOptions extends PlanInputOptions {
   readonly live?: boolean;
   readonly allNamespaces?: boolean;
-  /** Instead of those that the files name; empty for all. */
+  /** Replaces the namespaces that the files name; empty for all. */
   readonly namespaces?: readonly string[];
 }
 
-/** Files as they were read, so that a saved plan can be looked at again without them. */
+/** Files as read, so that a saved plan can be checked without them. */
 export interface GivenFiles {
   readonly manifests: readonly PolicyFile[];
   readonly policies: readonly PolicyFile[];

@@ -1,4 +1,4 @@
-// Members that can never come in a plan of files alone: their manifests lie in another namespace, or in files that are no part of the plan.
+// Finds members that a plan of files lacks: their manifests are in another namespace, or in files outside the plan.
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import { result } from '../../engine/rule.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -6,27 +6,27 @@ import { type Place, placeText, sourceOf } from '../../policies/findings/finding
 import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-statefulsets.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
-import type { BesidePlan } from './plan-notes.ts';
+import type { PlanSources } from './plan-notes.ts';
 
 /**
- * Of each group that the request is about and that misses a member, why it can never be done. A group none of whose members is given is not meant,
- * unless StatefulSets of its names lie beside it: policies are given whole where a request is about one group of several.
+ * Returns why groups with missing members cannot be planned. A group without any member among the manifests is skipped, unless StatefulSets
+ * with its names are in another namespace: policies often define more groups than the plan is about.
  */
-export function absentMembers(beside: BesidePlan, groups: readonly GroupDefinition[]): readonly AbsentMembers[] {
-  const given = new Set([...beside.current, ...beside.desired].filter(({ kind }) => kind === 'StatefulSet').map(nameOf));
+export function absentMembers(sources: PlanSources, groups: readonly GroupDefinition[]): readonly AbsentMembers[] {
+  const given = new Set([...sources.current, ...sources.desired].filter(({ kind }) => kind === 'StatefulSet').map(nameOf));
   return groups.flatMap((group): readonly AbsentMembers[] => {
     const missing = group.zones.filter(({ statefulSet }) => !given.has(`${group.namespace}/${statefulSet}`));
     if (missing.length === 0) return [];
-    const elsewhere = textElsewhere(beside, group, given);
+    const elsewhere = textElsewhere(sources, group, given);
     const isMeant = missing.length < group.zones.length;
-    const results = elsewhere === undefined ? (isMeant ? missing.map((zone) => notGiven(beside, group, zone)) : []) : [elsewhere];
+    const results = elsewhere === undefined ? (isMeant ? missing.map((zone) => notGiven(sources, group, zone)) : []) : [elsewhere];
     return results.length === 0 ? [] : [{ namespace: group.namespace, group: group.name, results }];
   });
 }
 
 type Answer = AbsentMembers['results'][number];
 
-function textElsewhere({ files, groups }: BesidePlan, group: GroupDefinition, given: ReadonlySet<string>): Answer | undefined {
+function textElsewhere({ files, groups }: PlanSources, group: GroupDefinition, given: ReadonlySet<string>): Answer | undefined {
   const { loaded: load, resolution } = files;
   const documents = ofKind(load.documents, 'RolloutGroup');
   const document = documents.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
@@ -40,7 +40,7 @@ function textElsewhere({ files, groups }: BesidePlan, group: GroupDefinition, gi
   return never(`${text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, place);
 }
 
-function notGiven({ files }: BesidePlan, group: GroupDefinition, zone: GroupDefinition['zones'][number]): Answer {
+function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDefinition['zones'][number]): Answer {
   const document = ofKind(files.loaded.documents, 'RolloutGroup').find(
     ({ namespace, name }) => namespace === group.namespace && name === group.name,
   );

@@ -19,8 +19,8 @@ import { comparedObjects, listForPlan } from './cluster/live-plan-inputs.ts';
 import { asFile } from './cluster/plan-policies.ts';
 
 /**
- * Those with the partition that holds everything, of whatever group, and members of groups of the strategies `partition` and `pinned` with a partition that
- * holds some of their pods. Sorted. Unknown where StatefulSets may not be read.
+ * Returns the StatefulSets with the partition that blocks all pods, and members of groups with the strategies `partition` and `pinned`
+ * whose partition blocks some pods. Sorted. Unknown if StatefulSets may not be read.
  */
 export async function readHeldSets(
   cluster: Cluster,

@@ -18,7 +18,7 @@ import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
 import { absentMembers } from './missing-members.ts';
-import { type BesidePlan, notesOf, refuseOtherNamespace } from './plan-notes.ts';
+import { notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 
 export interface PlanInputOptions {
@@ -30,40 +30,39 @@ export interface PlanInputOptions {
   readonly at?: string;
   readonly group?: readonly string[];
   readonly namespace?: string;
-  /** Where the agent lives; `usualAgentNamespace`, or where a cluster has its Lease, when left out. */
+  /** The agent's namespace; default `usualAgentNamespace`, or on a cluster the namespace of its Lease. */
   readonly agentNamespace?: string;
-  /** Having no group at all is no failure. */
+  /** Without any group the call succeeds. */
   readonly mayHaveNoGroup?: boolean;
 }
 
 export interface PlanInputs {
   readonly input: PlanInput;
-  /** Documents of our kinds beside the manifests, before and after. */
+  /** Documents of our kinds next to the manifests, before and after. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
-  /** Every document of our kinds as it is asked for, those of --file among them; absent where a cluster has more of them. */
+  /** Every desired document of our kinds, including --file; absent on a cluster. */
   readonly policies?: readonly ObjectContent[];
-  /** Errors of the files; with any, the input is not to be used. */
+  /** Errors of the files; with any, the input must not be used. */
   readonly errors: readonly Finding[];
-  /** The manifests of what is asked for, with their places; absent where they come from a cluster. */
+  /** The desired manifests with their places; absent on a cluster. */
   readonly manifests?: readonly Manifest[];
   /** Notes for the reader of the plan: StatefulSets in no group or in another namespace than their group. */
   readonly notes?: readonly string[];
 }
 
 /**
- * Reads everything that the options name. With `--current` alone the same manifests are asked for, changed by `--set`; with `--desired` alone
- * nothing runs yet. Policies come from `--file` and from the manifests that are asked for; StatefulSets that no policy names are adopted by
- * their annotations.
+ * Reads every file of the options. With `--current` alone the desired manifests are the current ones, changed by `--set`. With `--desired`
+ * alone nothing runs yet. Policies come from `--file` and from the desired manifests; StatefulSets without a policy are adopted by their
+ * annotations.
  *
- * @throws Failure for files that cannot be read (10), options that make no sense (3), assumptions that are not understood (4), and groups or
- * zones that do not exist (10).
+ * @throws Failure for unreadable files (10), invalid options (3), invalid assumptions (4), and unknown groups or zones (10).
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<PlanInputs> {
   const { current, desired, agentNamespace = usualAgentNamespace } = options;
   if (current === undefined && desired === undefined) {
     throw usageFailure(
       'neither --current nor --desired is given',
-      'name the manifests that run with --current, and those that are asked for with --desired',
+      'name the running manifests with --current, and the desired ones with --desired',
     );
   }
   const changes = (options.set ?? []).map(parseWhatIf);
@@ -74,14 +73,14 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const policyFiles = await readInputs(options.file ?? [], context);
 
   const before = readPolicyFiles(currentFiles, { agentNamespace });
-  // Parsing is a good part of a large plan; the same files are read once.
+  // Parsing takes a good part of the time of a large plan, so the same files are read once.
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
   const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
   const { bundle } = after.resolution;
   // The change may repair the current manifests, so only unreadable files are errors there.
   const errors = [...before.loaded.findings, ...after.findings].filter((finding) => finding.severity === 'error');
   const currentObjects = before.loaded.manifests.map(({ value }) => value);
-  // Manifests among the policies, such as examples beside them, are no part of what is asked for.
+  // Manifests among the policies, such as examples, are not desired.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
   const desiredManifests = after.loaded.manifests.filter(({ file }) => desiredNames.has(file));
   refuseRepeats('--current', before.loaded.manifests);
@@ -90,10 +89,10 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
     files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
   const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
-  const beside: BesidePlan = { groups, files: after, current: before.loaded.manifests, desired: desiredManifests };
-  if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(beside);
+  const sources: PlanSources = { groups, files: after, current: before.loaded.manifests, desired: desiredManifests };
+  if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(sources);
   const selected = errors.length > 0 ? groups : selectGroups(groups, options);
-  const absent = absentMembers(beside, selected);
+  const absent = absentMembers(sources, selected);
   return {
     documents: {
       current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
@@ -103,7 +102,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     manifests: desiredManifests,
     // With --group, other groups are left out on purpose.
-    notes: (options.group ?? []).length > 0 ? [] : notesOf(beside, absent),
+    notes: (options.group ?? []).length > 0 ? [] : notesOf(sources, absent),
     input: {
       groups: selected,
       groupsBefore: before.resolution.bundle.groups,
@@ -112,7 +111,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       policyDigest: policyDigest(bundle),
       agentNamespace,
       current: currentObjects,
-      // Manifests that were exported from a cluster say which revision runs; a new template is another one.
+      // Manifests exported from a cluster name the running revision; a new template gets another one.
       desired: errors.length > 0 ? desiredObjects : withRevisions(applyWhatIf(desiredObjects, selected, changes), currentObjects),
       assumptions,
       absent,
@@ -136,7 +135,8 @@ export function refuseRepeats(flag: string, manifests: readonly Manifest[]): voi
 
 export function instantOf(text: string): number {
   const ms = instantMs(text);
-  if (ms === undefined) throw usageFailure(`--at ${text} is no instant`, 'write an instant with its offset, such as 2026-01-15T10:00:00Z');
+  if (ms === undefined)
+    throw usageFailure(`--at ${text} is not an instant`, 'write an instant with an offset, such as 2026-01-15T10:00:00Z');
   return ms;
 }
 
@@ -147,7 +147,7 @@ export async function assumptionsOf(context: CommandContext, path: string | unde
   return readAssumptions(file);
 }
 
-/** Each file once; a directory may be given as desired state and as policies. */
+/** Returns each file once; a directory may hold both desired manifests and policies. */
 export function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }

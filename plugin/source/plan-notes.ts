@@ -11,27 +11,27 @@ import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
-export interface BesidePlan {
+export interface PlanSources {
   /** The groups of the plan. */
   readonly groups: readonly GroupDefinition[];
-  /** Everything that is asked for, policies and manifests. */
+  /** Every desired document, policies and manifests. */
   readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;
-  /** Manifests of what runs. */
+  /** Manifests that run. */
   readonly current: readonly Manifest[];
-  /** Manifests of what is asked for. */
+  /** Desired manifests. */
   readonly desired: readonly Manifest[];
 }
 
 /**
- * A change by `--set` of a group whose StatefulSets are all beside it would be said to apply to nothing, and not why.
+ * Refuses `--set` for a group whose StatefulSets are all in another namespace: it would apply to nothing.
  *
  * @throws Failure with exit code 10.
  */
-export function refuseOtherNamespace(beside: BesidePlan): void {
-  const [first] = groupsElsewhere(beside);
+export function refuseOtherNamespace(sources: PlanSources): void {
+  const [first] = groupsElsewhere(sources);
   const isMember = ({ namespace, name }: Manifest) =>
-    beside.groups.some((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === name));
-  if (first === undefined || beside.desired.filter(isStatefulSet).some(isMember)) return;
+    sources.groups.some((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === name));
+  if (first === undefined || sources.desired.filter(isStatefulSet).some(isMember)) return;
   throw new Failure({
     exitCode: exitCodes.notFound,
     what: '--set applies to nothing: no group has a member here',
@@ -45,19 +45,19 @@ export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly st
   return absent.flatMap(({ namespace, group, results }) =>
     results.map(({ fact, source }) => {
       const place = source?.file === undefined ? '' : ` (${source.file}:${source.line}:${source.column})`;
-      return `${namespace}/${group} can never be done: ${fact}${place}`;
+      return `${namespace}/${group} cannot be rolled out: ${fact}${place}`;
     }),
   );
 }
 
 /**
- * Notes on a group beside its StatefulSets, and on StatefulSets that change without a group: Kubernetes rolls those at once, and the plan says nothing
- * of them. The plan itself says why groups are blocked whose members are absent.
+ * Returns notes on groups whose StatefulSets are in another namespace, and on StatefulSets that change without a group. Kubernetes rolls
+ * these at once, outside the plan. Groups with absent members are blocked in the plan itself.
  */
-export function notesOf(beside: BesidePlan, absent: readonly AbsentMembers[] = []): readonly string[] {
-  const { groups, current, desired } = beside;
+export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] = []): readonly string[] {
+  const { groups, current, desired } = sources;
   if (groups.length === 0) return [];
-  const elsewhere = groupsElsewhere(beside);
+  const elsewhere = groupsElsewhere(sources);
   const unsaid = elsewhere.filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name));
   if (elsewhere.length > 0) return unsaid.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
@@ -66,12 +66,12 @@ export function notesOf(beside: BesidePlan, absent: readonly AbsentMembers[] = [
     .filter((set) => isStatefulSet(set) && !members.has(nameOf(set)))
     .filter((set) => canonicalJson(before.get(nameOf(set)) ?? null) !== canonicalJson(set.value))
     .map(nameOf);
-  return alone.length === 0 ? [] : [`this plan says nothing of ${aloneText(alone)}`];
+  return alone.length === 0 ? [] : [`this plan does not cover ${aloneText(alone)}`];
 }
 
 function groupsElsewhere({
   files,
-}: BesidePlan): readonly { readonly namespace: string; readonly name: string; readonly text: string; readonly place: Place }[] {
+}: PlanSources): readonly { readonly namespace: string; readonly name: string; readonly text: string; readonly place: Place }[] {
   const { loaded: load, resolution } = files;
   const groups = ofKind(load.documents, 'RolloutGroup');
   return groups.flatMap((group) => {

@@ -5,10 +5,10 @@ import type { Source } from '../../policies/definition.ts';
 import { type Place, sourceOf } from '../../policies/findings/finding.ts';
 import type { Manifest } from '../../policies/load.ts';
 
-/** The source with the file and line of the object that it names, where a manifest of it was given. */
+/** Adds file and line to a source if a manifest of its object was given. */
 type Locate = (source: Source) => Source;
 
-/** Looks objects up among manifests. Sources that have a file already stay as they are, and so do fields that the manifest does not have. */
+/** Finds objects among manifests. Sources with a file and fields outside the manifest stay unchanged. */
 export function locateIn(manifests: readonly Manifest[]): Locate {
   const byName = new Map(manifests.map((manifest) => [`${manifest.kind} ${manifest.namespace}/${manifest.name}`, manifest]));
   return (source) => {
@@ -19,19 +19,19 @@ export function locateIn(manifests: readonly Manifest[]): Locate {
   };
 }
 
-/** A field, a label or an annotation; the name of the object where none of them is meant. */
+/** Returns the place of a field, label or annotation, else of the object's name. */
 function placeOf(manifest: Manifest, field: string | undefined): Place | undefined {
   if (field === undefined) return manifest.find(['metadata', 'name']);
   const { find } = manifest;
   return find(['metadata', 'annotations', field]) ?? find(['metadata', 'labels', field]) ?? find(field.split('.'));
 }
 
-/** The plan with a file and a line for every object that is among the manifests. */
+/** Returns the plan with file and line of every object among the manifests. */
 export function locatedPlan(plan: Plan, locate: Locate): Plan {
   return { ...plan, groups: plan.groups.map((group) => locatedGroup(group, locate)) };
 }
 
-/** The decision with the same for every answer in it. */
+/** Returns the decision with file and line in every rule result. */
 export function locatedDecision(decision: GroupDecision, locate: Locate): GroupDecision {
   const located = (results: readonly RuleResult[]) => results.map((one) => withPlace(one, locate));
   return {

@@ -1,4 +1,4 @@
-// PolicyTests among files, each with the policies and manifests that it names.
+// Finds PolicyTests among files, each with the policies and manifests that it names.
 import { posix } from 'node:path';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
@@ -9,26 +9,26 @@ import { type InputAccess, type InputFile, readInputs } from './input.ts';
 
 export interface PolicyTestFile {
   readonly test: Loaded<'PolicyTest'>;
-  /** The sources of its `files`, as they are read from the current directory. */
+  /** The sources in its `files`, relative to the current directory. */
   readonly sources: readonly string[];
-  /** What they say; a sentence when they cannot be read. */
+  /** The content of the sources, or one sentence if they cannot be read. */
   readonly content: PolicyFiles | string;
 }
 
 export interface PolicyTests {
   readonly tests: readonly PolicyTestFile[];
-  /** Errors of files that hold a PolicyTest. Other files are looked at only when a test names them. */
+  /** Errors of files with a PolicyTest. Other files count only if a test names them. */
   readonly errors: readonly Finding[];
 }
 
-/** Finds and reads everything. The same files named by several tests are read once. */
+/** Finds and reads all tests. Files that several tests name are read once. */
 export async function readPolicyTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyTests> {
   const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
   const { documents, findings } = loadPolicies(inputs);
   const contents = new Map<string, Promise<PolicyFiles | string>>();
   const tests: PolicyTestFile[] = [];
   for (const test of ofKind(documents, 'PolicyTest')) {
-    const sources = test.value.spec.files.map((path) => besides(test.file, path));
+    const sources = test.value.spec.files.map((path) => relativeTo(test.file, path));
     const key = sources.join('\0');
     const content = contents.get(key) ?? readContent(sources, access, agentNamespace);
     contents.set(key, content);
@@ -37,8 +37,8 @@ export async function readPolicyTests(specs: readonly string[], access: InputAcc
   return { tests, errors: findings.filter(({ severity }) => severity === 'error') };
 }
 
-/** `path` seen from the folder of `file`; in a revision it stays in that revision. */
-function besides(file: string, path: string): string {
+/** Returns `path` relative to the folder of `file`; a path in a revision stays in that revision. */
+function relativeTo(file: string, path: string): string {
   const [, revision = '', name = file] = /^(git:[^:]*:)(.*)$/s.exec(file) ?? [];
   if (revision === '' && posix.isAbsolute(path)) return path;
   return `${revision}${posix.join(posix.dirname(name), path)}`;

@@ -1,4 +1,4 @@
-// A plan in a file: what was shown, what it was made from, and the objects that it asks for; closed by a digest.
+// A plan in a file: the shown plan, its basis and its objects, sealed with a digest.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -17,7 +17,7 @@ export interface SavedPlan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'SavedPlan';
   readonly metadata: {
-    /** SHA-256 over everything else but this object, in canonical JSON. */
+    /** SHA-256 over all other fields, in canonical JSON. */
     readonly digest: string;
     readonly createdAt: string;
     readonly tool: string;
@@ -31,20 +31,20 @@ export interface SavedPlan {
 }
 
 interface PlanScope {
-  /** UID of the namespace kube-system, by which clusters are told apart; absent where it may not be read. */
+  /** UID of the namespace kube-system, which identifies a cluster; absent if it may not be read. */
   readonly cluster?: string;
   readonly server: string;
-  /** Empty for all. */
+  /** Empty for all namespaces. */
   readonly namespaces: readonly string[];
   /** The assumed namespace of the agent. */
   readonly agentNamespace?: string;
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
-  /** The files that it was made from, as their texts, so that the same can be read again without them. */
+  /** The contents of its files, so that they can be read again without the files. */
   readonly files: GivenFiles;
 }
 
-/** A saved plan around its content. */
+/** Returns a saved plan with its digest. */
 export function savedPlan(content: Pick<SavedPlan, 'scope' | 'basis' | 'objects' | 'plan'>, nowMs: number): SavedPlan {
   const metadata = { digest: digestOf(content), createdAt: new Date(nowMs).toISOString(), tool: version };
   return { apiVersion: 'rollout-group.dev/cli/v1', kind: 'SavedPlan', metadata, ...content };
@@ -59,7 +59,11 @@ export function shortDigest(digest: string): string {
   return digest.slice(0, 16);
 }
 
-/** Writes a document as JSON that only its owner can read. Exit code 11 when it cannot be written. */
+/**
+ * Writes JSON that only its owner can read.
+ *
+ * @throws Failure with exit code 11 if it cannot be written.
+ */
 export function writePlanFile(content: object, path: string, cwd: string): void {
   try {
     writeFileSync(resolve(cwd, path), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
@@ -72,16 +76,16 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
 /**
  * Reads a saved plan.
  *
- * @throws Failure with exit code 10 when there is no such file, 3 when it is no saved plan or was changed.
+ * @throws Failure with exit code 10 without the file, 3 if it is no saved plan or was changed.
  */
 export function readSavedPlan(path: string, cwd: string): SavedPlan {
   const value = parsed(read(path, cwd), path);
   if (isPlanOfFiles(value)) {
-    throw unusable(path, 'it was made from manifests, so that nobody knows what runs', 'make it from the cluster: plan --live --out FILE');
+    throw unusable(path, 'it was made from manifests, so the running state is unknown', 'make it from the cluster: plan --live --out FILE');
   }
-  if (!isSavedPlan(value)) throw unusable(path, 'it is no saved plan of this version', 'make it with plan --live --out FILE');
+  if (!isSavedPlan(value)) throw unusable(path, 'it is not a saved plan of this version', 'make it with plan --live --out FILE');
   if (value.metadata.digest !== digestOf(value)) {
-    throw unusable(path, 'its content does not match its digest: it was changed, or cut off', 'make it again');
+    throw unusable(path, 'its content does not match its digest: it was changed or truncated', 'make it again');
   }
   return value;
 }
@@ -98,7 +102,7 @@ function parsed(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw unusable(path, 'it is no JSON', 'name the file that plan --out wrote');
+    throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
   }
 }
 
@@ -106,7 +110,7 @@ function isPlanOfFiles(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Plan';
 }
 
-/** The shape is enough: that nothing in it was changed is shown by the digest. */
+/** Checks only the shape: the digest proves that nothing was changed. */
 function isSavedPlan(value: unknown): value is SavedPlan {
   if (typeof value !== 'object' || value === null) return false;
   const has = (key: string): boolean => key in value;

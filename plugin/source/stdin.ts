@@ -1,9 +1,9 @@
-// Streams that are read to their end within a limit; standard input only once.
+// Reads streams to their end within a limit; standard input only once.
 import type { Readable } from 'node:stream';
 import { nothingPiped, tooLarge } from './failures.ts';
 import { maxFileBytes } from './limits.ts';
 
-/** A reader that waits for standard input on its first call and gives the same text on every further one. */
+/** Returns a reader that waits for standard input on its first call and returns the same text on every call. */
 export function readStandardInput(stdin: Readable & { readonly isTTY?: boolean }): () => Promise<string> {
   let text: Promise<string> | undefined;
   return () => {
@@ -12,7 +12,7 @@ export function readStandardInput(stdin: Readable & { readonly isTTY?: boolean }
   };
 }
 
-/** The whole stream as UTF-8. */
+/** Returns the whole stream as UTF-8. */
 export async function readLimited(stream: Readable, name: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

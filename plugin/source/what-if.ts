@@ -6,7 +6,7 @@ import { Failure, usageFailure } from '../failure.ts';
 
 type ObjectContent = Readonly<Record<string, unknown>>;
 
-/** One `--set`, read. */
+/** A parsed `--set`. */
 type WhatIf = { readonly text: string; readonly zone?: string } & (
   | { readonly kind: 'image'; readonly container?: string; readonly image: string }
   | { readonly kind: 'replicas'; readonly replicas: number }
@@ -39,16 +39,16 @@ export function parseWhatIf(text: string): WhatIf {
   );
 }
 
-/** Numbers and booleans as themselves, everything else as text. */
+/** Returns numbers and booleans as such, and everything else as text. */
 function scalar(value: string): unknown {
   if (value === 'true' || value === 'false') return value === 'true';
   return /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 }
 
 /**
- * The manifests with every change applied to the members of the groups; the order of the manifests stays.
+ * Returns the manifests in the same order, with every change applied to the members of the groups.
  *
- * @throws Failure with exit code 10 when a change finds nothing that it could apply to.
+ * @throws Failure with exit code 10 if a change applies to nothing.
  */
 export function applyWhatIf(
   objects: readonly ObjectContent[],
@@ -115,7 +115,7 @@ function isRunAnywhere(change: { readonly image: string }, members: readonly Mem
   return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
 }
 
-/** The container that is named, or the one that runs the repository, or the first one when nobody runs it. */
+/** Changes the named container, else the one with the repository, else the first one if no container has the repository. */
 function withImage(
   containers: readonly unknown[],
   change: { readonly image: string; readonly container?: string },
@@ -135,7 +135,7 @@ function repositoryOf(container: unknown): string {
   return repository(String(fieldAt(container, ['image']) ?? ''));
 }
 
-/** The image without its tag and digest. A colon before the last slash belongs to a port. */
+/** Returns the image without tag and digest. A colon before the last slash belongs to a port. */
 function repository(image: string): string {
   return image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }

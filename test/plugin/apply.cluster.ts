@@ -143,7 +143,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '-f', 'a.json'], { cwd, answer: 'yes' })).status).toBe(0);
   });
 
-  it('leaves fields of other managers to them, by name, and applies nothing beside them', async () => {
+  it('leaves fields of other managers to them, by name, and applies nothing else', async () => {
     const { client } = controlPlane();
     await client.patch(`${group.setsPath}/ingester-zone-a?fieldManager=platform&force=true`, 'apply', {
       apiVersion: 'apps/v1',

@@ -24,7 +24,7 @@ ${extra}spec:
 const manifests = [member('a'), member('b', '    grafana.com/rollout-downscale-leader: ingester-zone-a\n')].join('---\n');
 
 describe('init', () => {
-  it('writes one file per group, which lint and fmt accept beside the manifests', () => {
+  it('writes one file per group, which lint and fmt accept next to the manifests', () => {
     const cwd = folderWith({ 'manifests/all.yaml': manifests });
     expect(runPlugin(['init', '--from-dir', 'manifests', '--out', 'policies'], { cwd })).toEqual({
       status: 0,
@@ -88,7 +88,7 @@ describe('init without labels', () => {
     expect(runPlugin(['lint', 'p', 'all.yaml'], { cwd }).status).toBe(0);
   });
 
-  it('guesses nothing beside labels unless it is asked to, and says of what', () => {
+  it('guesses nothing besides labels unless it is asked to, and says of what', () => {
     const cwd = folderWith({ 'all.yaml': [manifests, other('compactor')].join('---\n') });
     const plain = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect(plain).toEqual({
@@ -103,7 +103,7 @@ describe('init without labels', () => {
     ]);
   });
 
-  it('overwrites no file, and proposes nothing for members of a group that is written beside them', () => {
+  it('overwrites no file, and proposes nothing for members of a group that is written next to them', () => {
     const cwd = folderWith({ 'all.yaml': zones, 'p/ingester.yaml': '# mine\n' });
     const refused = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);

@@ -84,7 +84,7 @@ describe('init of a PhasedRollout', () => {
     expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: PhasedRollout payments/ledger has it');
   });
 
-  it('converts what it can beside it, and fails', () => {
+  it('converts what it can besides it, and fails', () => {
     const broken = files['in/phased.yaml'].replace('name: ledger', 'name: broken').replace('targetRef: ledger', 'targetRef: nowhere');
     const cwd = folderWith({ ...files, 'in/z.yaml': broken });
     const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });

@@ -76,13 +76,13 @@ note: enforcement is off until you run: kubectl label namespace NAMESPACE rollou
   it.each([
     [['install', '--enforce'], 3, '--enforce needs the names of the namespaces'],
     [['install', '--members-only', '--groups-in', 'mimir'], 3, '--members-only needs the name of every StatefulSet'],
-    [['install', '--dry-run', 'client'], 3, '--dry-run is about --apply'],
-    [['install', '-n', 'Not_A_Name'], 3, 'Not_A_Name is no name of a namespace'],
-    [['install', '--groups-in', '*'], 3, '* is no name of a namespace'],
+    [['install', '--dry-run', 'client'], 3, '--dry-run needs --apply'],
+    [['install', '-n', 'Not_A_Name'], 3, 'Not_A_Name is not a valid namespace name'],
+    [['install', '--groups-in', '*'], 3, '* is not a valid namespace name'],
     [['install', '--image', 'a b'], 3, '--image is not an image reference'],
     [['install', '--replicas', '0'], 3, '--replicas'],
     [['install', '--policies', 'missing'], 10, 'missing'],
-    [['uninstall', '--dry-run', 'server'], 3, '--dry-run is about --apply'],
+    [['uninstall', '--dry-run', 'server'], 3, '--dry-run needs --apply'],
   ] as const)('refuses %j', async (words, code, what) => {
     const { status, stdout, stderr } = await runInProcess(words);
     expect([status, stdout]).toEqual([code, '']);

@@ -18,7 +18,7 @@ it('the krew manifest names this plugin, this version and an executable that the
   for (const { bin } of manifest.spec.platforms) expect(existsSync(join(builtFolder(), bin))).toBe(true);
 });
 
-it('the archive that the krew manifest describes has the licence beside the executable', () => {
+it('the archive that the krew manifest describes has the licence next to the executable', () => {
   expect(existsSync(join(builtFolder(), 'LICENSE'))).toBe(true);
 });
 

@@ -144,11 +144,13 @@ describe('an agent that is gone', () => {
     expect((await ask([old], 'get')).stderr).toContain('whether the agent is running is unknown');
   });
 
-  it('is seen by the Lease beside the group, also when it was given up and others have theirs', async () => {
+  it('is seen by the Lease next to the group, also when it was given up and others have theirs', async () => {
     const given = leaseObject('', Date.now() - 300_000);
     const elsewhere = { ...leaseObject('agent-7', Date.now()), metadata: { name: 'rollout-group-agent', namespace: 'loki' } };
-    const beside = { ...given, metadata: { name: 'rollout-group-agent', namespace: 'mimir' } };
-    expect((await ask([old, elsewhere, beside], 'get')).stderr).toMatch(/^note: the agent is not running: its Lease was released 5m ago; /);
+    const adjacent = { ...given, metadata: { name: 'rollout-group-agent', namespace: 'mimir' } };
+    expect((await ask([old, elsewhere, adjacent], 'get')).stderr).toMatch(
+      /^note: the agent is not running: its Lease was released 5m ago; /,
+    );
   });
 
   it('makes status end with 12', async () => {
@@ -225,7 +227,7 @@ describe('the likely end of a rollout', () => {
     );
   });
 
-  it('is reckoned beside what an agent has published, with the times of the pods of the run', async () => {
+  it('is computed next to what an agent has published, with the times of the pods of the run', async () => {
     const startedMs = Date.now() - 600_000;
     const run = { ...rolling.run, startedMs, target: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } };
     const decision = { ...now(rolling), run } as PublishedDecision;

@@ -111,18 +111,18 @@ describe('assumptions from a file', () => {
 
   it.each([
     ['pods: { strat: 3m }', 'pods.strat is unknown here; known are drain, start'],
-    ['pods: { start: soon }', 'pods.start is not a duration such as 90s, nor a number of seconds'],
+    ['pods: { start: soon }', 'pods.start is neither a duration such as 90s nor a number of seconds'],
     ['pods: { start: { p50: 3m, p90: 1m } }', 'pods.start has a p90 of 60 s below its p50 of 180 s'],
     ['pods: { start: 90d }', 'pods.start is not between 0 and 30 days'],
     ['gates: maybe', 'gates is not pass or fail'],
     ['metrics: { a: b }', 'metrics.a is not a number'],
     ['- 1', 'the document is not a mapping'],
-    ['a: &x 1\nb: *x', 'the document uses aliases, which are not read here'],
-    ['pods: {', 'the document is no YAML: Flow map in block collection must be sufficiently indented and end with a }'],
+    ['a: &x 1\nb: *x', 'the document uses aliases, which are not supported'],
+    ['pods: {', 'the document is not valid YAML: Flow map in block collection must be sufficiently indented and end with a }'],
   ])('says what is wrong with %j', (text, problem) => {
     const [exitCode, message] = failure(() => read(text));
     expect(exitCode).toBe(4);
-    expect(message).toContain(`times.yaml holds no assumptions that can be used: ${problem}`);
+    expect(message).toContain(`times.yaml holds no valid assumptions: ${problem}`);
   });
 
   it('names every problem at once', () => {
@@ -163,7 +163,7 @@ describe('failures that are asked for', () => {
 });
 
 describe('faults that chance draws', () => {
-  it('are the usual ones, or none beside those that are asked for one by one', () => {
+  it('are the usual ones, or none besides those that are asked for one by one', () => {
     expect(parseFaults(undefined, false)).toEqual(usualFaults);
     expect(parseFaults(undefined, true)).toEqual([]);
     expect(parseFaults('none', false)).toEqual([]);

@@ -104,7 +104,7 @@ describe('a plan that a limit of zero holds', () => {
   });
 });
 
-describe('StatefulSets beside the plan', () => {
+describe('StatefulSets outside the plan', () => {
   const policies = { 'p/group.yaml': group('maxUnavailable: 1') };
 
   it('in another namespace are named where a change applies to nothing', () => {
@@ -129,7 +129,7 @@ describe('StatefulSets beside the plan', () => {
     expect(stdout).toContain(`${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`);
     expect(stdout).toContain('defined at p/group.yaml:3:37');
     expect(stdout).not.toContain('when it can be read');
-    const said = `prod/store can never be done: ${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119) (p/group.yaml:3:37)\n`;
+    const said = `prod/store cannot be rolled out: ${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119) (p/group.yaml:3:37)\n`;
     expect(compare('diff', next).stderr).toBe(`note: ${said}`);
     const simulated = compare('simulate', next);
     expect([simulated.status, simulated.stderr]).toEqual([5, `left out: ${said}`]);
@@ -183,7 +183,7 @@ describe('StatefulSets beside the plan', () => {
     const next = { 'n/sets.yaml': sets(), 'n/cache.yaml': statefulSet('cache', 'prod', 'cache', 'cache:2.0') };
     const compare = (...words: readonly string[]) =>
       runPlugin(['plan', '--current', 'm', '-f', 'p', ...words], { cwd: folderWith({ ...now, ...next }) });
-    const note = 'note: this plan says nothing of a StatefulSet that is in no group and changes: prod/cache\n';
+    const note = 'note: this plan does not cover a StatefulSet that is in no group and changes: prod/cache\n';
     expect(compare('--desired', 'n').stderr).toBe(note);
     expect(compare('--set', 'image=store:2.0').stderr).toBe('');
     expect(compare('--desired', 'n', '--group', 'store').stderr).toBe('');

@@ -58,7 +58,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     const words = ['plan', '--desired', 'next.json', '--live', '--at', new Date().toISOString(), '-o', 'json'];
     const [tried, laidOver] = [await writer.run(words, { cwd }), await reader.run(words, { cwd })];
     expect(JSON.parse(tried.stdout).groups).toEqual(JSON.parse(laidOver.stdout).groups);
-    expect(laidOver.stderr).toContain('the API server would not try it');
+    expect(laidOver.stderr).toContain('the API server refused the dry run');
     expect(tried.stderr).not.toContain('would not try');
   });
 

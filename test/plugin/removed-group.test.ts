@@ -79,7 +79,7 @@ describe('a group that is being released', () => {
     );
   });
 
-  it('is noted beside what was published last, and only once the agent has seen it', async () => {
+  it('is noted next to what was published last, and only once the agent has seen it', async () => {
     const published = publishedObject({ ...done, decidedMs: Date.now() });
     const notes = async (release: ReleaseTerms) =>
       (await on(await fakeApiServer([published, ledgerObject(release)]), 'get ingester')).stderr;
@@ -93,7 +93,7 @@ describe('a group that is being released', () => {
   });
 
   it('is no group like others that never were', async () => {
-    expect((await on(await fakeApiServer([]), 'get ingester')).stderr).toContain('there is no group ingester in namespace mimir');
+    expect((await on(await fakeApiServer([]), 'get ingester')).stderr).toContain('group ingester does not exist in namespace mimir');
   });
 });
 
@@ -130,7 +130,7 @@ describe('what is left of a group that is gone', () => {
     expect((await on(await fakeApiServer([older]), 'history ingester one')).stdout).toContain('ABANDONED');
   });
 
-  it('is not a rollout beside which replicas change', async () => {
+  it('is not a rollout during which replicas change', async () => {
     expect(await outcomes([older, runObject('scale-1', '2026-08-03T09:12:00Z', { kind: 'scale' }), status])).toEqual([
       'scale-1 running',
       'one running',

@@ -61,13 +61,13 @@ describe('files and directories', () => {
     symlinkSync('..data/policy.yaml', join(cwd, 'mount/policy.yaml'));
     expect(await readInput('mount', access(cwd))).toEqual([{ name: 'mount/policy.yaml', text: 'x' }]);
     symlinkSync('../secret.yaml', join(cwd, 'mount/other.yaml'));
-    expect(await failureOf('mount', cwd)).toEqual([10, 'mount/other.yaml is a link that leads out of mount']);
+    expect(await failureOf('mount', cwd)).toEqual([10, 'mount/other.yaml is a link out of mount']);
   });
 
   it('a named pipe in a directory is refused, not waited for', async () => {
     const cwd = folderWith({ 'p/a.yaml': 'a' });
     expect(spawnSync('mkfifo', [join(cwd, 'p/b.yaml')]).status).toBe(0);
-    expect(await failureOf('p', cwd)).toEqual([10, 'p/b.yaml is no regular file']);
+    expect(await failureOf('p', cwd)).toEqual([10, 'p/b.yaml is not a regular file']);
   });
 
   it('a circle of folders ends', async () => {
@@ -79,7 +79,7 @@ describe('files and directories', () => {
   it('what does not exist, and a directory without a single document, are not found', async () => {
     const cwd = folderWith({ 'docs/a.md': '' });
     expect(await failureOf('missing', cwd)).toEqual([10, 'missing does not exist']);
-    expect(await failureOf('docs', cwd)).toEqual([10, 'docs holds no file that ends in .yaml, .yml or .json']);
+    expect(await failureOf('docs', cwd)).toEqual([10, 'docs holds no .yaml, .yml or .json file']);
     expect(await failureOf('docs/a.md/b', cwd)).toEqual([10, 'docs/a.md/b does not exist']);
   });
 
@@ -149,14 +149,14 @@ describe('revisions of Git', () => {
     expect(await failureOf('git:HEAD', folderWith({}))).toEqual([10, 'revision HEAD cannot be read']);
     expect(await failureOf('git:nowhere', cwd)).toEqual([10, 'revision nowhere does not exist']);
     expect(await failureOf('git:HEAD:b', cwd)).toEqual([10, 'git:HEAD:b does not exist']);
-    expect(await failureOf('git:HEAD', cwd, { PATH: '/nonexistent' })).toEqual([10, 'git is not installed, and a source starts with git:']);
+    expect(await failureOf('git:HEAD', cwd, { PATH: '/nonexistent' })).toEqual([10, 'git is not installed, but a source starts with git:']);
   });
 
   it('are named in a form that cannot be an option, a range or a way out', async () => {
     const cwd = repository({ 'a.yaml': 'a' });
     for (const spec of ['git:', 'git:--output=/tmp/x', 'git:a..b', 'git:HEAD x'])
-      expect(await failureOf(spec, cwd)).toEqual([3, `${spec} names no revision`]);
-    expect(await failureOf('git:HEAD:../a.yaml', cwd)).toEqual([3, 'git:HEAD:../a.yaml has a path that leaves the repository']);
+      expect(await failureOf(spec, cwd)).toEqual([3, `${spec} has no revision`]);
+    expect(await failureOf('git:HEAD:../a.yaml', cwd)).toEqual([3, 'git:HEAD:../a.yaml has a path outside the repository']);
   });
 
   it('do not follow links and submodules', async () => {

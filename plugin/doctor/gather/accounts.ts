@@ -1,4 +1,4 @@
-// Whose rights count in which namespace: the account of each agent that decides there, as far as it can be told, and what it may do.
+// Finds the account of each agent that decides in the namespaces of the groups, and reads its rights.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -19,11 +19,11 @@ interface AccountsQuestion {
   readonly mirroring?: readonly string[];
   readonly leases: Known<readonly LeaseFact[]>;
   readonly published: Known<readonly PublishedFact[]>;
-  /** `namespace/name`, when somebody says so: for every namespace. */
+  /** `namespace/name` from the flag, for every namespace. */
   readonly serviceAccount?: string;
-  /** Of the agent, when somebody says so. */
+  /** The agent's namespace from the flag. */
   readonly agentNamespace?: string;
-  /** Where the agent is expected while none holds a Lease. */
+  /** The expected namespace of the agent while no agent holds a Lease. */
   readonly usualNamespace: string;
 }
 
@@ -36,12 +36,12 @@ const serviceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceac
 /** An agent and the namespaces that it decides about. */
 interface Deciding {
   readonly agentNamespace: string;
-  /** Absent while nobody holds one. */
+  /** Absent if no agent holds a Lease. */
   readonly lease?: LeaseFact;
   readonly namespaces: string[];
 }
 
-/** One entry for each agent, and one for all namespaces of which it cannot be told. */
+/** Returns one entry for each agent, and one for all namespaces whose agent is unknown. */
 export async function readAccounts(cluster: Cluster, question: AccountsQuestion): Promise<readonly AccountFact[]> {
   const { deciding, undecided } = share(question);
   const facts: AccountFact[] = [];
@@ -65,7 +65,7 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     }
   }
   if (undecided.length > 0) {
-    const unknown = `several agents are there, and which one decides in ${undecided.join(', ')} is not known; ${tellUs}`;
+    const unknown = `several agents run, and the agent that decides in ${undecided.join(', ')} is unknown; ${tellUs}`;
     facts.push({ name: undecided.join(', '), rights: { unknown } });
   }
   return facts;
@@ -77,7 +77,7 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
   const [first] = held;
   if (serviceAccount !== undefined || held.length < 2) {
     const only: Deciding = { agentNamespace: first?.namespace ?? usualNamespace, namespaces: [...watched], ...(first && { lease: first }) };
-    // An account that was named is that of the agent in charge.
+    // An account from the flag is that of the deciding agent.
     return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
   }
   const deciding = new Map<LeaseFact, Deciding>();
@@ -95,7 +95,10 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
   return { deciding: [...deciding.values()], undecided };
 }
 
-/** Of the agent's pod; else the usual one, if it exists. An agent that runs elsewhere under a name of its own has neither. */
+/**
+ * Returns the account of the agent's pod, else the default account if it exists. An agent with another name outside the cluster has
+ * neither.
+ */
 async function accountOf(
   cluster: Cluster,
   { agentNamespace: namespace, lease }: Deciding,
@@ -112,13 +115,13 @@ async function accountOf(
     if (account !== undefined) return usual;
   } catch (error) {
     if (!isStatus(error, 403)) throw error;
-    return { unknown: `no permission to get serviceaccounts in ${namespace}, so that the account of the agent is not known; ${tellUs}` };
+    return { unknown: `no permission to get serviceaccounts in ${namespace}, so the account of the agent is unknown; ${tellUs}` };
   }
   const who = lease === undefined ? 'no agent runs' : `no Pod tells the account of ${lease.holder}`;
   return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${tellUs}` };
 }
 
-/** The identity of an agent begins with the name of its pod; undefined when there is no such pod, or pods may not be read. */
+/** The identity of an agent begins with the name of its pod. Returns undefined without such a pod, or if pods may not be read. */
 async function podOf({ env, timeoutMs }: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<KubernetesObject | undefined> {
   const name = lease?.holder.replace(/_[^_]*$/, '') ?? '';
   if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;

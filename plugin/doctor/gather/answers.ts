@@ -1,4 +1,4 @@
-// Whether anybody can answer our webhooks: the authority that the API server trusts, and endpoints of the Services that it asks.
+// Finds the reasons why webhooks cannot be answered: a missing caBundle, a missing Service or no ready endpoint.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
@@ -9,11 +9,11 @@ import type { Cluster } from '../../connection.ts';
 import type { UnansweredFact } from '../check.ts';
 
 export interface StoredConfiguration extends Registered {
-  /** Somebody else than the agent writes `caBundle`. */
+  /** Another writer than the agent sets `caBundle`. */
   readonly isInjected: boolean;
 }
 
-/** Annotations by which cert-manager writes `caBundle`. */
+/** Annotations with which cert-manager sets `caBundle`. */
 const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
 
 export function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject): boolean {
@@ -31,11 +31,11 @@ const endpointSlices: Resource = {
 
 interface AnswersQuestion {
   readonly agentNamespace: string;
-  /** Whether a group needs the configuration that pins pods, and whether one needs the others. */
+  /** `pin`: a group needs the configuration that pins pods. `other`: a group needs another configuration. */
   readonly isNeeded: { readonly pin: boolean; readonly other: boolean };
 }
 
-/** Empty when all can be answered, as far as it may be read: what may not be is left out. */
+/** Returns the problems, empty if every webhook can be answered. Services that may not be read are left out. */
 export async function readUnanswered(
   cluster: Cluster,
   stored: readonly StoredConfiguration[],
@@ -51,7 +51,7 @@ export async function readUnanswered(
       const isAll = bare.length === one.webhooks.length;
       const where = `${one.kind} ${one.name}`;
       const lack = isAll ? `${where} has no caBundle` : `${bare.length} of ${one.webhooks.length} webhooks in ${where} have no caBundle`;
-      const message = `${lack}, so that the API server trusts nobody who answers: the agent writes it when it serves webhooks, see its log`;
+      const message = `${lack}: the API server trusts no certificate of the webhooks. The agent writes it when it serves webhooks; see its log`;
       found.push({ message, isNeeded: needs(one) });
     }
     for (const row of one.webhooks) {
@@ -73,24 +73,24 @@ function isBare(row: Readonly<Record<string, unknown>>): boolean {
   return typeof bundle !== 'string' || bundle === '';
 }
 
-/** Undefined when the Service has an endpoint that is ready, and when nobody may look. */
+/** Returns undefined if the Service has a ready endpoint, or if it may not be read. */
 async function problemOf({ env, timeoutMs }: Cluster, service: string): Promise<string | undefined> {
   const [namespace = '', name = ''] = service.split('/');
   try {
     if ((await getObject(env, services, { namespace, name }, { site: 'doctor.service', timeoutMs })) === undefined) {
-      return `Service ${service}, which the webhooks ask, does not exist`;
+      return `Service ${service} of the webhooks does not exist`;
     }
     const labelSelector = `kubernetes.io/service-name=${name}`;
     const { items } = await listObjects(env, endpointSlices, { namespace, labelSelector, site: 'doctor.endpoints', timeoutMs });
     if (items.some(isReady)) return undefined;
-    return `Service ${service}, which the webhooks ask, has no endpoint that is ready: kubectl get pods -n ${namespace}`;
+    return `Service ${service} of the webhooks has no ready endpoint. Run: kubectl get pods -n ${namespace}`;
   } catch (error) {
     if (!isStatus(error, 403, 404)) throw error;
     return undefined;
   }
 }
 
-/** A condition that is not given counts as true, as in Kubernetes. */
+/** A missing condition counts as true, as in Kubernetes. */
 function isReady(slice: KubernetesObject): boolean {
   const endpoints = slice['endpoints'];
   return Array.isArray(endpoints) && endpoints.some((one) => fieldAt(one, ['conditions', 'ready']) !== false);

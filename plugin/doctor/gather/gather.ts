@@ -32,9 +32,9 @@ import { readRegistration, readWebhookAccounts } from './webhooks.ts';
 interface DoctorScope {
   /** undefined: every namespace. */
   readonly namespaces: readonly string[] | undefined;
-  /** Instead of the one in which a Lease of the usual name is found. */
+  /** Replaces the namespace in which a Lease with the default name is found. */
   readonly agentNamespace?: string;
-  /** `namespace/name`, instead of the usual account in the agent's namespace. */
+  /** `namespace/name`; replaces the default account in the agent's namespace. */
   readonly serviceAccount?: string;
 }
 
@@ -47,7 +47,7 @@ const scaledObjects: Resource = {
   isNamespaced: true,
 };
 
-/** @throws ApiFailure when StatefulSets may not be read: there would be nothing to look at. */
+/** @throws ApiFailure if StatefulSets may not be read: then there is nothing to check. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
@@ -103,7 +103,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   };
 }
 
-/** Whether replicas of the group come from a ReplicaTemplate. */
+/** Reports whether replicas of the group come from a ReplicaTemplate. */
 function isMirrored({ zones }: GroupDefinition): boolean {
   return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }
@@ -127,7 +127,7 @@ async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
   const known: Pick<Facts, 'nowMs' | 'clockDoubtMs' | 'serverMs' | 'serverVersion'> = {
     nowMs: (askedMs + answeredMs) / 2,
     clockDoubtMs: (answeredMs - askedMs) / 2 + dateResolutionMs,
-    serverMs: Number.isNaN(serverMs) ? { unknown: 'the API server does not say what time it is' } : serverMs + dateResolutionMs / 2,
+    serverMs: Number.isNaN(serverMs) ? { unknown: 'the API server returns no time' } : serverMs + dateResolutionMs / 2,
     serverVersion: version ?? { unknown: `the version of the API server cannot be read (${status})` },
   };
   return known;
@@ -142,9 +142,9 @@ function parsedVersion(body: string): string | undefined {
   }
 }
 
-/** Those of the usual name, everywhere if that may be read, else where an agent may be. */
+/** Returns the Leases with the default name: from all namespaces if they may be read, else from possible namespaces of an agent. */
 async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: DoctorScope): Promise<Known<readonly LeaseFact[]>> {
-  // By name: every node has a Lease too.
+  // Filtered by name: every node has a Lease too.
   const everywhere = await listKnown(cluster, resources.leases, undefined, { fieldSelector: `metadata.name=${agentLeaseName}` });
   const named = [...new Set([agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
   const found = isUnknown(everywhere) ? await namedLeases(cluster, named) : everywhere;
@@ -195,7 +195,7 @@ function autoscalerOf(object: KubernetesObject): readonly AutoscalerFact[] {
   const target = fieldAt(object, ['spec', 'scaleTargetRef']);
   const { namespace = '', name } = object.metadata;
   const targetName = fieldAt(target, ['name']);
-  // KEDA scales a Deployment when no kind is named.
+  // KEDA scales a Deployment if no kind is given.
   const kind = fieldAt(target, ['kind']) ?? 'Deployment';
   if (typeof targetName !== 'string' || typeof kind !== 'string') return [];
   return [{ namespace, kind: object.kind ?? '', name, target: { kind, name: targetName } }];
@@ -209,7 +209,7 @@ function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
   return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
 }
 
-/** Of a ledger's text; undefined when it does not say. */
+/** Returns the instant in a ledger's text, in milliseconds; undefined without one. */
 function goneSince(text: unknown): number | undefined {
   try {
     const goneMs = typeof text === 'string' ? fieldAt(JSON.parse(text), ['release', 'goneMs']) : undefined;
@@ -231,7 +231,7 @@ async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> 
         return { kind, isServed: live !== undefined, isOurs: live !== undefined && includesFieldsOf(definition, live) };
       } catch (error) {
         if (!isStatus(error, 403)) throw error;
-        const unknown = { unknown: 'no permission to get customresourcedefinitions, so that its version is not known' };
+        const unknown = { unknown: 'no permission to get customresourcedefinitions, so its version is unknown' };
         return { kind, isServed: await isServed(cluster, kind), isOurs: unknown };
       }
     }),

@@ -1,4 +1,4 @@
-// Our admission policies and their bindings as they are stored.
+// Reads our admission policies and their bindings as stored.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject } from '../../../cluster/request/read.ts';
@@ -23,11 +23,11 @@ const kinds: readonly Resource[] = admissionPolicyKinds.map((kind) => ({
 interface PoliciesQuestion {
   readonly agentNamespace: string;
   readonly groups: readonly GroupDefinition[];
-  /** They are missed where anything of an installation is there, or a namespace asks for it. */
+  /** Policies are missing only if another part of the installation exists, or a namespace is enforced. */
   readonly registration: Known<RegistrationFact>;
 }
 
-/** undefined where nothing is installed; unknown, with what is missing, where they may not be read. */
+/** Returns undefined if nothing is installed. Returns unknown, with the missing permission, if they may not be read. */
 export async function readAdmissionPolicies(
   cluster: Cluster,
   { agentNamespace: namespace, groups, registration }: PoliciesQuestion,
@@ -62,7 +62,7 @@ async function readAll({ env, timeoutMs }: Cluster, names: readonly string[]): P
       } catch (error) {
         if (isStatus(error, 404)) return 'not served';
         if (!isStatus(error, 403)) throw error;
-        return { unknown: `no permission to get ${resource.plural}, so that what the API server refuses by itself is not known` };
+        return { unknown: `no permission to get ${resource.plural}, so it is unknown whether the admission policies are installed` };
       }
     }
   }

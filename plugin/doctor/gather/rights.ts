@@ -1,4 +1,4 @@
-// What the agent's account may do: asked of the API server right by right, or read from one's own rules when the agent itself asks.
+// Reads the rights of the agent's account: by access reviews, or from the own rules if doctor runs as the agent.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import type { Known } from '../../../engine/snapshot.ts';
@@ -10,13 +10,13 @@ interface RightsQuestion {
   /** `namespace/name` of the service account. */
   readonly account: string;
   readonly agentNamespace: string;
-  /** That the agent looks after. */
+  /** The namespaces that the agent watches. */
   readonly namespaces: readonly string[];
-  /** Those of them with groups whose pods are pinned. */
+  /** The watched namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
-  /** Those of them with groups whose replicas come from a ReplicaTemplate; none when left out. */
+  /** The watched namespaces with groups whose replicas come from a ReplicaTemplate; default none. */
   readonly mirroring?: readonly string[];
-  /** Every right of the agent when left out. */
+  /** Default: every right of the agent. */
   readonly rights?: readonly AgentRight[];
 }
 
@@ -25,10 +25,10 @@ interface Asked {
   readonly namespace?: string;
 }
 
-/** Questions under way at once; an authorizer that asks others is slow. */
+/** Concurrent reviews; an authorizer that calls a webhook is slow. */
 const atOnce = 16;
 
-/** Every right in every namespace. Unknown when nobody may be asked about the account. */
+/** Returns every right in every namespace. Unknown if the rights of the account may not be reviewed. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
   const { account, agentNamespace, namespaces, pinned, mirroring = [], rights = agentRights } = question;
   const needing = { pinned, mirroring };
@@ -50,7 +50,7 @@ export async function readRights(cluster: Cluster, question: RightsQuestion): Pr
     if (!isStatus(error, 403)) throw error;
   }
   if ((await whoAmI(cluster)) === user) return ownRights(cluster, asked);
-  return { unknown: `no permission to create subjectaccessreviews, so that the rights of ${account} are not known; try --as ${user}` };
+  return { unknown: `no permission to create subjectaccessreviews, so the rights of ${account} are unknown; try --as ${user}` };
 }
 
 async function review(cluster: Cluster, { right, namespace }: Asked, user: string, home: string): Promise<RightFact> {
@@ -70,7 +70,7 @@ async function review(cluster: Cluster, { right, namespace }: Asked, user: strin
   return { right, isAllowed: fieldAt(answer, ['status', 'allowed']) === true, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-/** The name of whoever asks; undefined when the API server does not say. */
+/** Returns the user name of the connection; undefined if the API server does not tell it. */
 export async function whoAmI(cluster: Cluster): Promise<string | undefined> {
   try {
     const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -98,7 +98,7 @@ async function ownRights(cluster: Cluster, asked: readonly Asked[]): Promise<rea
   }));
 }
 
-/** Whether a rule gives the right for every object of the resource. */
+/** Reports whether a rule grants the right for every object of the resource. */
 export function gives(rule: unknown, { group, resource, verb }: Pick<AgentRight, 'group' | 'resource' | 'verb'>): boolean {
   const has = (field: string, value: string): boolean => {
     const list = fieldAt(rule, [field]);

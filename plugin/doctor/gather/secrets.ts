@@ -1,4 +1,4 @@
-// Whether the Secrets are there that metric sources and notification channels of the agent's namespace name. Nothing of them is kept or shown.
+// Finds missing Secrets that metric sources and notification channels of the agent's namespace name. Keeps and shows no content.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { namedSecretProblem, secretReader } from '../../../cluster/request/secret.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
@@ -9,7 +9,7 @@ import { listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import type { SecretsFact } from '../check.ts';
 
-/** Unknown where the objects that may name some may not be read. */
+/** Unknown if the objects that may name Secrets may not be read. */
 export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
   const lists = await Promise.all([metricSources, notificationChannels].map((resource) => listKnown(cluster, resource, [agentNamespace])));
   const unread = lists.find(isUnknown);

@@ -1,4 +1,4 @@
-// Our webhook configurations as they are registered, and whether the namespaces of groups ask for enforcement.
+// Reads our webhook configurations as registered, and which namespaces of groups are enforced.
 
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
@@ -24,7 +24,7 @@ const configurations: readonly Resource[] = (['Validating', 'Mutating'] as const
   isNamespaced: false,
 }));
 
-/** Unknown, with what is missing, where they may not be read. */
+/** Unknown, with the missing permission, if they may not be read. */
 export async function readRegistration(
   cluster: Cluster,
   { agentNamespace, groups }: { readonly agentNamespace: string; readonly groups: readonly GroupDefinition[] },
@@ -71,8 +71,8 @@ function servicesOf(stored: readonly Registered[]): readonly string[] {
 const services: Resource = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
 
 /**
- * The accounts of processes behind these Services that are not among `known`, with the rights that a process needs which only serves webhooks.
- * What may not be read of them is left out: they have said it in their own log.
+ * Returns the accounts behind these Services that are not among `known`, with the rights of a process that only serves webhooks. Unreadable
+ * objects are left out: the processes log the missing rights themselves.
  */
 export async function readWebhookAccounts(
   cluster: Cluster,
@@ -121,7 +121,7 @@ async function read({ env, timeoutMs }: Cluster, resource: Resource, name: strin
     return { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [], isInjected: isInjectedByOthers(found) };
   } catch (error) {
     if (!isStatus(error, 403)) throw error;
-    return { unknown: `no permission to get ${resource.plural}, so that what is registered is not known` };
+    return { unknown: `no permission to get ${resource.plural}, so the registered webhooks are unknown` };
   }
 }
 
@@ -131,6 +131,6 @@ async function labelsOf({ env, timeoutMs }: Cluster, name: string): Promise<Know
     return { labels: found?.metadata.labels ?? {} };
   } catch (error) {
     if (!isStatus(error, 403)) throw error;
-    return { unknown: `no permission to get the namespace ${name}, so that it is not known whether anything is enforced there` };
+    return { unknown: `no permission to get the namespace ${name}, so it is unknown whether it is enforced` };
   }
 }

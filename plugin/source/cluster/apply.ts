@@ -1,4 +1,4 @@
-// Applies objects one after the other under our field manager, takes no field of another one, and says of each what became of it.
+// Applies objects in order under our field manager, takes no field of another manager, and reports the result of each object.
 import { ApiFailure, isStatus, TransportFailure } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
@@ -13,9 +13,9 @@ import { planAnnotation, type ReadObject, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
   readonly resource: Resource;
-  /** As it is applied. */
+  /** The object to apply. */
   readonly object: KubernetesObject;
-  /** As it was when it was last looked at; undefined when it does not exist. */
+  /** The object as last read; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;
 }
 
@@ -27,15 +27,15 @@ export interface AppliedObject {
   readonly result: ApplyResult;
   /** Why it failed. */
   readonly message?: string;
-  /** Fields of its template that `undo` or `restart` had written, and that the manifest has from now on; absent when there are none. */
+  /** Fields of the template that `undo` or `restart` wrote and the manifest owns from now on; absent without any. */
   readonly taken?: readonly string[];
 }
 
-/** What a dry run of all objects met. */
+/** The result of a dry run of all objects. */
 interface Trial {
-  /** Everything that stands in the way, in the order of the objects. */
+  /** Every problem, in the order of the objects. */
   readonly troubles: readonly Trouble[];
-  /** `AppliedObject.taken` of what would be applied, by the name of the object. */
+  /** `AppliedObject.taken` of the objects to apply, by name. */
   readonly taken: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -46,15 +46,15 @@ interface Conflict {
   readonly field: string;
 }
 
-/** What a dry run of one object met. */
+/** A problem of one object in the dry run. */
 export interface Trouble {
   readonly object: string;
   readonly error: ApiFailure;
-  /** Of another field manager; empty for every other reason. */
+  /** Conflicts with other field managers; empty for any other problem. */
   readonly conflicts: readonly Conflict[];
 }
 
-/** Asks the API server to apply all of them and keep nothing. */
+/** Sends every object as a dry run. */
 export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]): Promise<Trial> {
   const troubles: Trouble[] = [];
   const taken = new Map<string, readonly string[]>();
@@ -71,8 +71,8 @@ export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]):
 }
 
 /**
- * Applies the objects in their order and stops at the first one that fails: what comes after it may rest on it. Nothing is taken back. A lost
- * answer is `unknown`, since the object may have been applied.
+ * Applies the objects in order and stops at the first failure, since later objects may depend on it. Reverts nothing. After a lost answer
+ * the result is `unknown`: the object may have been applied.
  */
 export async function applyAll(
   cluster: Cluster,
@@ -100,10 +100,10 @@ function marked({ object, ...rest }: ReadyObject, plan: string): ReadyObject {
   return { ...rest, object: { ...object, metadata: { ...object.metadata, annotations } } };
 }
 
-/** A status that is written meanwhile is no change; an object that says something else than before is. */
+/** A status update in between is no change. A change of the spec stops the apply. */
 const attempts = 4;
 
-/** The answer is what `AppliedObject.taken` says. */
+/** Returns the fields for `AppliedObject.taken`. */
 async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readonly isDryRun: boolean }): Promise<readonly string[]> {
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
@@ -114,7 +114,7 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
       await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields: taken.length > 0 });
       return taken;
     } catch (error) {
-      // In exactly the state in which nobody else owns what is asked for.
+      // Forces the apply only on exactly the state in which no other manager owns these fields.
       if (taken.length === 0 && attempt < attempts && isExact(live)) {
         taken = onlyOurs(ready, error);
         if (taken.length > 0) continue;
@@ -135,12 +135,12 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
   }
 }
 
-/** Under this name `undo` and `restart` patch templates: that of the executable, which the API server takes from the user agent. */
+/** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
 const patchManager = 'kubectl-rollout_group';
 
 /**
- * The fields of a template that we have patched ourselves, when they are all that stands in the way: then the next manifests may say something
- * else. Empty as soon as anything else does. A field that somebody else owns too is named once for each of its managers.
+ * Returns the fields of a template that `undo` or `restart` patched, if only these conflict: the next manifests may change them. Returns
+ * none with any other conflict. A field with another owner is listed once for each manager.
  */
 function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
   if (!(error instanceof ApiFailure) || object.kind !== 'StatefulSet') return [];
@@ -151,7 +151,7 @@ function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
   return isAll && areOurs ? conflicts.map(({ field }) => field) : [];
 }
 
-/** Whether a request can name exactly this state of the object. */
+/** Reports whether a precondition can name exactly this state of the object. */
 function isExact(live: KubernetesObject | undefined): boolean {
   return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
 }
@@ -160,20 +160,20 @@ function isSame(before: ReadObject, now: ReadObject): boolean {
   return canonicalJson(before) === canonicalJson(now);
 }
 
-/** UID and resource version make sure that it is the object that was looked at, as it was. */
+/** Adds UID and resource version, so that the apply changes only the object as it was read. */
 function preconditioned(object: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
   if (live === undefined) return object;
   const { uid = '', resourceVersion = '' } = live.metadata;
   return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
 }
 
-/** The fields that other managers own, out of the Status of a refused apply. */
+/** Returns the fields that other managers own, from the Status of a failed apply. */
 export function conflictsOf(object: string, error: ApiFailure): readonly Conflict[] {
   const { causes } = error.details;
   if (error.status !== 409 || !Array.isArray(causes)) return [];
   return causes.flatMap((cause): readonly Conflict[] => {
     if (fieldAt(cause, ['reason']) !== 'FieldManagerConflict') return [];
-    const manager = /conflict with "((?:[^"\\]|\\.)*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'somebody else';
+    const manager = /conflict with "((?:[^"\\]|\\.)*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'another manager';
     return [{ object, manager, field: String(fieldAt(cause, ['field']) ?? '') }];
   });
 }

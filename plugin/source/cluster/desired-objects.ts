@@ -36,7 +36,7 @@ export async function storedObject(cluster: Cluster, asked: AskedObject): Promis
     return { object: live === undefined ? await tryCreate(cluster, resource, manifest) : await tryPatch(cluster, resource, live, object) };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    return { object, note: `${nameOf(manifest)}: the API server would not try it: ${error.message}` };
+    return { object, note: `${nameOf(manifest)}: the API server refused the dry run: ${error.message}` };
   }
 }
 

@@ -1,4 +1,4 @@
-// Applies an installation object by object, and deletes what one has left in a cluster.
+// Applies an installation object by object, and deletes it.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -26,7 +26,7 @@ const resource = (group: string, plural: string, kind: string, isNamespaced = tr
 const rbac = 'rbac.authorization.k8s.io';
 const admission = 'admissionregistration.k8s.io';
 
-/** Every kind of object that an installation consists of. */
+/** Every kind of object in an installation. */
 const installed: readonly Resource[] = [
   resources.namespaces,
   resources.customResourceDefinitions,
@@ -53,15 +53,15 @@ function resourceOf({ kind }: InstallObject): Resource {
 
 interface ApplyInstallation {
   readonly dryRun: DryRun;
-  /** Hears of each object, as `kind namespace/name`. */
+  /** Called with each applied object, as `kind namespace/name`. */
   readonly onApplied: (object: string) => void;
-  /** Hears of each that the API server is too old for. */
+  /** Called with each object that the API server is too old for. */
   readonly onSkipped: (object: string) => void;
 }
 
 /**
- * Applies the objects in their order under our field manager, and stops at the first one that fails: what comes after rests on it, and applying
- * again goes on. How many there were; what an older API server does not know is left out. @throws Failure
+ * Applies the objects in order under our field manager, and stops at the first failure, since later objects depend on it. A second run
+ * continues. Leaves out kinds that an older API server does not serve. Returns the number of objects. @throws Failure
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
@@ -80,7 +80,7 @@ export async function applyInstallation(
           onSkipped(nameOf(object));
           continue;
         }
-        // A namespace that would have been made is not there for what would have been in it.
+        // A dry run creates no namespace, so objects in it fail.
         const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && isMadeHere(objects, object);
         if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server, isDryRun: dryRun === 'server' });
       }
@@ -90,7 +90,7 @@ export async function applyInstallation(
   return objects.length - skipped;
 }
 
-/** Of kinds that are not in every version of Kubernetes, and that are of no namespace. */
+/** Reports whether the API server does not serve the cluster-wide kind. */
 function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boolean {
   return admissionPolicyKinds.some((one) => one === kind) && isStatus(error, 404);
 }
@@ -113,7 +113,7 @@ function installFailure(
       return new Failure({
         exitCode: exitCodes.refused,
         what: `${name} belongs to another field manager; ${rest}`,
-        why: `${first.manager} owns ${first.field}${more}; nothing is taken by force`,
+        why: `${first.manager} owns ${first.field}${more}; install forces no conflict`,
         todo: `uninstall what ${first.manager} has installed, or let it apply this: kubectl rollout-group install > install.yaml`,
       });
     }
@@ -124,7 +124,7 @@ function installFailure(
       exitCode: exitCodes.notFound,
       what: `${name} cannot be applied; ${rest}`,
       why: error.message,
-      todo: `make the namespace: kubectl create namespace ${namespace}, or --create-namespace for that of the agent`,
+      todo: `create the namespace: kubectl create namespace ${namespace}, or use --create-namespace for the agent's namespace`,
     });
   }
   if (object.kind.endsWith('RoleBinding') && isStatus(error, 422)) {
@@ -133,7 +133,7 @@ function installFailure(
       exitCode: exitCodes.refused,
       what: `${name} cannot be applied; ${rest}`,
       why: error.message,
-      todo: `where it binds another role, delete it first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
+      todo: `if it binds another role, delete it first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
     });
   }
   const failure = connectionFailure(error, server);
@@ -146,21 +146,18 @@ function nameOf({ kind = '', metadata: { name, namespace } }: KubernetesObject):
 
 interface DeleteInstallation {
   readonly dryRun: DryRun;
-  /** With the kinds, and with them every object of them. */
+  /** Also deletes the kinds, and with them all their objects. */
   readonly hasDefinitions: boolean;
   readonly onDeleted: (object: string) => void;
 }
 
-/**
- * Deletes what carries the label of the installation, whatever it was installed with, in the order of `removal`. How many there were.
- * @throws Failure
- */
+/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. @throws Failure */
 export async function deleteInstallation(
   cluster: Cluster,
   options: InstallOptions,
   { dryRun, hasDefinitions, onDeleted }: DeleteInstallation,
 ): Promise<number> {
-  // All are read before the first one goes, so that missing permission leaves everything as it is.
+  // Reads all objects before it deletes the first: a missing permission then changes nothing.
   const found: { readonly resource: Resource; readonly object: KubernetesObject }[] = [];
   for (const one of inOrder(options, hasDefinitions)) {
     for (const object of await objectsOf(cluster, one, options)) found.push({ resource: one, object });
@@ -173,7 +170,7 @@ export async function deleteInstallation(
 }
 
 function inOrder(options: InstallOptions, hasDefinitions: boolean): readonly Resource[] {
-  // Whatever engines there were: what their groups needed goes although none of them is left.
+  // Includes the objects for every strategy, even if no group uses it any more.
   const kinds = new Set(removal({ ...options, scope: everywhere }, { hasDefinitions }).map(({ kind }) => kind));
   return [...kinds].flatMap((kind) => installed.filter((one) => one.kind === kind));
 }
@@ -193,7 +190,7 @@ async function objectsOf({ env, timeoutMs }: Cluster, one: Resource, options: In
   return (await Promise.all(names.map((name) => getObject(env, one, { name }, { site, timeoutMs })))).flatMap((object) => object ?? []);
 }
 
-/** Controllers write status meanwhile, which is no reason to leave the object. */
+/** Status writes of controllers in between do not stop the deletion. */
 const attempts = 5;
 
 async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: KubernetesObject, isDryRun: boolean): Promise<void> {

@@ -48,7 +48,7 @@ export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] 
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
   if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
-    throw usageFailure('a saved plan holds no Secret', 'leave Secrets out of the manifests, and apply them by themselves');
+    throw usageFailure('a saved plan holds no Secret', 'remove the Secrets from the manifests, and apply them separately');
   }
   const uid = await clusterUid(cluster);
   const scope = {

@@ -17,10 +17,10 @@ interface LiveAbsence {
 }
 
 /**
- * Looks through all namespaces, where that is allowed, for the StatefulSets of groups that are asked for and have none. A group whose StatefulSets are
- * nowhere is only noted: it may be there before them.
+ * Searches all readable namespaces for the StatefulSets of desired groups without any. A group whose StatefulSets exist nowhere gets a
+ * note: it may exist before them.
  *
- * @param asked Groups among what is asked for, `namespace/name`.
+ * @param asked Names of desired groups, `namespace/name`.
  */
 export async function liveAbsence(
   cluster: Cluster,

@@ -6,8 +6,8 @@ import { nameOf } from '../../difference.ts';
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * The live object with what the manifest says. Fields that the manifest leaves out stay, as with every way of applying, but for those that the
- * last manifest named (kubectl keeps a copy of it in an annotation): these go. Entries of lists are matched by their keys.
+ * Returns the live object with the manifest laid over it. Fields that only the last manifest named are removed; kubectl keeps that manifest
+ * in an annotation. All other fields stay. List entries are matched by their keys.
  */
 export function overlaid(live: ObjectContent | undefined, asked: ObjectContent): ObjectContent {
   if (live === undefined) return asked;
@@ -16,8 +16,8 @@ export function overlaid(live: ObjectContent | undefined, asked: ObjectContent):
 }
 
 /**
- * Live objects with the asked ones applied over them, in the order of the live ones; those that do not exist yet come last. What nobody asks
- * for stays as it is: applying removes nothing. Replicas of StatefulSets stand there only when a manifest names them.
+ * Returns the live objects in order with the desired ones laid over them; new objects come last. Applying removes no object. StatefulSets
+ * have replicas only if a manifest names them.
  */
 export function overlaidAll(live: readonly ObjectContent[], asked: readonly ObjectContent[]): readonly ObjectContent[] {
   const wanted = new Map(asked.map((object) => [nameOf(object), object]));
@@ -31,7 +31,7 @@ export function overlaidAll(live: readonly ObjectContent[], asked: readonly Obje
   ];
 }
 
-/** Without the replicas that only the cluster names: a plan takes the number in a manifest as asked for. */
+/** Removes replicas that only the cluster names: a plan takes the number in a manifest as desired. */
 export function withReplicasAsAsked(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
   const spec = object['spec'];
   if (object['kind'] !== 'StatefulSet' || !isMap(spec) || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return object;

@@ -9,7 +9,7 @@ interface GitOpsOwner {
   readonly of?: string;
   /** The evidence: a field manager, a label or an annotation. */
   readonly evidence: string;
-  /** Whether the tool owns the replicas. */
+  /** The tool owns `spec.replicas`. */
   readonly ownsReplicas: boolean;
 }
 
@@ -48,14 +48,14 @@ export function gitOpsOwner(live: unknown): GitOpsOwner | undefined {
   return undefined;
 }
 
-/** The managers that own `spec.replicas`, in the order of the object. */
+/** Returns the managers that own `spec.replicas`, in the order of the object. */
 export function replicaOwners(live: unknown): readonly string[] {
   return managedFields(live)
     .filter(({ fields }) => fieldAt(fields, ['f:spec', 'f:replicas']) !== undefined)
     .map(({ manager }) => manager);
 }
 
-/** When a manager last wrote the object; milliseconds. */
+/** Returns when a manager last wrote the object, in milliseconds. */
 export function lastWriteMs(live: unknown, manager: string): number | undefined {
   const times = managedFields(live).flatMap((entry) => (entry.manager === manager && entry.timeMs !== undefined ? [entry.timeMs] : []));
   return times.length === 0 ? undefined : Math.max(...times);
@@ -72,7 +72,7 @@ function managedFields(live: unknown): readonly ManagedFields[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry): readonly ManagedFields[] => {
     const manager = fieldAt(entry, ['manager']);
-    // A writer of the status does not own the spec.
+    // A writer of only the status does not own the spec.
     if (typeof manager !== 'string' || fieldAt(entry, ['subresource']) === 'status') return [];
     const time = fieldAt(entry, ['time']);
     const timeMs = typeof time === 'string' ? instantMs(time) : undefined;

@@ -13,9 +13,9 @@ import { nameOf } from '../../difference.ts';
 export interface ReadObject {
   /** `kind namespace/name`. */
   readonly object: string;
-  /** Absent when the object does not exist, or has none. */
+  /** Absent if the object does not exist, or has no UID. */
   readonly uid?: string;
-  /** Of each part that matters, by its name: the first digits of its SHA-256, or a short value as it is. */
+  /** The parts by name: the first digits of the SHA-256, or a short value unchanged. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
@@ -33,14 +33,13 @@ interface BasisInput {
   readonly snapshot: Snapshot;
   /** The live objects, raw. */
   readonly live: readonly ObjectContent[];
-  /** The objects that will be applied; each live twin is part of the basis, and so is that there is none. */
+  /** The objects to apply. The basis contains their live twins, and also that a twin does not exist. */
   readonly asked: readonly ObjectContent[];
 }
 
 /**
- * What the decision about the groups read. Counts and conditions that engine and operator derive from other objects in the list, resource
- * versions, the status of budgets and sources beyond their number, readings of gates and the ageing of instants are left out: they move all the
- * time and change no plan. Sorted by object.
+ * Returns the objects that the decision about the groups read, sorted. Leaves out values that change all the time and never change a plan:
+ * derived counts and conditions, resource versions, the status of budgets and sources beyond their number, gate readings and ages.
  */
 export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly ReadObject[] {
   const objects = new Map<string, ReadObject>();
@@ -131,7 +130,7 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
 
 function podRead(namespace: string, { resourceVersion: _version, name, uid, ...rest }: PodView): ReadObject {
   const { isReady, isTerminating, revision } = rest;
-  // One digest for most fields, since there may be thousands of pods; state and revision stay readable.
+  // One digest covers most fields, since there may be thousands of pods. State and revision stay readable.
   const state = isTerminating ? 'terminating' : isReady ? 'ready' : 'not ready';
   return { object: `Pod ${namespace}/${name}`, uid, parts: { state, revision, rest: digest(rest) } };
 }

@@ -12,11 +12,11 @@ import { overlaid } from './overlay.ts';
 
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
-  /** Names of the files whose manifests are asked for. */
+  /** Names of the files with the desired manifests. */
   readonly askedFiles: ReadonlySet<string>;
   readonly asked: readonly AskedObject[];
   readonly live: readonly ObjectContent[];
-  /** Of objects that name none. */
+  /** The namespace of objects that name none. */
   readonly namespace: string;
   /** Policies there may name other namespaces. */
   readonly agentNamespace: string;
@@ -31,14 +31,14 @@ interface PoliciesOver {
 }
 
 /**
- * Files come before live objects of the same name. A manifest may be a part of an object, and the rest of it runs: what counts is the object
- * that it makes, so an error in a manifest is one only where that object has it too.
+ * Returns the policies of the files over those of the cluster. A manifest may be a part of an object, so an error in it counts only if the
+ * applied object has it too.
  */
 export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
   const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
   const others = live.filter((object) => !askedNames.has(nameOf(object))).map(asFile);
   const written = readPolicyFiles([...files, ...others], options);
-  // Manifests in a file with policies stay as they are: the file is what the policies are quoted from.
+  // Manifests in a file with policies stay unchanged: findings quote that file.
   const isManifestFile = (file: PolicyFile): boolean => askedFiles.has(file.name) && documentsOf([file]).length === 0;
   const kept = files.filter((file) => !isManifestFile(file));
   const inKept = new Set(readPolicyFiles(kept, options).loaded.manifests.map(({ value }) => nameOf(value)));
@@ -62,7 +62,7 @@ export function policiesOver({ files, askedFiles, asked, live, ...options }: Pol
   };
 }
 
-/** Findings by where they are, and by the object when it is one that files make. */
+/** Returns keys of findings: by place, and by object if files define it. */
 function standingIn(findings: readonly Finding[]): ReadonlySet<string> {
   const ofObject = ({ code, file, object }: Finding): readonly string[] =>
     isLiveFile(file) || object !== undefined ? [`${code} ${object ?? file.slice(livePrefix.length)}`] : [];
@@ -90,7 +90,7 @@ function withLiveSources(bundle: PolicyBundle): PolicyBundle {
 
 const livePrefix = 'cluster:';
 
-/** A live object as if it were a file, so that policies of both are read alike. What the API server adds says nothing here. */
+/** Turns a live object into a file, so that both kinds of policies are read alike. Leaves out fields of the API server. */
 export function asFile(object: ObjectContent): PolicyFile {
   const { apiVersion, kind, metadata, spec } = object;
   const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
@@ -100,12 +100,12 @@ export function asFile(object: ObjectContent): PolicyFile {
   };
 }
 
-/** Whether a finding is about an object of the cluster and not about a file of the user. */
+/** Reports whether a finding is about a live object, not about a file. */
 function isLiveFile(file: string): boolean {
   return file.startsWith(livePrefix);
 }
 
-/** Kinds that live in files only. */
+/** Kinds that exist only in files. */
 const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
 
 /** Returns our documents as written, without the defaults that loading adds. */

@@ -71,7 +71,7 @@ describe('the admission policies', () => {
     ]);
     expect(await said({ unserved }, nothing)).toEqual([]);
     expect(await said({ objects, forbidden: unserved })).toEqual([
-      'SKIP - no permission to get validatingadmissionpolicies, so that what the API server refuses by itself is not known',
+      'SKIP - no permission to get validatingadmissionpolicies, so it is unknown whether the admission policies are installed',
     ]);
     expect(await said({ objects, forbidden: unserved }, nothing)).toEqual([]);
   });

@@ -67,7 +67,7 @@ describe('doctor', () => {
       'warn CRDs RG6006 RolloutGroup is installed in another version. Run: kubectl rollout-group install',
     ],
     [
-      'the other operator beside the agent',
+      'the other operator next to the agent',
       { operators: [{ namespace: 'mimir', name: 'rollout-operator', image: 'grafana/rollout-operator:v0.38.1', replicas: 1 }] },
       'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 next to the agent',
     ],
@@ -351,7 +351,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('has a case here, or beside rights, for every code of the installation', async () => {
+  it('has a case here, or next to rights, for every code of the installation', async () => {
     const { readFileSync } = await import('node:fs');
     const text = ['./checks.test.ts', './permissions.test.ts'].map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('');
     const codes = Object.keys(findingCodes).filter((code) => code.startsWith('RG6'));

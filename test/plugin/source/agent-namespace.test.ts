@@ -26,7 +26,7 @@ describe('the namespace of the agent', () => {
     await expect(agentNamespaceOf(cluster, undefined)).rejects.toThrow('several of them decide here');
   });
 
-  it('is, of several agents, that of the one beside the group', async () => {
+  it('is, of several agents, that of the one next to the group', async () => {
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: [...two, leaseIn('mimir', 'three')] } }), ['mimir'])).toBe('mimir');
   });
 

@@ -53,16 +53,16 @@ describe('a saved plan', () => {
     ] as const) {
       expect(text).toContain(what);
       writeFileSync(join(cwd, 'changed.plan'), text.replace(what, instead));
-      expect(failureOf('changed.plan', cwd)).toEqual([3, 'its content does not match its digest: it was changed, or cut off']);
+      expect(failureOf('changed.plan', cwd)).toEqual([3, 'its content does not match its digest: it was changed or truncated']);
     }
   });
 
   it('is none of other files', () => {
     const cwd = filesOf({ 'files.plan': content.plan, 'text.plan': 'plan', 'list.plan': [], 'old.plan': { kind: 'SavedPlan' } });
-    expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so that nobody knows what runs']);
-    expect(failureOf('text.plan', cwd)).toEqual([3, 'it is no JSON']);
-    expect(failureOf('list.plan', cwd)).toEqual([3, 'it is no saved plan of this version']);
-    expect(failureOf('old.plan', cwd)).toEqual([3, 'it is no saved plan of this version']);
+    expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so the running state is unknown']);
+    expect(failureOf('text.plan', cwd)).toEqual([3, 'it is not JSON']);
+    expect(failureOf('list.plan', cwd)).toEqual([3, 'it is not a saved plan of this version']);
+    expect(failureOf('old.plan', cwd)).toEqual([3, 'it is not a saved plan of this version']);
     expect(failureOf('no.plan', cwd)[0]).toBe(10);
     expect(() => writePlanFile({}, 'no/such/folder/x', cwd)).toThrow(Failure);
   });

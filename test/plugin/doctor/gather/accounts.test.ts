@@ -90,6 +90,6 @@ describe('the account whose rights are looked at', () => {
       ['loki/rollout-group-agent', 'loki', 'tempo'],
     ]);
     const shared = await accounts({ objects }, { leases, watched });
-    expect(shared[2]).toEqual(['tempo', expect.stringMatching(/^several agents are there, and which one decides in tempo is not known/)]);
+    expect(shared[2]).toEqual(['tempo', expect.stringMatching(/^several agents run, and the agent that decides in tempo is unknown/)]);
   });
 });

@@ -86,7 +86,7 @@ describe('what is registered of the webhooks', () => {
     const ofKind = (all: typeof bare, start: string) => all.filter(({ kind }) => kind.startsWith(start));
     const unsigned = { ...objects, validatingwebhookconfigurations: ofKind(bare, 'Val') };
     const untrusted = (name: string) =>
-      `${name} has no caBundle, so that the API server trusts nobody who answers: the agent writes it when it serves webhooks, see its log`;
+      `${name} has no caBundle: the API server trusts no certificate of the webhooks. The agent writes it when it serves webhooks; see its log`;
     expect(await unanswered({ objects: unsigned })).toEqual([[true, untrusted('ValidatingWebhookConfiguration rollout-group')]]);
     // No group here pins pods.
     const pinned = ofKind(bare, 'Mut').find(({ metadata }) => metadata.name.includes('pinned'));
@@ -98,8 +98,8 @@ describe('what is registered of the webhooks', () => {
     const injected = ofKind(bare, 'Val').map((one) => ({ ...one, metadata: { ...one.metadata, annotations } }));
     expect(await unanswered({ objects: { ...objects, validatingwebhookconfigurations: injected } })).toEqual([]);
 
-    const service = 'Service rollout-group/rollout-group-agent, which the webhooks ask,';
-    const idle = [true, `${service} has no endpoint that is ready: kubectl get pods -n rollout-group`];
+    const service = 'Service rollout-group/rollout-group-agent of the webhooks';
+    const idle = [true, `${service} has no ready endpoint. Run: kubectl get pods -n rollout-group`];
     expect(await unanswered({ objects: { ...objects, endpointslices: [] } })).toEqual([idle]);
     const [slice] = objects.endpointslices;
     if (slice === undefined) throw new Error('there is no slice');
