@@ -48,9 +48,9 @@ function instancesOf(body: string): readonly (readonly string[])[] | string {
   try {
     entries = JSON.parse(body);
   } catch {
-    return 'the answer is no JSON';
+    return 'the answer is not JSON';
   }
-  if (!Array.isArray(entries)) return 'the answer is no list of instances';
+  if (!Array.isArray(entries)) return 'the answer is not a list of instances';
   const instances: string[][] = [];
   for (const entry of entries as readonly unknown[]) {
     const checks = fieldAt(entry, ['Checks']);

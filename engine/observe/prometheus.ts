@@ -35,7 +35,7 @@ export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): 
   const failed = (message: string): PrometheusReading => ({ reading: { atMs, result: 'error', message } });
   if (answer.status !== 200) return failed(refusal(answer));
   const body = parsed(answer.body);
-  if (body === undefined) return failed('the answer is no JSON');
+  if (body === undefined) return failed('the answer is not JSON');
   const status = fieldAt(body, ['status']);
   if (status !== 'success') return failed(`the query failed${kindOfError(body)}`);
   const warnings = fieldAt(body, ['warnings']);
@@ -113,7 +113,7 @@ function pairOf(pair: unknown): Sample | string {
   if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return 'the sample has no instant';
   if (typeof text !== 'string') return 'the sample has no value';
   const value = numberOf(text);
-  return value === undefined ? 'the value of the sample is no number' : { evaluatedMs: Math.round(seconds * 1000), value };
+  return value === undefined ? 'the value of the sample is not a number' : { evaluatedMs: Math.round(seconds * 1000), value };
 }
 
 function numberOf(text: string): Sample['value'] | undefined {

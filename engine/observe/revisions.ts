@@ -42,7 +42,7 @@ export function observeTemplate(revision: ObjectContent, controllerUid: string):
     Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === controllerUid && fieldAt(owner, ['controller']) === true);
   if (!isOwn) return { unknown: 'it belongs to another object' };
   const found = fieldAt(revision, ['data', ...template]);
-  if (!isMap(found)) return { unknown: 'it holds no template of a pod' };
+  if (!isMap(found)) return { unknown: 'it has no pod template' };
   const { $patch: _patch, ...rest } = found;
   return rest;
 }

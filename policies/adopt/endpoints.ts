@@ -29,11 +29,11 @@ export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoin
   if (pathText === '') return refuse(preparePath, `${preparePath} is missing, so no pod can be asked to prepare`);
   if (set.serviceName === '') return refuse('spec.serviceName', 'spec.serviceName is missing, so no pod has a name to be asked at');
   const port = portNumber(portText);
-  if (port === undefined) return refuse(preparePort, `${preparePort} is ${shown(portText)}, which is no port`);
+  if (port === undefined) return refuse(preparePort, `${preparePort} is ${shown(portText)}, which is not a port`);
   // The original puts a slash before the annotation, so one with a slash would be asked for as `//path`; one is enough.
   const parts = urlParts(`http://pod:${port}/${pathText.replace(/^\//, '')}`);
   const path = parts && endpointPath(parts);
-  if (path === undefined) return refuse(preparePath, `${preparePath} is ${shown(pathText)}, which is no path of a URL`);
+  if (path === undefined) return refuse(preparePath, `${preparePath} is ${shown(pathText)}, which is not a URL path`);
   return reads({ endpoint: { scheme: 'http', port, path } });
 }
 

@@ -86,7 +86,7 @@ describe('a gate that enforces', () => {
     ],
     ['a refusal', () => unauthorized, 'HTTP 401'],
     ['an error', () => ({ status: 503, body: '{"status":"error","errorType":"timeout","error":"x"}' }), 'HTTP 503: timeout'],
-    ['a page', () => ({ status: 200, body: '<html>' }), 'the answer is no JSON'],
+    ['a page', () => ({ status: 200, body: '<html>' }), 'the answer is not JSON'],
     ['a failure of the network', () => new Error('the connection was reset'), 'the connection was reset'],
     ['silence', () => 'hang', 'could not be read'],
   ])('holds while the answer is %s, and goes on when it is good', async (_what, tell, fact) => {

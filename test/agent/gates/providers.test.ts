@@ -60,7 +60,7 @@ describe('a gate on a Prometheus', () => {
       () => json({ status: 'error', errorType: 'bad_data', error: 'x' }, 400),
       error('the provider answered HTTP 400: bad_data'),
     ],
-    ['a page', () => json('<html>Sign in</html>'), error('the answer is no JSON')],
+    ['a page', () => json('<html>Sign in</html>'), error('the answer is not JSON')],
     [
       'a redirect',
       () => json('', 307, { Location: 'https://elsewhere' }),

@@ -46,9 +46,9 @@ describe('an answer of Consul', () => {
     ['a refusal', { status: 403, body: 'Permission denied' }, 'the provider does not accept the credentials (HTTP 403)'],
     ['a failure', { status: 500, body: 'No cluster leader' }, 'the provider answered HTTP 500'],
     ['another success', { status: 204, body: '' }, 'the provider answered HTTP 204'],
-    ['a page', { body: '<html>' }, 'the answer is no JSON'],
-    ['an object', { list: { Checks: [] } }, 'the answer is no list of instances'],
-    ['null', { body: 'null' }, 'the answer is no list of instances'],
+    ['a page', { body: '<html>' }, 'the answer is not JSON'],
+    ['an object', { list: { Checks: [] } }, 'the answer is not a list of instances'],
+    ['null', { body: 'null' }, 'the answer is not a list of instances'],
     ['instances without checks', { list: [{ Node: {} }] }, 'an instance has no checks'],
     ['checks without status', { list: [{ Checks: [{ CheckID: 'x' }] }] }, 'a check has no status'],
     [

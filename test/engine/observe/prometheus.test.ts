@@ -51,7 +51,7 @@ describe('an answer of Prometheus', () => {
   it.each(['1e999', 'Inf', '', ' ', '1,5', '0x10', '1_000', 'infinity', 'null', '12 pods', 'toString'])(
     'the value "%s" is none',
     (text) => {
-      expect(read(vector([seconds, text]))).toEqual(isError('the value of the sample is no number'));
+      expect(read(vector([seconds, text]))).toEqual(isError('the value of the sample is not a number'));
     },
   );
 
@@ -80,9 +80,9 @@ describe('an answer of Prometheus', () => {
     ['a value that is no text', vector([seconds, 0]), 'the sample has no value'],
     ['an instant that is no number', vector([String(seconds), '0']), 'the sample has no instant'],
     ['null', 'null', 'the query failed'],
-    ['nothing', '', 'the answer is no JSON'],
-    ['a page', '<html><body>It works!</body></html>', 'the answer is no JSON'],
-    ['half of it', '{"status":"success","data":{"resultType":"vector","result":[', 'the answer is no JSON'],
+    ['nothing', '', 'the answer is not JSON'],
+    ['a page', '<html><body>It works!</body></html>', 'the answer is not JSON'],
+    ['half of it', '{"status":"success","data":{"resultType":"vector","result":[', 'the answer is not JSON'],
     ['an error with status 200', { status: 'error', errorType: 'execution', error: 'x' }, 'the query failed: execution'],
     ['a kind of error that nobody knows', { status: 'error', errorType: 'https://secret', error: 'x' }, 'the query failed'],
   ])('%s is an error', (_what, body, message) => {

@@ -28,11 +28,11 @@ describe('grafana.com/prepare-downscale', () => {
   it.each([
     ['no port', undefined, 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be asked to prepare`],
     ['an empty port', '', 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be asked to prepare`],
-    ['a port by name', 'http', 'p', 'ingester', preparePort, `${preparePort} is "http", which is no port`],
-    ['port 0', '0', 'p', 'ingester', preparePort, `${preparePort} is "0", which is no port`],
-    ['a port out of range', '65536', 'p', 'ingester', preparePort, `${preparePort} is "65536", which is no port`],
+    ['a port by name', 'http', 'p', 'ingester', preparePort, `${preparePort} is "http", which is not a port`],
+    ['port 0', '0', 'p', 'ingester', preparePort, `${preparePort} is "0", which is not a port`],
+    ['a port out of range', '65536', 'p', 'ingester', preparePort, `${preparePort} is "65536", which is not a port`],
     ['no path', '80', undefined, 'ingester', preparePath, `${preparePath} is missing, so no pod can be asked to prepare`],
-    ['a broken escape', '80', 'p%zz', 'ingester', preparePath, `${preparePath} is "p%zz", which is no path of a URL`],
+    ['a broken escape', '80', 'p%zz', 'ingester', preparePath, `${preparePath} is "p%zz", which is not a URL path`],
     ['no service', '80', 'p', '', 'spec.serviceName', 'spec.serviceName is missing, so no pod has a name to be asked at'],
   ])('with %s stops shrinking', (_, port, path, serviceName, field, hold) => {
     expect(prepare(port, path, serviceName)).toEqual({ down: { hold }, findings: [`RG4007 ${field}`] });
