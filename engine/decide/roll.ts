@@ -189,8 +189,8 @@ function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
   const fact =
     view.inFlight === 0 && stranded !== undefined
-      ? `${stranded.name} would not go away, since node ${stranded.node} is not ready`
-      : `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is on its' : 'are on their'} way`;
+      ? `${stranded.name} cannot terminate: node ${stranded.node} is not ready`
+      : `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight`;
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 

@@ -124,7 +124,7 @@ export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): re
   const claim: Claim = { ...asked.claim, atMs: snapshot.nowMs };
   const known = ledger.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
-  const fact = 'it was allowed before and not carried out; others come first now';
+  const fact = 'an earlier grant expired unused; other requests come first';
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
 }
 
@@ -150,7 +150,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
       (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
       Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
   );
-  return found === undefined ? undefined : result('announced', 'ok', 'the agent has announced it');
+  return found === undefined ? undefined : result('announced', 'ok', 'the agent opened a claim for this request');
 }
 
 /** Returns the disruption of a lower partition with unchanged replicas. */

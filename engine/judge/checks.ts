@@ -65,7 +65,7 @@ function checkShrink({ context, zone }: Member, request: Change): Verdict {
   if (results.some(blocks)) return { results, policies };
   const prepared = prepareDownscale(question, request.to);
   // A dry run must not call a pod, so the answer is that of prepared pods.
-  if (request.dryRun && blocks(prepared.result)) return { results, policies, warnings: ['pods would be asked to prepare'] };
+  if (request.dryRun && blocks(prepared.result)) return { results, policies, warnings: ['the pods would be called to prepare'] };
   return { results: [...results, permit(prepared.result)], policies, actions: prepared.actions };
 }
 
@@ -152,7 +152,7 @@ function withPolicies(question: PolicyQuestion, own: readonly RuleResult[], podC
 
 function forbiddenByGroup(context: GroupContext, zone: ZoneView, field: 'noDelete' | 'noEviction'): readonly RuleResult[] {
   if (!zone.zone[field]) return [];
-  const [rule, what] = field === 'noDelete' ? ['no-delete', 'must not be deleted'] : ['no-eviction', 'lets no pod be evicted'];
+  const [rule, what] = field === 'noDelete' ? ['no-delete', 'must not be deleted'] : ['no-eviction', 'allows no eviction'];
   return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: protectSource(context, zone.zone.name, field) })];
 }
 
@@ -183,7 +183,7 @@ function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleRes
   const { delayed, follows, replicas, name } = zone.zone;
   const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
   if (delayed === undefined || !isDirect || isForced) return [];
-  const fact = `zone ${name} is scaled directly, and only the agent can wait out its delay; give the group replicas.count or replicas.mirror`;
+  const fact = `zone ${name} is scaled directly, but only the agent can apply its delay: set replicas.count or replicas.mirror in the group`;
   const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
   return [result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source })];
 }

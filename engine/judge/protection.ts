@@ -34,7 +34,7 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
   if (isUnknown(departures)) {
     // An unread list does not block the deletion of a pod.
     if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
-    return [result(rule, 'unknown', `nobody knows what ${set.name} was taken out of lately: ${departures.unknown}`)];
+    return [result(rule, 'unknown', `recent removals of ${set.name} are unknown: ${departures.unknown}`)];
   }
   const lost = departures.filter(
     (departure) => departure.uid === set.uid && departure.untilMs > snapshot.nowMs && isStillLost(snapshot, set, departure),
@@ -42,7 +42,7 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
   const isPod = request.kind === 'evictPod' || request.kind === 'deletePod';
   const holding = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
   return holding.map((departure) => {
-    const fact = `${set.name} ${whatWasLost(set, departure)} a short while ago`;
+    const fact = `${set.name} ${whatWasLost(set, departure)} less than ten minutes ago`;
     return result(rule, 'wait', fact, { limit: 'ten minutes', earliestMs: departure.untilMs });
   });
 }
@@ -85,7 +85,7 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   const changed = request.relabels.filter((label) => protectiveLabels.includes(label));
   const [first] = [...changed.map((label) => `label ${label}`), ...asked.map(({ label }) => `annotation ${label}`)];
   if (isShrink(request) && first !== undefined) {
-    const fact = `it lowers replicas and changes the ${first} in one write; change ${first.split(' ')[0]}s in a write of their own`;
+    const fact = `one write lowers replicas and changes the ${first}; change ${first.split(' ')[0]}s in a separate write`;
     return [result(rule, 'no', fact)];
   }
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
@@ -96,20 +96,18 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
   if (unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
-    return [
-      result('view-complete', 'unknown', `zone ${zone} leaves the group, whose ledger could not be read: nobody knows what is under way`),
-    ];
+    return [result('view-complete', 'unknown', `zone ${zone} leaves the group, and the ledger of the group could not be read`)];
   }
   const ledger = ledgerOf(snapshot, group);
   if (ledger?.claims.some((claim) => claim.zone === zone) === true) {
-    return [result(rule, 'wait', `zone ${zone} leaves the group while disruptions of it are under way`)];
+    return [result(rule, 'wait', `zone ${zone} leaves the group while it has open claims`)];
   }
   if (ledger?.preparations.some((entry) => entry.zone === zone && entry.isWithdrawn !== true) === true) {
-    return [result(rule, 'wait', `zone ${zone} leaves the group while pods of it are prepared to leave`)];
+    return [result(rule, 'wait', `zone ${zone} leaves the group while its pods are prepared for a downscale`)];
   }
   const untilMs = Math.max(0, ...(ledger?.downscales ?? []).map(({ atMs }) => atMs + delayMs));
   if (untilMs <= snapshot.nowMs) return [];
-  const fact = `zone ${zone} leaves the group while the delay after a decrease is not over`;
+  const fact = `zone ${zone} leaves the group before the delay after its downscale ends`;
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
 }
 
@@ -135,15 +133,15 @@ function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: Upd
   const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
   const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, isShortened ? preparedMs(snapshot, group, set) : 0);
   if (recordedMs + delayMs > snapshot.nowMs) {
-    const what = isForgotten ? 'the time of the last decrease is taken back' : `the label ${minTimeBetweenZones} is lowered`;
-    return result(rule, 'wait', `${what} while others wait for it`, { earliestMs: recordedMs + delayMs });
+    const what = isForgotten ? 'the write removes the time of the last downscale' : `the write lowers the label ${minTimeBetweenZones}`;
+    return result(rule, 'wait', `${what} while other zones wait for it`, { earliestMs: recordedMs + delayMs });
   }
   const unread = isShortened && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
   if (unread === undefined) return undefined;
   return result(
     'view-complete',
     'unknown',
-    `the label ${minTimeBetweenZones} is lowered, and nobody knows whether others wait for it: ${unread}`,
+    `the write lowers the label ${minTimeBetweenZones}, and the zones that wait for it are unknown: ${unread}`,
   );
 }
 

@@ -35,7 +35,7 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   // A rejection blocks, so it counts with any time; only the requester matters.
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, timely));
   if (rejection !== undefined) {
-    return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, {
+    return result(rule, 'no', `${rejection.requestedBy?.user} rejected the request${rejection.reason ? `: ${rejection.reason}` : ''}`, {
       limit,
       source,
     });
@@ -54,8 +54,8 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
   const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;
   const uncounted = [
-    ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity, which only the webhook can stamp`]),
-    ...(ahead === 0 ? [] : [`, and ${ahead} whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead`]),
+    ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity (the webhook was not called)`]),
+    ...(ahead === 0 ? [] : [`, and ${ahead} with a time in the future (spec.requestedBy.at)`]),
   ];
   return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
 }
@@ -68,8 +68,8 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
   const changed = named(others.filter((intent) => intent.digest !== undefined));
   const unnamed = named(others.filter((intent) => intent.digest === undefined));
   return [
-    ...(changed === '' ? [] : [`; ${changed} approved what has been changed since`]),
-    ...(unnamed === '' ? [] : [`; the approval of ${unnamed} names no digest`]),
+    ...(changed === '' ? [] : [`; ${changed} approved an older version`]),
+    ...(unnamed === '' ? [] : [`; the approval of ${unnamed} has no digest`]),
   ].join('');
 }
 

@@ -86,14 +86,14 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
       return {
         limit: 0,
         source: sourceIn(budget, standstill),
-        because: `PodDisruptionBudget ${budget.name} lets none, since ${standstill.text}`,
+        because: `PodDisruptionBudget ${budget.name} allows no disruption: ${standstill.text}`,
       };
     const own = replicas - desiredHealthy(budget, replicas);
     if (own > 0) return { limit: own, source: undefined };
     const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
     // Unavailable pods of the zone already use their part of the budget.
     if (Math.max(0, healthy - desired) + unavailableCount > 0) return { limit: 1, source: undefined };
-    const because = `PodDisruptionBudget ${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
+    const because = `PodDisruptionBudget ${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
     return { limit: 0, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` }, because, desired };
   });
   // Of two limits of 0 the permanent one wins.
@@ -121,7 +121,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
   const picked = strategy.withoutDenied(announceable, open);
-  const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
+  const fact = `${view.unavailableCount} of at most ${pods(limit)} unavailable in zone ${view.zone.name}`;
   const budget =
     picked.length > 0 || free > 0
       ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source })
@@ -143,7 +143,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
   const { context, zone } = question;
   const { limit, source, because, desired } = allowed;
   const freed = [zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)];
-  const none = `no pod of zone ${zone.view.zone.name} may go${because === undefined ? '' : `: ${because}`}`;
+  const none = `no pod of zone ${zone.view.zone.name} may be replaced${because === undefined ? '' : `: ${because}`}`;
   if (desired !== undefined)
     return result('zone-budget', 'wait', none, {
       limit: `${desired} healthy`,
@@ -154,7 +154,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
   if (limit === 0 && permittedMs === undefined && isForGood(question, queue))
     return result('zone-budget', 'no', none, { limit: '0', source });
   const details = { limit: `${limit}`, source, earliestMs: earliest([...freed, permittedMs]) };
-  return result('zone-budget', 'wait', permittedMs === undefined ? fact : `${none} before an exception lets it`, details);
+  return result('zone-budget', 'wait', permittedMs === undefined ? fact : `${none} until an exception applies`, details);
 }
 
 /**
@@ -254,7 +254,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   if (budget === undefined) return { chosen: picked, results: [] };
   const source = { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` };
   if (budgets.length > 1 && !isForController) {
-    const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}), and the eviction API refuses such pods`;
+    const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}); the eviction API accepts at most one`;
     const stuck = picked.filter(({ because }) => because === 'stuck');
     return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
@@ -268,10 +268,10 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
   const standstill = zeroBudgetOf(budget);
   if (chosen.length === 0 && standstill !== undefined && isForGood(question, queue)) {
-    const fact = `PodDisruptionBudget ${budget.name} lets no pod go, since ${standstill.text}`;
+    const fact = `PodDisruptionBudget ${budget.name} allows no eviction: ${standstill.text}`;
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };
   }
-  const fact = `${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
+  const fact = `${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
   return {
     chosen,
     results: [

@@ -35,7 +35,7 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
   const spent = movableMs(context, run);
   const details = { limit: formatDuration(runMs), source: sourceOf(context, 'rollout.deadlines') };
-  return result('run-deadline', 'ok', `the run has moved for ${formatDuration(spent)}`, {
+  return result('run-deadline', 'ok', `the run has been active for ${formatDuration(spent)}`, {
     ...details,
     ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}),
   });

@@ -64,13 +64,13 @@ function askRule(
   const id = `${policy.name}/${rule.name}`;
   const source = rule.source;
   const verdict = rule.when === undefined ? undefined : evaluateCondition(rule.when, data, { nowMs: question.context.nowMs });
-  if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'its condition does not hold', { source }) };
+  if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'the condition is false', { source }) };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
   const unread = isUnknownCondition
-    ? `${verdict.paths.join(', ') || 'its condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
+    ? `${verdict.paths.join(', ') || 'the condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
     : undefined;
-  const fact = unread ?? (rule.message === undefined ? 'its condition holds' : substitute(rule.message, data));
+  const fact = unread ?? (rule.message === undefined ? 'the condition is true' : substitute(rule.message, data));
   // Without the instant the agent would not evaluate a time condition again when it ends.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {

@@ -39,7 +39,7 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', ascending(question))] : [];
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
-    const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
+    const fact = `${failed[0]?.name} failed to prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
     return {
       result: result('delayed-downscale', outcome, fact, { limit, source, earliestMs: retryTime(question, failed) }),
       permitted: from,
@@ -137,7 +137,7 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
 export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
   const { context, zone, from } = question;
   const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
-  if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'pods need not prepare'), permitted: to, actions: [] };
+  if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'no preparation is set'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
   const entries = leavingPods({ ...question, to }, 'prepare');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
@@ -147,7 +147,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
       ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
       : [];
     const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
-    const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
+    const fact = `${failed[0]?.name} failed to prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
     return {
       result: result('prepare-downscale', outcome, fact, { source, earliestMs: retryTime(question, failed) }),
       permitted: from,

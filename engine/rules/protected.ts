@@ -49,7 +49,7 @@ export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals:
   const { intents, group } = context;
   if (isUnknown(intents)) {
     if (!profileOf(group).blocksOnUnreadableRequests) return [];
-    return [result('protected', 'unknown', `what people protect could not be read: ${intents.unknown}`)];
+    return [result('protected', 'unknown', `protections could not be read: ${intents.unknown}`)];
   }
   const held = protectedResult(context, zone, ordinals);
   return held === undefined ? [] : [held];

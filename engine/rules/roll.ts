@@ -53,7 +53,7 @@ export function oldStatus({ group, view }: GroupContext): RuleResult | undefined
 export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   const isOld = set !== undefined && set.status.observedGeneration < set.generation;
   if (!isOld) return undefined;
-  const fact = `the status of ${zone.statefulSet} is of generation ${set.status.observedGeneration}`;
+  const fact = `the status of ${zone.statefulSet} is stale: observed generation ${set.status.observedGeneration}`;
   return result('view-complete', 'wait', fact, { limit: `generation ${set.generation}` });
 }
 
@@ -83,7 +83,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;
   const pause = context.intents.find((intent) => pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
-  if (pause === undefined) return result('paused', 'ok', 'nobody paused it');
+  if (pause === undefined) return result('paused', 'ok', 'no pause applies');
   const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
   const why = pause.reason === undefined ? '' : ` (${pause.reason})`;
   return result('paused', 'wait', `${pause.zone === undefined ? 'the group' : `zone ${pause.zone}`} is paused${who}${why}`, {
@@ -95,7 +95,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
 export const noReplicaWrite: Rule<RollQuestion> = {
   id: 'replica-write-in-flight',
   evaluate: ({ context, isScaling }) => {
-    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
+    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this pass');
     if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
     const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
     const shrinking = all.find((view) => !isShrinkHeld(context, view));
@@ -106,7 +106,7 @@ export const noReplicaWrite: Rule<RollQuestion> = {
     return result(
       'replica-write-in-flight',
       'wait',
-      `zone ${shrinking.zone.name} is shrinking, ${shrinking.surplus.length} surplus pods are left`,
+      `zone ${shrinking.zone.name} is shrinking: ${shrinking.surplus.length} surplus pods remain`,
     );
   },
 };
@@ -120,8 +120,8 @@ export const otherZonesReady: Rule<RollQuestion> = {
     const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
     const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
     if (gone !== undefined) {
-      return result('other-zones-ready', 'wait', `a disruption of zone ${gone.zone}, which has left the group, was announced`, {
-        limit: `settled, or ${formatDuration(unappliedClaimMs)} old`,
+      return result('other-zones-ready', 'wait', `zone ${gone.zone} left the group with an open claim`, {
+        limit: `no open claim, or ${formatDuration(unappliedClaimMs)} old`,
       });
     }
     if (others.length === 0) {
@@ -131,12 +131,12 @@ export const otherZonesReady: Rule<RollQuestion> = {
       return result(
         'other-zones-ready',
         'ok',
-        whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`,
+        whole.length === 0 ? 'the group has no other zone' : `all pods of the other zones are available: ${whole.join(', ')}`,
       );
     }
     const fact = others.map(describeReadiness).join(', ');
     if (mayCureBeside(context, zone.view)) {
-      return result('other-zones-ready', 'ok', `${fact}; a pod of zone ${name} that is stuck itself may be replaced all the same`);
+      return result('other-zones-ready', 'ok', `${fact}; a stuck pod of zone ${name} may still be replaced`);
     }
     const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));
     return result('other-zones-ready', 'wait', fact, {
@@ -154,7 +154,7 @@ export const minInterval: Rule<RollQuestion> = {
     const source =
       context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
     const limit = formatDuration(intervalMs);
-    if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'no pod was replaced yet', { limit, source });
+    if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'the run has replaced no pod', { limit, source });
     const passed = context.nowMs - run.lastDisruptionMs;
     const fact = `the last replacement was ${formatDuration(passed)} ago`;
     return passed >= intervalMs
@@ -167,7 +167,7 @@ export const ledgerHasRoom: Rule<RollQuestion> = {
   id: 'ledger-full',
   evaluate: ({ context }) => {
     const open = context.view.ledger.claims.length;
-    return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} disruptions are announced`, {
+    return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, {
       limit: `${openClaimLimit}`,
     });
   },

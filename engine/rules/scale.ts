@@ -35,7 +35,7 @@ const mayScale: Rule<ScaleQuestion> = {
   evaluate: ({ context, zone, from, to, asker }) => {
     const { name, scalingHold, scaleDownHold } = zone.zone;
     const why = (asker === 'agent' ? scalingHold : undefined) ?? (to < from ? scaleDownHold : undefined);
-    if (why === undefined) return result('scaling-hold', 'ok', 'nothing holds its scaling');
+    if (why === undefined) return result('scaling-hold', 'ok', 'no setting blocks scaling');
     return result('scaling-hold', 'no', why, { source: sourceOf(context, `zones.${name}.scaling`, 'scaling') });
   },
 };
@@ -46,11 +46,11 @@ const leaderReady: Rule<ScaleQuestion> = {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
     const leader = zoneNamed(context, zone.zone.follows);
     if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
-      return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
+      return result('leader-ready', 'skip', 'the zone waits for no leader', { source });
     const ready = profileOf(context.group).countsPodsFromStatus
       ? leader.set.status.readyReplicas
       : leader.replicas - leader.unavailable.size;
-    const fact = `zone ${leader.zone.name}, which it follows, has ${ready} of ${leader.replicas} pods ready`;
+    const fact = `leader zone ${leader.zone.name} has ${ready} of ${leader.replicas} pods ready`;
     return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, {
       limit: 'all ready',
       source,
@@ -63,7 +63,7 @@ const noPodInFlight: Rule<ScaleQuestion> = {
   id: 'rollout-in-progress',
   evaluate: ({ context, zone, run }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
-    if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'it may grow during a rollout', { source });
+    if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'the zone may grow during a rollout', { source });
     const open = run?.outcome === 'running' ? zoneNamed(context, run.openZone) : undefined;
     const rolling = open !== undefined && open.inFlight > 0 ? open : undefined;
     if (rolling === undefined) return result('rollout-in-progress', 'ok', 'no pod is being replaced', { source });
@@ -75,7 +75,7 @@ const noDownscale: Rule<ScaleQuestion> = {
   id: 'no-downscale',
   evaluate: ({ context, zone }) => {
     const source = protectSource(context, zone.zone.name, 'noDownscale');
-    if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
+    if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'the zone may shrink');
     // Users search for the label, and scripts match it.
     const limit = profileOf(context.group).noDownscaleLimit;
     return result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit, source });
@@ -122,9 +122,9 @@ const leaderFloor: Rule<ScaleQuestion> = {
   evaluate: ({ context, zone, to, isForced }) => {
     const leader = zoneNamed(context, zone.zone.follows);
     if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
-      return result('leader-floor', 'skip', 'it follows no zone');
+      return result('leader-floor', 'skip', 'the zone follows no zone');
     const floor = Math.max(leader.replicas, leader.pods.length);
-    const fact = `zone ${leader.zone.name}, which it follows, has ${leader.replicas} replicas and ${leader.pods.length} pods`;
+    const fact = `leader zone ${leader.zone.name} has ${leader.replicas} replicas and ${leader.pods.length} pods`;
     return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, {
       limit: `at least ${floor}`,
       source: sourceOf(context, `zones.${zone.zone.name}.follows`),
@@ -138,7 +138,7 @@ const otherZonesReady: Rule<ScaleQuestion> = {
     const checksAll = profileOf(context.group).checksEveryDownscale;
     // A forced number of an adopted zone is prepared like any other number, so the other zones must be ready.
     if (checksAll ? isForced : zone.zone.prepare === undefined)
-      return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
+      return result('other-zones-ready', 'skip', 'the downscale does not wait for other zones');
     for (const view of context.view.zones) {
       if (view.zone.name === zone.zone.name) continue;
       const short = !checksAll && view.set !== undefined ? shortfall(view.set.status, view.pods) : undefined;
@@ -152,7 +152,7 @@ const otherZonesReady: Rule<ScaleQuestion> = {
         return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });
       }
     }
-    return result('other-zones-ready', 'ok', 'every other zone is whole');
+    return result('other-zones-ready', 'ok', 'all pods of every other zone are available');
   },
 };
 
@@ -161,14 +161,19 @@ const rolloutOver: Rule<ScaleQuestion> = {
   evaluate: ({ context, zone, run, isForced }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
     if (isForced || !profileOf(context.group).checksEveryDownscale)
-      return result('rollout-in-progress', 'skip', 'its downscale does not wait for a rollout', { source });
+      return result('rollout-in-progress', 'skip', 'the downscale does not wait for a rollout', { source });
     const isRunning = run !== undefined && run.outcome === 'running';
-    if (!isRunning) return result('rollout-in-progress', 'ok', 'the group does not roll', { source });
-    if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout is under way', { source });
+    if (!isRunning) return result('rollout-in-progress', 'ok', 'no rollout runs', { source });
+    if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout runs', { source });
     const elsewhere = run.openZone !== undefined && run.openZone !== zone.zone.name;
-    return result('rollout-in-progress', elsewhere ? 'wait' : 'ok', elsewhere ? `zone ${run.openZone} rolls` : 'no other zone rolls', {
-      source,
-    });
+    return result(
+      'rollout-in-progress',
+      elsewhere ? 'wait' : 'ok',
+      elsewhere ? `a rollout replaces pods of zone ${run.openZone}` : 'no rollout replaces pods of another zone',
+      {
+        source,
+      },
+    );
   },
 };
 
@@ -180,30 +185,31 @@ const gap: Rule<ScaleQuestion> = {
 const notPaused: Rule<ScaleQuestion> = {
   id: 'paused',
   evaluate: ({ context, zone, asker }) =>
-    asker === 'agent' ? pausedByPerson(context, zone.zone.name) : result('paused', 'skip', 'a pause binds the agent alone'),
+    asker === 'agent' ? pausedByPerson(context, zone.zone.name) : result('paused', 'skip', 'a pause blocks only the agent'),
 };
 
 const replicasOwned: Rule<ScaleQuestion> = {
   id: 'replicas-owned',
   evaluate: ({ context, zone, to, asker }) => {
     const { replicas } = zone.zone;
-    if (asker === 'agent' || !profileOf(context.group).ownsReplicas) return result('replicas-owned', 'skip', "the write is its owner's");
+    if (asker === 'agent' || !profileOf(context.group).ownsReplicas)
+      return result('replicas-owned', 'skip', 'the group does not own the replicas');
     const source = sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
     const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
-    if (announced) return result('replicas-owned', 'ok', 'the decrease was announced by the agent', { source });
+    if (announced) return result('replicas-owned', 'ok', 'the agent opened a claim for this decrease', { source });
     if (zone.zone.follows !== undefined)
       return result('replicas-owned', 'no', `zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`, {
         source,
       });
     if (replicas.kind === 'count')
-      return result('replicas-owned', 'no', `its replicas come from the group; scale RolloutGroup ${context.group.name} instead`, {
+      return result('replicas-owned', 'no', `the group sets the replicas; scale RolloutGroup ${context.group.name} instead`, {
         source,
       });
     if (replicas.kind === 'mirror')
-      return result('replicas-owned', 'no', `its replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`, {
+      return result('replicas-owned', 'no', `the replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`, {
         source,
       });
-    return result('replicas-owned', 'ok', 'its replicas are written directly', { source });
+    return result('replicas-owned', 'ok', 'the replicas are written directly', { source });
   },
 };
 

@@ -12,7 +12,7 @@ export function undoneResult(context: GroupContext, { zone, set }: ZoneView): Ru
   return result(
     'undone',
     'wait',
-    `${requesterText(undo)} took back ${set?.status.updateRevision}, which zone ${zone.name} asks for again`,
+    `update revision ${set?.status.updateRevision} of zone ${zone.name} was undone by ${requesterText(undo)}`,
     {
       limit: 'another template',
       source: objectOf(undo),

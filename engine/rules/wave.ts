@@ -61,9 +61,8 @@ export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunS
 function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, sinceMs: number): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.after.soak`, `waves.${wave.name}`);
   const limit = formatDuration(wave.after.soakMs);
-  if (isFastTrack(context, run)) return result('soak', 'skip', 'a run back to the previous template does not soak', { limit, source });
-  if (addsNothing(context, wave))
-    return result('soak', 'skip', `wave ${wave.name} has no pod that an earlier one has not`, { limit, source });
+  if (isFastTrack(context, run)) return result('soak', 'skip', 'a rollback does not soak', { limit, source });
+  if (addsNothing(context, wave)) return result('soak', 'skip', `wave ${wave.name} adds no pod to an earlier wave`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
   const promotion = skipRequest(context, run, wave.name);
@@ -93,7 +92,7 @@ function approval(
   when: 'before' | 'after',
 ): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
-  if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
+  if (isFastTrack(context, run)) return result('approval', 'skip', 'a rollback needs no approval', { source });
   // A wave may require an approval before and after it. One approval does not count for both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
   return approvalResult({

@@ -12,7 +12,7 @@ export type UnderWay = 'nothing' | 'zone' | 'run';
 /** Reports whether the windows allow the action now. Every closed window decides how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
-  if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window names this action');
+  if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window restricts this action');
   const state = joinWindows(
     context.policies.map((policy) => policy.windows),
     action,
@@ -29,7 +29,7 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   const source = (named.find((window) => windowState(window, context.nowMs).isOpen === isDeny) ?? named[0])?.source;
   const fact = isDeny ? 'a deny window is open' : 'no allow window is open';
   const held = { ...details, limit: closed.join(', '), source };
-  if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}, and work under way may be finished`, held);
+  if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
   return result('window', 'wait', fact, held);
 }
 

@@ -26,7 +26,8 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
   // The writer asks for the preparation, so a forced number does not skip it.
   const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
-  if (!isOwnAsked && !isOtherAsked) return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no time between zones is set');
+  if (!isOwnAsked && !isOtherAsked)
+    return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no interval between zones is set');
   const others = shrunkZones(question);
   if (typeof others === 'string') return result('zone-gap', 'unknown', others);
   const answers: RuleResult[] = [];
@@ -34,7 +35,7 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   if (isOtherAsked)
     answers.push(...others.map((other) => gapOf(question, other, zoneNamed(context, other.zone)?.zone.betweenZonesMs, other.zone, false)));
   const worst = answers.sort((a, b) => byPrecedence(a, b) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
-  return worst ?? result('zone-gap', 'skip', 'no time between zones is set');
+  return worst ?? result('zone-gap', 'skip', 'no interval between zones is set');
 }
 
 function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult {
@@ -45,7 +46,7 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
   const own = zone.zone.betweenZonesMs;
   const limitMs = isFollower ? own : Math.max(own ?? 0, context.limits.betweenZonesMs ?? 0);
   if (isFollower && own === undefined) {
-    return result('zone-gap', 'no', `zone ${last.zone} shrank and ${zone.zone.statefulSet} says no time between zones`, {
+    return result('zone-gap', 'no', `zone ${last.zone} shrank, and ${zone.zone.statefulSet} sets no interval between zones`, {
       limit: 'the label grafana.com/min-time-between-zones-downscale',
       source: gapSource(question, zone.zone.name),
     });
@@ -55,13 +56,13 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
 
 function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefined, owner: string, isStrict: boolean): RuleResult {
   const source = gapSource(question, owner);
-  if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no time between zones is set', { source });
+  if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no interval between zones is set', { source });
   const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
   const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
   // A recorded time in the future proves no age. Adopted groups wait until that time has passed.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
-    const recorded = `zone ${other.zone} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
+    const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
@@ -114,6 +115,7 @@ function annotatedTimes(view: ZoneView): readonly number[] | string {
   const text = view.set?.annotations[lastDownscaleAnnotation];
   if (text === undefined) return announced;
   const atMs = Date.parse(text);
-  if (Number.isNaN(atMs)) return `annotation ${lastDownscaleAnnotation} of ${view.zone.statefulSet} is no instant: ${text.slice(0, 40)}`;
+  if (Number.isNaN(atMs))
+    return `annotation ${lastDownscaleAnnotation} of ${view.zone.statefulSet} is not a timestamp: ${text.slice(0, 40)}`;
   return [...announced, atMs];
 }

@@ -34,7 +34,7 @@ export const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
       finding(
         'RG2307',
         document.place(['spec', 'expires']),
-        `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`,
+        `the exception is never in force: it ends at ${expires} and first ordinal ${notBefore}`,
       ),
     ];
   });

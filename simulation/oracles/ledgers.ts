@@ -1,4 +1,4 @@
-// Judges the ledger: disruptions are announced, open claims are never forgotten, and leaderships follow each other (S1, S18, S19, S28, L4).
+// Judges the ledger: claims are open, open claims are never forgotten, and leaderships follow each other (S1, S18, S19, S28, L4).
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';

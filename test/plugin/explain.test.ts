@@ -5,7 +5,7 @@ import { decision, rollStep } from './decision-kit.ts';
 import { look, refusedDownscale } from './plan-kit.ts';
 
 const passed: readonly RuleResult[] = [
-  { rule: 'other-zones-ready', outcome: 'ok', fact: 'other zones are whole: zone-a 20/20, zone-b 20/20' },
+  { rule: 'other-zones-ready', outcome: 'ok', fact: 'all pods of the other zones are available: zone-a 20/20, zone-b 20/20' },
   { rule: 'min-interval', outcome: 'skip', fact: 'no interval is set' },
 ];
 const approval: RuleResult = {
@@ -45,7 +45,7 @@ describe('the explanation of a group', () => {
                  updated, 20 available
 
         step     roll zone-c 19..17   blocked by 1 of 3 rules
-         [ok]   other-zones-ready  other zones are whole: zone-a 20/20, zone-b 20/20
+         [ok]   other-zones-ready  all pods of the other zones are available: zone-a 20/20, zone-b 20/20
          [SKIP] min-interval       no interval is set
          [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
                                    defined at policy/ingester.yaml:58:9

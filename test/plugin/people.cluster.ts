@@ -213,21 +213,23 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await waves(2, '1h');
     await says('0 of 2 approvals from oncall');
     await write(anna, 'bare', { action: 'approve', runId: id, wave: 'rest' });
-    await says('0 of 2 approvals from oncall; the approval of anna names no digest');
+    await says('0 of 2 approvals from oncall; the approval of anna has no digest');
     await ok(anna, 'approve', 'ingester');
     await says('1 of 2 approvals from oncall');
     await waves(2, '30m');
-    await says('0 of 2 approvals from oncall; anna approved what has been changed since; the approval of anna names no digest');
-    expect((await anna.run(['explain', 'ingester'])).stdout).toContain('anna approved what has been changed since');
+    await says('0 of 2 approvals from oncall; anna approved an older version; the approval of anna has no digest');
+    expect((await anna.run(['explain', 'ingester'])).stdout).toContain('anna approved an older version');
     await waves(1, '1h');
     await forget('bare');
-    await says('0 of 1 approvals from oncall; anna approved what has been changed since');
+    await says('0 of 1 approvals from oncall; anna approved an older version');
     expect(await images()).toBe(before);
   });
 
   it('a rejection stops it, and who rejected may approve', async () => {
     await ok(anna, 'reject', 'ingester', '--reason', 'errors');
-    await until('rejected', ({ waits }) => waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected it: errors'));
+    await until('rejected', ({ waits }) =>
+      waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected the request: errors'),
+    );
     expect(await ok(anna, 'approve', 'ingester', '--wave', 'rest')).toContain('wave rest approved by anna');
     await ok(anna, 'status', 'ingester', '--timeout', '90s');
     expect(await images()).toBe('222222');
@@ -266,7 +268,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     // Git comes along.
     await group.setImage('example.com/server:3');
     const { waits } = await untilHeld('undone');
-    expect(waits.find(({ rule }) => rule === 'undone')?.fact).toMatch(/^eve \(memory leak\) took back ingester-zone-a-/);
+    expect(waits.find(({ rule }) => rule === 'undone')?.fact).toMatch(
+      /^update revision ingester-zone-a-.* was undone by eve \(memory leak\)$/,
+    );
     expect(await images()).toBe('222222');
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] undone /);
     // Another template passes.

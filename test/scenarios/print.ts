@@ -47,7 +47,7 @@ export function actionText(action: Action): string {
   }
 }
 
-/** `wait zone-budget: 1 of 1 pod in use in zone a (limit: 1)`. */
+/** `wait zone-budget: 1 of at most 1 pod unavailable in zone a (limit: 1)`. */
 export function resultText({ outcome, rule, fact, limit }: RuleResult): string {
   return `${outcome} ${rule}: ${fact}${limit === undefined ? '' : ` (limit: ${limit})`}`;
 }

@@ -137,7 +137,7 @@ describe('a group that neither acts nor is told by a rule why', () => {
     const last = { ...updatedPods(), 2: { nodeReady: false } };
     const definition = group({ zones: [{ name: 'a', maxUnavailable: 2 }] });
     expect(decided(definition, { statefulSets: outdatedSets(['a']), podChanges: { 'ingester-zone-a': last } }).waits).toEqual([
-      { rule: 'pods-in-flight', outcome: 'wait', fact: 'ingester-zone-a-2 would not go away, since node node-2 is not ready' },
+      { rule: 'pods-in-flight', outcome: 'wait', fact: 'ingester-zone-a-2 cannot terminate: node node-2 is not ready' },
     ]);
   });
 
@@ -145,7 +145,7 @@ describe('a group that neither acts nor is told by a rule why', () => {
     const allowed = exception('zone-budget', { allow: { podsAtMost: 1 } });
     const one = { 'ingester-zone-a': { 1: { isReady: false, readyChangedMs: ago(secondMs) } } };
     expect(decided(group(), { statefulSets: outdatedSets(), podChanges: one, exceptions: [allowed] }).waits).toEqual([
-      expect.objectContaining({ rule: 'zone-budget', outcome: 'wait', fact: '1 of 1 pod in use in zone a' }),
+      expect.objectContaining({ rule: 'zone-budget', outcome: 'wait', fact: '1 of at most 1 pod unavailable in zone a' }),
     ]);
   });
 });

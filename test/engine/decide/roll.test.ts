@@ -91,7 +91,7 @@ describe('a roll step', () => {
     expect(leaving.steps[0]?.results.at(-1)).toEqual({
       rule: 'pods-in-flight',
       outcome: 'wait',
-      fact: '3 pods of zone a are on their way',
+      fact: '3 pods of zone a are in flight',
     });
     expect(leaving.steps[0]?.outcome).toBe('wait');
   });
@@ -112,7 +112,7 @@ describe('a roll step', () => {
 
   it('carries what policies warn of', () => {
     const warned = roll(native, undefined, { policies: [policy({ rules: [policyRule({ effect: 'warn' })] })] });
-    expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition holds', source: line(10) }]);
+    expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is true', source: line(10) }]);
     expect(going(warned)).toBe('a-2');
   });
 });

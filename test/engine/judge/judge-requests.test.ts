@@ -51,7 +51,7 @@ describe('an update', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: 'update of statefulset/ingester-zone-a in namespace mimir is denied by safety/rule: its condition holds',
+      message: 'update of statefulset/ingester-zone-a in namespace mimir is denied by safety/rule: the condition is true',
     });
     expect(ask({ ...update, isTemplateChanged: false }, native, denying('rollout')).outcome).toBe('allow');
   });
@@ -285,7 +285,7 @@ describe('an eviction', () => {
     const guarded = group({ zones: [{ name: 'a', noEviction: true }], sources: { protect: line(2) } });
     const judgement = ask(eviction, guarded);
     expect(judgement).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
-    expect(judgement.results[0]).toEqual({ rule: 'no-eviction', outcome: 'no', fact: 'zone a lets no pod be evicted', source: line(2) });
+    expect(judgement.results[0]).toEqual({ rule: 'no-eviction', outcome: 'no', fact: 'zone a allows no eviction', source: line(2) });
     expect(rules(judgement)).toEqual(['no-eviction no', 'window skip', 'disruption-budget ok']);
   });
 

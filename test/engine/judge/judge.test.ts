@@ -107,14 +107,14 @@ describe('a decrease', () => {
       'hold',
       'window: a deny window is open (limit: freeze); retry after 2026-03-02T13:00:00.000Z',
     ],
-    ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: its condition holds'],
-    ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: its condition holds'],
+    ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: the condition is true'],
+    ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: the condition is true'],
     [
       'a policy that asks for approval',
       native,
       { policies: [onDown({ effect: 'requireApproval' })] },
       'requireApproval',
-      'safety/rule: its condition holds; 0 of 1 approvals (limit: 1)',
+      'safety/rule: the condition is true; 0 of 1 approvals (limit: 1)',
     ],
   ])('is refused by %s', (_name, definition, overrides, effect, message) => {
     expect(short(scale(definition, {}, overrides))).toEqual({ outcome: 'deny', code: 403, effect, message: `${refused} ${message}` });
@@ -122,7 +122,7 @@ describe('a decrease', () => {
 
   it('names what no time cures before what only waits', () => {
     const both = { policies: [onDown({ effect: 'hold' }), { ...onDown({}), name: 'z' }] };
-    expect(scale(native, {}, both).message).toBe(`${refused} z/rule: its condition holds`);
+    expect(scale(native, {}, both).message).toBe(`${refused} z/rule: the condition is true`);
     expect(scale(native, {}, both).effect).toBe('deny');
   });
 
@@ -202,7 +202,7 @@ describe('a decrease that must prepare', () => {
     expect(scale(preparing, { dryRun: true })).toMatchObject({
       outcome: 'allow',
       actions: [],
-      warnings: ['pods would be asked to prepare'],
+      warnings: ['the pods would be called to prepare'],
     });
     expect(scale(preparing, { dryRun: true }, entry({})).warnings).toEqual([]);
   });

@@ -89,7 +89,7 @@ describe('a StatefulSet whose protection has become less', () => {
       });
     const answer = judge(now('0s'), shrink);
     expect(answer).toMatchObject({ outcome: 'deny', effect: 'hold' });
-    expect(answer.message).toContain(`had 12h in the label ${label} a short while ago`);
+    expect(answer.message).toContain(`had 12h in the label ${label} less than ten minutes ago`);
     expect(judge(now(), shrink).message).toContain(`lost the label ${label}`);
     expect(judge(now('soon'), shrink).outcome).toBe('deny');
     expect(judge(now('0s'), { kind: 'deleteStatefulSet', ...set }).outcome).toBe('deny');
@@ -100,7 +100,7 @@ describe('a StatefulSet whose protection has become less', () => {
   it('is held while its pods are asked elsewhere than before', () => {
     const now = (value: string) =>
       without([{ ...rest, label: path, value: 'ingester/prepare' }], { statefulSets: [statefulSet({ annotations: { [path]: value } })] });
-    expect(judge(now('always-yes'), shrink).message).toContain(`had another annotation ${path} a short while ago`);
+    expect(judge(now('always-yes'), shrink).message).toContain(`had another annotation ${path} less than ten minutes ago`);
     expect(judge(now('ingester/prepare'), shrink).outcome).toBe('allow');
   });
 

@@ -200,7 +200,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     name: 'a new pod breaks: the run waits for it',
     happens: [{ at: 920, kind: 'podBreaks', pod: 'b-2' }],
     outcome: {
-      end: 'zone-budget: 1 of 1 pod in use in zone b',
+      end: 'zone-budget: 1 of at most 1 pod unavailable in zone b',
       seconds: 920,
       zones: { a: '2 2 2', b: '1 1 2!', c: '1 1 1' },
       replaced: 4,

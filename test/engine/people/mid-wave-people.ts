@@ -69,7 +69,7 @@ export const peopleRows: readonly MidWaveRow[] = [
       { at: 1000, kind: 'template', revision: 'rev-2' },
     ],
     outcome: {
-      end: 'undone: kim took back rev-2, which zone a asks for again',
+      end: 'undone: update revision rev-2 of zone a was undone by kim',
       seconds: 1650,
       zones: { a: '2 2 1', b: '1 1 2', c: '1 1 1' },
       replaced: 5,
@@ -77,7 +77,7 @@ export const peopleRows: readonly MidWaveRow[] = [
     },
     differs: {
       partition: {
-        end: 'undone: kim took back rev-2, which zone b asks for again',
+        end: 'undone: update revision rev-2 of zone b was undone by kim',
         seconds: 1681,
         zones: { a: '2 2 2', b: '1 1 1', c: '1 1 1' },
       },
@@ -131,7 +131,7 @@ export const peopleRows: readonly MidWaveRow[] = [
       { at: 900, kind: 'waves', waves: hurried },
     ],
     outcome: {
-      end: 'approval: 0 of 1 approvals from oncall; kim approved what has been changed since',
+      end: 'approval: 0 of 1 approvals from oncall; kim approved an older version',
       seconds: 960,
       zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
       replaced: 4,
@@ -146,7 +146,7 @@ export const peopleRows: readonly MidWaveRow[] = [
       { at: 900, kind: 'waves', waves: [rest] },
     ],
     outcome: {
-      end: 'approval: 0 of 1 approvals from oncall; kim approved what has been changed since',
+      end: 'approval: 0 of 1 approvals from oncall; kim approved an older version',
       seconds: 960,
       zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
       replaced: 4,

@@ -182,14 +182,14 @@ describe('RG5008, a rollout that never ends', () => {
 
   it('is named with the number that holds it, and the plan is blocked', () => {
     const plan = planOf([{ name: 'a' }, { name: 'b', maxUnavailable: 0 }, { name: 'c' }]);
-    expect(plan?.risks).toEqual([risk('no pod of zone b may go', { file: 'group.yaml', line: 8, column: 3 })]);
+    expect(plan?.risks).toEqual([risk('no pod of zone b may be replaced', { file: 'group.yaml', line: 8, column: 3 })]);
     expect([plan?.outcome, plan?.totals.restarts]).toEqual(['blocked', 3]);
     expect(plan?.waves.flatMap(({ steps }) => steps).at(-1)).toMatchObject({ kind: 'wait', zone: 'b', waitsFor: 'zone-budget' });
   });
 
-  it('is named with the PodDisruptionBudget that lets no pod be evicted', () => {
+  it('is named with the PodDisruptionBudget that allows no eviction', () => {
     const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: '100%' })]);
-    const message = 'PodDisruptionBudget pdb lets no pod go, since minAvailable is 100%';
+    const message = 'PodDisruptionBudget pdb allows no eviction: minAvailable is 100%';
     expect(plan?.risks).toEqual([risk(message, { object: 'PodDisruptionBudget mimir/pdb', field: 'spec.minAvailable' })]);
     expect(plan?.outcome).toBe('blocked');
   });

@@ -57,7 +57,7 @@ const prepare = (call: 'delayed' | 'prepare', method: 'POST' | 'DELETE' = 'POST'
   method,
   ordinals: [3, 4],
 });
-const ok: RuleResult = { rule: 'paused', outcome: 'ok', fact: 'nobody paused it' };
+const ok: RuleResult = { rule: 'paused', outcome: 'ok', fact: 'no pause applies' };
 const held = (rule: string, more: Partial<RuleResult> = {}): RuleResult => ({ rule, outcome: 'wait', fact: 'it waits', ...more });
 const asked = (id: string, ...results: readonly RuleResult[]): Step => ({
   id,

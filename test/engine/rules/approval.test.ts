@@ -95,7 +95,7 @@ describe('an approval', () => {
     const asked = ask({ count: 2 }, [by('kim', { digest: 'e'.repeat(32) }), by('zoe'), by('zoe', { digest: 'e'.repeat(32) }), bare]);
     expect(asked).toMatchObject({
       outcome: 'wait',
-      fact: '1 of 2 approvals from oncall; kim approved what has been changed since; the approval of ben names no digest',
+      fact: '1 of 2 approvals from oncall; kim approved an older version; the approval of ben has no digest',
       digest,
     });
   });
@@ -122,7 +122,7 @@ describe('an approval', () => {
     expect(ask({ from: [] }, [anonymous('x'), anonymous('y')])).toEqual({
       rule: 'approval',
       outcome: 'unknown',
-      fact: '0 of 1 approvals, and 2 without an identity, which only the webhook can stamp',
+      fact: '0 of 1 approvals, and 2 without an identity (the webhook was not called)',
       limit: '1',
       source: line(1),
       digest,
@@ -138,7 +138,7 @@ describe('an approval', () => {
     expect(ask({ expiresMs: hourMs }, [standing])).toEqual({
       rule: 'approval',
       outcome: 'unknown',
-      fact: '0 of 1 approvals from oncall, and 1 whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead',
+      fact: '0 of 1 approvals from oncall, and 1 with a time in the future (spec.requestedBy.at)',
       ...one,
       digest,
     });
@@ -166,7 +166,7 @@ describe('a rejection', () => {
   it('counts whatever time it says, and what takes it back must be of a time that has come', () => {
     const at = (aheadMs: number) => ({ requestedBy: { user: 'zoe', groups: ['oncall'], atMs: kitNowMs + aheadMs } });
     const rejected = by('zoe', { action: 'reject', ...at(hourMs) });
-    expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected it' });
+    expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected the request' });
     const now = by('zoe', { action: 'reject', ...at(0) });
     expect(ask({}, [now, by('zoe', at(hourMs))])).toMatchObject({ outcome: 'no' });
     expect(ask({}, [now, by('zoe', at(1))])).toMatchObject({ outcome: 'ok' });
@@ -177,10 +177,10 @@ describe('a rejection', () => {
     expect(ask({}, [by('kim'), rejected])).toEqual({
       rule: 'approval',
       outcome: 'no',
-      fact: 'zoe rejected it: the queue grows',
+      fact: 'zoe rejected the request: the queue grows',
       ...one,
     });
-    expect(ask({}, [by('zoe', { action: 'reject' })])).toMatchObject({ outcome: 'no', fact: 'zoe rejected it' });
+    expect(ask({}, [by('zoe', { action: 'reject' })])).toMatchObject({ outcome: 'no', fact: 'zoe rejected the request' });
   });
 
   it('counts from those alone who may approve', () => {

@@ -45,15 +45,15 @@ describe('a limit of nothing', () => {
   const no = (fact: string, source: unknown) => ({ rule: 'zone-budget', outcome: 'no', fact, limit: '0', source });
 
   it('is no, and not a wait, at its place', () => {
-    expect(answer(nothing)).toEqual(no('no pod of zone a may go', line(1)));
+    expect(answer(nothing)).toEqual(no('no pod of zone a may be replaced', line(1)));
     expect(answer({ ...nothing, rollout: { strategy: 'partition' } })).toMatchObject({ outcome: 'no' });
     const capped = policy({ name: 'safety', limits: { maxUnavailable: 0 }, limitSources: { maxUnavailable: line(40) } });
-    expect(answer({ zone: { maxUnavailable: 2 }, more: { policies: [capped] } })).toEqual(no('no pod of zone a may go', line(40)));
+    expect(answer({ zone: { maxUnavailable: 2 }, more: { policies: [capped] } })).toEqual(no('no pod of zone a may be replaced', line(40)));
   });
 
   it('of a PodDisruptionBudget names it, and the field', () => {
     const object = 'PodDisruptionBudget mimir/pdb';
-    const fact = (text: string) => `no pod of zone a may go: PodDisruptionBudget pdb lets none, since ${text}`;
+    const fact = (text: string) => `no pod of zone a may be replaced: PodDisruptionBudget pdb allows no disruption: ${text}`;
     const none = fromBudget({ maxUnavailable: 0 });
     expect(answer(none)).toEqual(no(fact('maxUnavailable is 0'), { object, field: 'spec.maxUnavailable' }));
     const all = fromBudget({ minAvailable: '100%' });
@@ -70,7 +70,7 @@ describe('a limit of nothing', () => {
     const none = (healthy: number, asked = 10) => ({
       rule: 'zone-budget',
       outcome: 'wait',
-      fact: `no pod of zone a may go: PodDisruptionBudget pdb asks for ${asked} of 10 pods, ${healthy} are healthy`,
+      fact: `no pod of zone a may be replaced: PodDisruptionBudget pdb requires ${asked} of 10 pods: ${healthy} healthy`,
       limit: `${asked} healthy`,
       source: { object: 'PodDisruptionBudget mimir/pdb' },
     });
@@ -80,12 +80,12 @@ describe('a limit of nothing', () => {
     const given: Given = { zone: { maxUnavailable: 'fromBudget' }, more: others };
     expect(answer(given)).toEqual(none(9, 9));
     const capped = policy({ name: 'safety', limits: { maxUnavailable: 0 }, limitSources: { maxUnavailable: line(40) } });
-    expect(answer({ ...given, more: { ...others, policies: [capped] } })).toEqual(no('no pod of zone a may go', line(40)));
+    expect(answer({ ...given, more: { ...others, policies: [capped] } })).toEqual(no('no pod of zone a may be replaced', line(40)));
     const both = [...others.podBudgets, ...budgetOf({ maxUnavailable: 0 }).podBudgets];
     expect(answer({ ...given, more: { ...others, podBudgets: both } })).toMatchObject({ outcome: 'no' });
     // A pod of the zone that is down has taken its part, and no second one goes.
     const spare = { ...given, more: budgetOf({ minAvailable: 9 }), pods: { 0: { revision: newRevision, isReady: false } } };
-    expect(answer(spare)).toMatchObject({ outcome: 'wait', fact: '1 of 1 pod in use in zone a', limit: '1' });
+    expect(answer(spare)).toMatchObject({ outcome: 'wait', fact: '1 of at most 1 pod unavailable in zone a', limit: '1' });
   });
 
   it('waits where StatefulSets outside the group have used up what a PodDisruptionBudget spares', () => {
@@ -110,7 +110,7 @@ describe('a limit of nothing', () => {
     const asked = (...exceptions: readonly ReturnType<typeof exception>[]) => answer({ ...nothing, more: { exceptions } });
     const wait = {
       outcome: 'wait',
-      fact: 'no pod of zone a may go before an exception lets it',
+      fact: 'no pod of zone a may be replaced before an exception lets it',
       limit: '0',
       source: line(1),
       earliestMs: tomorrowMs,

@@ -222,20 +222,20 @@ describe('the answer of the zone budget', () => {
 
   it('is ok with what is in use, the limit and its place', () => {
     expect(choose({ ...two, pods: { 1: 'missing' } }).results).toEqual([
-      { rule, outcome: 'ok', fact: '1 of 2 pods in use in zone a', limit: '2', source: line(1) },
+      { rule, outcome: 'ok', fact: '1 of at most 2 pods unavailable in zone a', limit: '2', source: line(1) },
     ]);
-    expect(budget({})).toMatchObject({ fact: '0 of 1 pod in use in zone a' });
+    expect(budget({})).toMatchObject({ fact: '0 of at most 1 pod unavailable in zone a' });
   });
 
   it('is ok for a stuck pod, whatever is in use', () => {
-    expect(budget({ pods: { 1: stuck } })).toMatchObject({ outcome: 'ok', fact: '1 of 1 pod in use in zone a' });
+    expect(budget({ pods: { 1: stuck } })).toMatchObject({ outcome: 'ok', fact: '1 of at most 1 pod unavailable in zone a' });
   });
 
   it('waits for nothing in particular while pods are in flight', () => {
     expect(budget({ pods: { 4: 'missing' } })).toEqual({
       rule,
       outcome: 'wait',
-      fact: '1 of 1 pod in use in zone a',
+      fact: '1 of at most 1 pod unavailable in zone a',
       limit: '1',
       source: line(1),
     });

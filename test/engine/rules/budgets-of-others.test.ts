@@ -104,7 +104,7 @@ describe('the eviction budget', () => {
   it('lets no more pods go than stay above what it asks for', () => {
     expect(evict({ podBudgets: [pdb] })).toEqual({
       going: [4],
-      results: [{ rule, outcome: 'ok', fact: 'pdb asks for 9 of 10 pods, 10 are healthy', limit: '9 healthy', source }],
+      results: [{ rule, outcome: 'ok', fact: 'pdb requires 9 of 10 pods: 10 healthy', limit: '9 healthy', source }],
     });
     expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: '20%' }] }).going).toEqual([4, 3]);
   });
@@ -112,7 +112,7 @@ describe('the eviction budget', () => {
   it('that is spent waits', () => {
     expect(evict({ podBudgets: [pdb], pods: { 0: { revision: newRevision, isReady: false } } })).toEqual({
       going: [],
-      results: [{ rule, outcome: 'wait', fact: 'pdb asks for 9 of 10 pods, 9 are healthy', limit: '9 healthy', source }],
+      results: [{ rule, outcome: 'wait', fact: 'pdb requires 9 of 10 pods: 9 healthy', limit: '9 healthy', source }],
     });
   });
 
@@ -140,7 +140,7 @@ describe('the eviction budget', () => {
       {
         rule,
         outcome: 'no',
-        fact: `PodDisruptionBudget pdb lets no pod go, since ${text}`,
+        fact: `PodDisruptionBudget pdb allows no eviction: ${text}`,
         limit: '0',
         source: { ...source, field: `spec.${field}` },
       },
@@ -152,7 +152,7 @@ describe('the eviction budget', () => {
     expect(answer({ minAvailable: '100%' }, { pods: { 0: { revision: newRevision, isReady: false } } })).toMatchObject([{ outcome: 'no' }]);
     // It may cover pods of a Deployment, too, of which the snapshot says nothing.
     expect(answer({ minAvailable: 10 })).toEqual([
-      { rule, outcome: 'wait', fact: 'pdb asks for 10 of 10 pods, 10 are healthy', limit: '10 healthy', source },
+      { rule, outcome: 'wait', fact: 'pdb requires 10 of 10 pods: 10 healthy', limit: '10 healthy', source },
     ]);
     expect(answer({ minAvailable: '91%' })).toMatchObject([{ outcome: 'wait' }]);
   });
@@ -176,7 +176,7 @@ describe('the eviction budget', () => {
     const refusal = {
       rule,
       outcome: 'no',
-      fact: '2 PodDisruptionBudgets select these pods (pdb, second), and the eviction API refuses such pods',
+      fact: '2 PodDisruptionBudgets select these pods (pdb, second); the eviction API accepts at most one',
       source,
     };
     expect(evict({ podBudgets: both })).toEqual({ going: [], results: [refusal] });

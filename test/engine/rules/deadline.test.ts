@@ -89,7 +89,7 @@ describe('the deadline of the whole run', () => {
     expect(runDeadline(context(whole), moving(hourMs, true))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',
-      fact: 'the run has moved for 1h10m',
+      fact: 'the run has been active for 1h10m',
       ...details,
       earliestMs: kitNowMs + 50 * minuteMs,
     });
@@ -99,14 +99,14 @@ describe('the deadline of the whole run', () => {
     expect(runDeadline(context(whole), moving(hourMs, false))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',
-      fact: 'the run has moved for 1h',
+      fact: 'the run has been active for 1h',
       ...details,
     });
   });
 
   it('never counts backwards', () => {
     expect(runDeadline(context(whole), { ...moving(hourMs, true), movableAsOfMs: kitNowMs + hourMs }).fact).toBe(
-      'the run has moved for 1h',
+      'the run has been active for 1h',
     );
   });
 
@@ -115,7 +115,7 @@ describe('the deadline of the whole run', () => {
     expect(runDeadline(context(whole), moving(110 * minuteMs, true))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',
-      fact: 'the run has moved for 2h',
+      fact: 'the run has been active for 2h',
       ...details,
     });
     expect(deadlineFailure(context(whole), moving(110 * minuteMs - 1, true))).toBeUndefined();

@@ -32,9 +32,9 @@ describe('a rule of a policy', () => {
     expect(ask([{ actions: ['scaleUp', 'evict'] }])).toEqual({ results: [], warnings: [], effects: [] });
   });
 
-  it('is ok when its condition does not hold', () => {
+  it('is ok when the condition is false', () => {
     expect(ask([{ when: busy }], { metrics: [{ ...metric, value: 100 }] })).toEqual({
-      results: [{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition does not hold', source }],
+      results: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is false', source }],
       warnings: [],
       effects: [],
     });
@@ -43,8 +43,8 @@ describe('a rule of a policy', () => {
   it.each<[PolicyRuleDefinition['effect'], string]>([
     ['deny', 'no'],
     ['hold', 'wait'],
-  ])('with the effect %s answers %s when its condition holds, or it has none', (effect, outcome) => {
-    const answer = { results: [{ rule: 'safety/rule', outcome, fact: 'its condition holds', source }], warnings: [], effects: [effect] };
+  ])('with the effect %s answers %s when the condition is true, or it has none', (effect, outcome) => {
+    const answer = { results: [{ rule: 'safety/rule', outcome, fact: 'the condition is true', source }], warnings: [], effects: [effect] };
     expect(ask([{ effect, when: busy }], measured)).toEqual(answer);
     expect(ask([{ effect }])).toEqual(answer);
   });
@@ -52,7 +52,7 @@ describe('a rule of a policy', () => {
   it('that warns stands among the warnings and holds nothing', () => {
     expect(ask([{ effect: 'warn' }])).toEqual({
       results: [],
-      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition holds', source }],
+      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is true', source }],
       effects: ['warn'],
     });
   });
@@ -70,7 +70,7 @@ describe('a rule of a policy', () => {
         {
           rule: 'safety/rule',
           outcome: 'wait',
-          fact: 'its condition holds; 0 of 1 approvals from oncall',
+          fact: 'the condition is true; 0 of 1 approvals from oncall',
           limit: '1 from oncall',
           source,
           digest,

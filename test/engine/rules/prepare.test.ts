@@ -238,7 +238,7 @@ describe('the delayed downscale', () => {
 describe('the preparation before the removal', () => {
   const of = (given: Given, to = given.to ?? 3) => prepareDownscale(question({ zone: { prepare }, ...given }), to);
   const entry = (ordinal: number, overrides: Partial<Preparation> = {}) => preparation(ordinal, { call: 'prepare', ...overrides });
-  const skip = { result: { rule: 'prepare-downscale', outcome: 'skip', fact: 'pods need not prepare' }, permitted: 3, actions: [] };
+  const skip = { result: { rule: 'prepare-downscale', outcome: 'skip', fact: 'no preparation is set' }, permitted: 3, actions: [] };
 
   it('is asked from the highest pod down', () => {
     expect(of({})).toEqual({

@@ -110,7 +110,7 @@ describe('run-failed', () => {
 });
 
 describe('paused', () => {
-  const free = { rule: 'paused', outcome: 'ok', fact: 'nobody paused it' };
+  const free = { rule: 'paused', outcome: 'ok', fact: 'no pause applies' };
 
   it('is ok while nobody paused the zone', () => {
     expect(ask('paused', native)).toEqual(free);
@@ -184,11 +184,11 @@ describe('replica-write-in-flight', () => {
   });
 
   it.each([native, adopted()])('waits in the turn that writes them', (definition) => {
-    expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this turn' });
+    expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this pass' });
   });
 
   it('waits while surplus pods are left, in any zone', () => {
-    expect(ask(rule, native, surplus(native))).toEqual({ rule, outcome: 'wait', fact: 'zone b is shrinking, 2 surplus pods are left' });
+    expect(ask(rule, native, surplus(native))).toEqual({ rule, outcome: 'wait', fact: 'zone b is shrinking: 2 surplus pods remain' });
     expect(ask(rule, adopted(), surplus(adopted()))).toMatchObject({ outcome: 'ok' });
   });
 
@@ -200,7 +200,7 @@ describe('replica-write-in-flight', () => {
         podChanges: { 'ingester-zone-b': pods },
       }).snapshot.pods,
     });
-    const waits = { outcome: 'wait', fact: 'zone b is shrinking, 2 surplus pods are left' };
+    const waits = { outcome: 'wait', fact: 'zone b is shrinking: 2 surplus pods remain' };
     expect(ask(rule, native, ordered({}))).toEqual({ rule, outcome: 'ok', fact: 'zone b shrinks when its stuck pods are replaced' });
     expect(ask(rule, native, ordered({ podManagementPolicy: 'Parallel' }))).toMatchObject(waits);
     expect(ask(rule, native, ordered({}, {}))).toMatchObject(waits);
@@ -220,9 +220,9 @@ describe('other-zones-ready', () => {
   const waits = (fact: string) => ({ rule, outcome: 'wait', fact, limit: 'all available' });
 
   it('is ok when every other zone is whole, or there is none', () => {
-    expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'other zones are whole: b 3/3, c 3/3' });
+    expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'all pods of the other zones are available: b 3/3, c 3/3' });
     expect(ask(rule, native, { podChanges: { 'ingester-zone-a': { 1: { isReady: false } } } })).toMatchObject({ outcome: 'ok' });
-    expect(ask(rule, group({ zones: ['a'] }))).toEqual({ rule, outcome: 'ok', fact: 'there is no other zone' });
+    expect(ask(rule, group({ zones: ['a'] }))).toEqual({ rule, outcome: 'ok', fact: 'the group has no other zone' });
   });
 
   it('waits for every zone that is not', () => {
@@ -245,7 +245,7 @@ describe('other-zones-ready', () => {
     expect(ask(rule, native, { podChanges: cured })).toEqual({
       rule,
       outcome: 'ok',
-      fact: 'zone b has 2 of 3 pods available; a pod of zone a that is stuck itself may be replaced all the same',
+      fact: 'zone b has 2 of 3 pods available; a stuck pod of zone a may still be replaced',
     });
     const claims = [{ verb: 'deletePod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: kitNowMs }] as const;
     expect(ask(rule, native, { podChanges: cured, ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'wait' });
@@ -263,8 +263,8 @@ describe('other-zones-ready', () => {
     expect(ask(rule, native, { ledgers: [ledgerOf({ claims })] })).toEqual({
       rule,
       outcome: 'wait',
-      fact: 'a disruption of zone former, which has left the group, was announced',
-      limit: 'settled, or 2m old',
+      fact: 'zone former left the group with an open claim',
+      limit: 'no open claim, or 2m old',
     });
   });
 
@@ -292,7 +292,7 @@ describe('min-interval', () => {
   });
 
   it('waits until exactly the interval has passed', () => {
-    expect(ask(rule, paced)).toEqual({ rule, outcome: 'ok', fact: 'no pod was replaced yet', ...details });
+    expect(ask(rule, paced)).toEqual({ rule, outcome: 'ok', fact: 'the run has replaced no pod', ...details });
     expect(ask(rule, paced, {}, replaced(ago(4 * minuteMs)))).toEqual({
       rule,
       outcome: 'wait',
@@ -334,7 +334,7 @@ describe('ledger-full', () => {
     expect(ask('ledger-full', native, { ledgers: [ledgerOf({ claims: claims(count) })] })).toEqual({
       rule: 'ledger-full',
       outcome,
-      fact: `${count} disruptions are announced`,
+      fact: `${count} claims are open`,
       limit: '100',
     });
   });

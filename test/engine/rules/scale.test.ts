@@ -96,7 +96,7 @@ describe('view-complete', () => {
 
 describe('scaling-hold', () => {
   const rule = 'scaling-hold';
-  const free = { rule, outcome: 'ok', fact: 'nothing holds its scaling' };
+  const free = { rule, outcome: 'ok', fact: 'no setting blocks scaling' };
   const held = (fact: string) => ({ rule, outcome: 'no', fact, source: line(6) });
 
   it('refuses what the settings hold', () => {
@@ -149,7 +149,7 @@ describe('leader-ready', () => {
   const rule = 'leader-ready';
   const waiting: Given = { zone: 'b', to: 4, b: { followersWaitFor: 'leaderReady' } };
   const details = { limit: 'all ready', source: line(2) };
-  const skip = { rule, outcome: 'skip', fact: 'it need not wait for a leader', source: line(2) };
+  const skip = { rule, outcome: 'skip', fact: 'the zone waits for no leader', source: line(2) };
 
   it('is skipped where nobody is waited for', () => {
     expect(ask(rule, { zone: 'b', to: 4 })).toEqual(skip);
@@ -157,13 +157,13 @@ describe('leader-ready', () => {
   });
 
   it('waits for every pod of the leader', () => {
-    expect(ask(rule, waiting)).toEqual({ rule, outcome: 'ok', fact: 'zone a, which it follows, has 3 of 3 pods ready', ...details });
+    expect(ask(rule, waiting)).toEqual({ rule, outcome: 'ok', fact: 'leader zone a has 3 of 3 pods ready', ...details });
     const starting = { 'ingester-zone-a': { 2: { isReady: true, readyChangedMs: ago(minuteMs) } } };
     const statefulSets = [statefulSet({ minReadySeconds: 90 })];
     expect(ask(rule, { ...waiting, state: { statefulSets, podChanges: starting } })).toEqual({
       rule,
       outcome: 'wait',
-      fact: 'zone a, which it follows, has 2 of 3 pods ready',
+      fact: 'leader zone a has 2 of 3 pods ready',
       ...details,
       earliestMs: kitNowMs + 30_000,
     });
@@ -173,7 +173,7 @@ describe('leader-ready', () => {
     const statefulSets = [statefulSet({ status: { readyReplicas: 2 } })];
     expect(ask(rule, { ...waiting, build: adopted, state: { statefulSets } })).toMatchObject({
       outcome: 'wait',
-      fact: 'zone a, which it follows, has 2 of 3 pods ready',
+      fact: 'leader zone a has 2 of 3 pods ready',
     });
   });
 });
@@ -193,22 +193,32 @@ describe('rollout-in-progress', () => {
       'grows during a rollout that allows it',
       { run: open, state: rolling, a: { duringRollout: 'allow' } },
       'ok',
-      'it may grow during a rollout',
+      'the zone may grow during a rollout',
     ],
   ])('a zone %s', (_name, given, outcome, fact) => {
     expect(ask(rule, { to: 4, ...given })).toEqual({ rule, outcome, fact, source });
   });
 
   it.each<[string, Given, string, string]>([
-    ['shrinks while nothing rolls', {}, 'ok', 'the group does not roll'],
-    ['shrinks when the run is over', { run: withFields(running, { outcome: 'completed' }) }, 'ok', 'the group does not roll'],
-    ['shrinks when the run has failed', { run: withFields(running, { outcome: 'failed' }) }, 'ok', 'the group does not roll'],
-    ['does not shrink during a rollout', { run: running }, 'wait', 'a rollout is under way'],
-    ['shrinks during a rollout that allows it', { run: running, a: { duringRollout: 'allow' } }, 'ok', 'no other zone rolls'],
+    ['shrinks while nothing rolls', {}, 'ok', 'no rollout runs'],
+    ['shrinks when the run is over', { run: withFields(running, { outcome: 'completed' }) }, 'ok', 'no rollout runs'],
+    ['shrinks when the run has failed', { run: withFields(running, { outcome: 'failed' }) }, 'ok', 'no rollout runs'],
+    ['does not shrink during a rollout', { run: running }, 'wait', 'a rollout runs'],
+    [
+      'shrinks during a rollout that allows it',
+      { run: running, a: { duringRollout: 'allow' } },
+      'ok',
+      'no rollout replaces pods of another zone',
+    ],
     ['does not shrink while another zone is open', { run: open, a: { duringRollout: 'allow' } }, 'wait', 'zone c rolls'],
-    ['shrinks while it is open itself', { run: runOf({ openZone: 'a' }), a: { duringRollout: 'allow' } }, 'ok', 'no other zone rolls'],
-    ['shrinks when a person forces it', { run: running, isForced: true }, 'skip', 'its downscale does not wait for a rollout'],
-    ['of an adopted group shrinks', { run: running, build: adopted }, 'skip', 'its downscale does not wait for a rollout'],
+    [
+      'shrinks while it is open itself',
+      { run: runOf({ openZone: 'a' }), a: { duringRollout: 'allow' } },
+      'ok',
+      'no rollout replaces pods of another zone',
+    ],
+    ['shrinks when a person forces it', { run: running, isForced: true }, 'skip', 'the downscale does not wait for a rollout'],
+    ['of an adopted group shrinks', { run: running, build: adopted }, 'skip', 'the downscale does not wait for a rollout'],
   ])('a zone %s', (_name, given, outcome, fact) => {
     expect(ask(rule, given)).toEqual({ rule, outcome, fact, source });
   });
@@ -217,7 +227,7 @@ describe('rollout-in-progress', () => {
 describe('no-downscale', () => {
   const rule = 'no-downscale';
   it('refuses every decrease of a protected zone', () => {
-    expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'it may shrink' });
+    expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'the zone may shrink' });
     const no = { rule, outcome: 'no', fact: 'zone a must not shrink', source: line(5) };
     expect(ask(rule, { a: { noDownscale: true } })).toEqual({ ...no, limit: 'noDownscale' });
     expect(ask(rule, { a: { noDownscale: true }, build: adopted })).toEqual({ ...no, limit: 'grafana.com/no-downscale=true' });
@@ -252,7 +262,7 @@ describe('scale-floor', () => {
 
 describe('leader-floor', () => {
   const rule = 'leader-floor';
-  const skip = { rule, outcome: 'skip', fact: 'it follows no zone' };
+  const skip = { rule, outcome: 'skip', fact: 'the zone follows no zone' };
   const sets = (leader: number) => ({
     statefulSets: [statefulSet({ replicas: leader }), statefulSet({ name: 'ingester-zone-b', replicas: 6 })],
   });
@@ -260,7 +270,7 @@ describe('leader-floor', () => {
   const details = { limit: 'at least 4', source: line(4) };
 
   it('keeps a follower at its leader', () => {
-    const fact = 'zone a, which it follows, has 4 replicas and 4 pods';
+    const fact = 'leader zone a has 4 replicas and 4 pods';
     expect(ask(rule, follower(4, 4))).toEqual({ rule, outcome: 'ok', fact, ...details });
     expect(ask(rule, follower(4, 3))).toEqual({ rule, outcome: 'wait', fact, ...details });
   });
@@ -274,7 +284,7 @@ describe('leader-floor', () => {
     };
     expect(ask(rule, { zone: 'b', to: 3, state })).toMatchObject({
       outcome: 'wait',
-      fact: 'zone a, which it follows, has 2 replicas and 4 pods',
+      fact: 'leader zone a has 2 replicas and 4 pods',
       limit: 'at least 4',
     });
     const missing = { ...sets(4), podChanges: { 'ingester-zone-a': { 3: 'missing' } } } as const;
@@ -291,8 +301,8 @@ describe('leader-floor', () => {
 describe('other-zones-ready', () => {
   const rule = 'other-zones-ready';
   const prepare = { endpoint: { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' }, onFailure: 'deny' } as const;
-  const ok = { rule, outcome: 'ok', fact: 'every other zone is whole' };
-  const skip = { rule, outcome: 'skip', fact: 'its downscale does not wait for other zones' };
+  const ok = { rule, outcome: 'ok', fact: 'all pods of every other zone are available' };
+  const skip = { rule, outcome: 'skip', fact: 'the downscale does not wait for other zones' };
 
   it('waits for the pods of every other zone', () => {
     expect(ask(rule)).toEqual(ok);
@@ -325,10 +335,10 @@ describe('paused', () => {
   const rule = 'paused';
   const paused = { intents: [intent({ action: 'pause' })] };
   it('binds the agent alone', () => {
-    expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'nobody paused it' });
+    expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'no pause applies' });
     expect(ask(rule, { state: paused })).toMatchObject({ outcome: 'wait', fact: 'the group is paused by kim' });
     expect(ask(rule, { state: { intents: [intent({ action: 'pause', zone: 'b' })] } })).toMatchObject({ outcome: 'ok' });
-    expect(ask(rule, { state: paused, asker: 'admission' })).toEqual({ rule, outcome: 'skip', fact: 'a pause binds the agent alone' });
+    expect(ask(rule, { state: paused, asker: 'admission' })).toEqual({ rule, outcome: 'skip', fact: 'a pause blocks only the agent' });
   });
 });
 
@@ -341,25 +351,25 @@ describe('replicas-owned', () => {
   const announced = (to: number, verb: Claim['verb'] = 'scaleDown') => ({ ledgers: [ledgerOf({ claims: [{ ...claim, to, verb }] })] });
 
   it.each<[string, Given, string, string]>([
-    ['lets zones that are scaled directly be scaled', others, 'ok', 'its replicas are written directly'],
+    ['lets zones that are scaled directly be scaled', others, 'ok', 'the replicas are written directly'],
     ['sends whoever scales a follower to its leader', { ...others, zone: 'b' }, 'no', 'zone b follows zone a; scale that zone instead'],
     [
       'sends whoever scales a member to its group',
       { ...others, a: { replicas: { kind: 'count', count: 3 } } },
       'no',
-      'its replicas come from the group; scale RolloutGroup ingester instead',
+      'the group sets the replicas; scale RolloutGroup ingester instead',
     ],
     [
       'sends whoever scales a member to what it mirrors',
       { ...others, a: { replicas: mirror } },
       'no',
-      'its replicas are mirrored; scale ReplicaTemplate ingester instead',
+      'the replicas are mirrored; scale ReplicaTemplate ingester instead',
     ],
     [
       'lets through what the agent announced',
       { ...others, a: { replicas: mirror }, state: announced(2) },
       'ok',
-      'the decrease was announced by the agent',
+      'the agent opened a claim for this decrease',
     ],
   ])('%s', (_name, given, outcome, fact) => {
     expect(ask(rule, given)).toEqual({ rule, outcome, fact, source });
@@ -371,7 +381,7 @@ describe('replicas-owned', () => {
   });
 
   it('does not ask the agent, nor adopted groups', () => {
-    const skip = { rule, outcome: 'skip', fact: "the write is its owner's" };
+    const skip = { rule, outcome: 'skip', fact: 'the group does not own the replicas' };
     expect(ask(rule, { a: { replicas: mirror } })).toEqual(skip);
     expect(ask(rule, { ...others, a: { replicas: mirror }, build: adopted })).toEqual(skip);
   });

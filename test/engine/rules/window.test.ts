@@ -28,7 +28,7 @@ const hours: WindowDefinition = {
 
 describe('windows', () => {
   it('do not apply to an action that none of them names', () => {
-    const skip = { rule: 'window', outcome: 'skip', fact: 'no window names this action' };
+    const skip = { rule: 'window', outcome: 'skip', fact: 'no window restricts this action' };
     expect(ask([])).toEqual(skip);
     expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual(skip);
   });
@@ -61,7 +61,7 @@ describe('windows', () => {
     expect(ask([{ ...hours, ranges: [{ fromMs: ago(1), toMs: kitNowMs + 1 }] }])).toMatchObject({ outcome: 'ok' });
   });
 
-  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open, and work under way may be finished' };
+  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open; work in progress may finish' };
   it.each<[WindowDefinition['inFlight'], UnderWay, object]>([
     ['finishPod', 'nothing', closed],
     ['finishPod', 'zone', closed],

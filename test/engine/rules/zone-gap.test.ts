@@ -9,7 +9,7 @@ import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 const gap = { betweenZonesMs: 13 * hourMs };
 const sources = { 'scaling.down.betweenZones': line(1), 'zones.b.betweenZones': line(2), 'zones.a.betweenZones': line(3) };
 const shrank = (zone: string, atMs: number) => ({ zone, atMs, from: 4, to: 3 });
-const skip = { rule: 'zone-gap', outcome: 'skip', fact: 'no time between zones is set' };
+const skip = { rule: 'zone-gap', outcome: 'skip', fact: 'no interval between zones is set' };
 
 describe('the gap of a native group', () => {
   const definition = group({ zones: [{ name: 'a', ...gap }, { name: 'b', ...gap }, 'c'], sources });
@@ -71,7 +71,7 @@ describe('the gap of a native group', () => {
     expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs + 1)))).toEqual({
       rule: 'zone-gap',
       outcome: 'unknown',
-      fact: 'zone b is recorded to have shrunk at 2026-03-02T12:00:30.001Z, which lies ahead',
+      fact: 'zone b has a recorded downscale at 2026-03-02T12:00:30.001Z, a time in the future',
       ...at,
       // By then it will have been long enough ago, whether or not it is believed.
       earliestMs: kitNowMs + 30 * secondMs + 1 + 13 * hourMs,
@@ -149,7 +149,7 @@ describe('the gap of an adopted group', () => {
     expect(ask(followers({}), { statefulSets: last(iso(ago(hourMs))) })).toEqual({
       rule: 'zone-gap',
       outcome: 'no',
-      fact: 'zone a shrank and ingester-zone-b says no time between zones',
+      fact: 'zone a shrank, and ingester-zone-b sets no interval between zones',
       limit: 'the label grafana.com/min-time-between-zones-downscale',
       source: line(2),
     });
@@ -162,7 +162,7 @@ describe('the gap of an adopted group', () => {
     ).toEqual({
       rule: 'zone-gap',
       outcome: 'unknown',
-      fact: 'annotation grafana.com/last-downscale of ingester-zone-a is no instant: yesterday, at about noon, or perhaps a l',
+      fact: 'annotation grafana.com/last-downscale of ingester-zone-a is not a timestamp: yesterday, at about noon, or perhaps a l',
     });
   });
 

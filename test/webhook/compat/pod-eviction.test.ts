@@ -209,7 +209,7 @@ describe('what cannot be announced is not granted', () => {
     expect(await (await world.start()).ask('ingester-zone-a-0')).toMatchObject(notRecorded);
   });
 
-  it('when a hundred disruptions are announced and none of them is over', async () => {
+  it('when a hundred claims are open and none of them is over', async () => {
     const world = evictionWorld({ objects: [budgetObject({ maxUnavailable: 200 }), ...zonesObjects({ replicas: 101 })] });
     const shared = sharedLedger(world, [adopted()]);
     const replica = await world.start({ guard: shared.guard() });

@@ -58,7 +58,7 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       { partition: 3, firstOrdinal: 5 },
       podsIn({ a: { 7: isNew } }),
     ],
-    ['passes when the agent has announced it', 'allow', { partition: 1 }, {}, claims(announced)],
+    ['passes when the agent opened a claim for this request', 'allow', { partition: 1 }, {}, claims(announced)],
     ['is refused when the agent has announced another one', 'deny update-strategy no', { partition: 0 }, {}, claims(announced)],
     [
       'is refused when it changes more than was announced',
