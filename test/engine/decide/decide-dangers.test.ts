@@ -168,7 +168,7 @@ describe('replicas', () => {
     expect(decided(counted, {})).toMatchObject({ actions: [{ kind: 'scaleStatefulSet', to: 2 }] });
     expect(decided(counted, old)).toMatchObject({
       actions: [],
-      waits: [{ rule: 'view-complete', outcome: 'wait', fact: 'the status of ingester-zone-b is of generation 1' }],
+      waits: [{ rule: 'view-complete', outcome: 'wait', fact: 'the status of ingester-zone-b is stale: observed generation 1' }],
     });
   });
 

@@ -92,7 +92,7 @@ describe('a decrease', () => {
       'deny',
       'replicas-owned: zone a follows zone b; scale that zone instead',
     ],
-    ['a running rollout', native, { ledgers: [ledgerOf({ run: runOf() })] }, 'hold', 'rollout-in-progress: a rollout is under way'],
+    ['a running rollout', native, { ledgers: [ledgerOf({ run: runOf() })] }, 'hold', 'rollout-in-progress: a rollout runs'],
     [
       'a zone that could not be read',
       native,
@@ -189,7 +189,7 @@ describe('a decrease that must prepare', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: `${refused} prepare-downscale: ingester-zone-a-2 did not prepare: HTTP 500; retry after 2026-03-02T12:00:30.000Z`,
+      message: `${refused} prepare-downscale: ingester-zone-a-2 failed to prepare: HTTP 500; retry after 2026-03-02T12:00:30.000Z`,
     });
     expect(judgement.actions).toEqual([call('DELETE')]);
   });

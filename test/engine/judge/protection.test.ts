@@ -118,7 +118,7 @@ describe('a write that takes protection away', () => {
   it('must not lower replicas too', () => {
     const answer = judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2 });
     expect(answer).toMatchObject({ outcome: 'deny', code: 403 });
-    expect(answer.message).toContain('denied by protection-kept: it lowers replicas and changes the label rollout-group in one write');
+    expect(answer.message).toContain('denied by protection-kept: one write lowers replicas and changes the label rollout-group');
     expect(judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2, relabels: ['team'] }).outcome).toBe('allow');
   });
 
@@ -235,9 +235,7 @@ describe('a write that takes protection away', () => {
     const prepared = seen({ 'grafana.com/prepare-downscale': 'true' });
     expect(departuresOf(prepared, elsewhere)).toEqual([{ ...common, label: path, value: 'ingester/prepare' }]);
     expect(departuresOf(seen({ 'grafana.com/prepare-downscale': 'false' }), elsewhere)).toEqual([]);
-    expect(judge(prepared, { ...elsewhere, to: 2 }).message).toContain(
-      `it lowers replicas and changes the annotation ${path} in one write`,
-    );
+    expect(judge(prepared, { ...elsewhere, to: 2 }).message).toContain(`one write lowers replicas and changes the annotation ${path}`);
   });
 
   it('is remembered: the group, and every label that protects by itself', () => {

@@ -134,7 +134,7 @@ describe('a decrease that must prepare', () => {
   it('is refused when they fail', () => {
     const asked = request({ desired, group: preparing, preparations: 'fail' });
     expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
-    expect(asked.refused[0]?.message).toContain('ingester-zone-a-2 did not prepare: preparations are assumed to fail');
+    expect(asked.refused[0]?.message).toContain('ingester-zone-a-2 failed to prepare: preparations are assumed to fail');
     expect(setOf(asked.world)?.replicas).toBe(3);
   });
 });

@@ -148,7 +148,7 @@ describe('an approval', () => {
     // It would not count then either.
     expect(ask({ from: ['lead'] }, [standing])).toMatchObject({ outcome: 'wait', fact: '0 of 1 approvals from lead' });
     expect(ask({}, [standing, anonymous('x')]).fact).toMatch(
-      /^0 of 1 approvals from oncall, and 1 without an identity.*, and 1 whose time/,
+      /^0 of 1 approvals from oncall, and 1 without an identity.*, and 1 with a time/,
     );
   });
 

@@ -110,7 +110,7 @@ describe('a limit of nothing', () => {
     const asked = (...exceptions: readonly ReturnType<typeof exception>[]) => answer({ ...nothing, more: { exceptions } });
     const wait = {
       outcome: 'wait',
-      fact: 'no pod of zone a may be replaced before an exception lets it',
+      fact: 'no pod of zone a may be replaced until an exception applies',
       limit: '0',
       source: line(1),
       earliestMs: tomorrowMs,

@@ -165,7 +165,7 @@ describe('the delayed downscale', () => {
       result: {
         rule: 'delayed-downscale',
         outcome,
-        fact: 'ingester-zone-a-4 did not prepare: HTTP 500',
+        fact: 'ingester-zone-a-4 failed to prepare: HTTP 500',
         ...details,
         earliestMs: kitNowMs + 20 * secondMs,
       },
@@ -274,7 +274,7 @@ describe('the preparation before the removal', () => {
       result: {
         rule: 'prepare-downscale',
         outcome,
-        fact: 'ingester-zone-a-3 did not prepare: HTTP 500',
+        fact: 'ingester-zone-a-3 failed to prepare: HTTP 500',
         source: line(2),
         earliestMs: kitNowMs + 20 * secondMs,
       },

@@ -210,7 +210,12 @@ describe('rollout-in-progress', () => {
       'ok',
       'no rollout replaces pods of another zone',
     ],
-    ['does not shrink while another zone is open', { run: open, a: { duringRollout: 'allow' } }, 'wait', 'zone c rolls'],
+    [
+      'does not shrink while another zone is open',
+      { run: open, a: { duringRollout: 'allow' } },
+      'wait',
+      'a rollout replaces pods of zone c',
+    ],
     [
       'shrinks while it is open itself',
       { run: runOf({ openZone: 'a' }), a: { duringRollout: 'allow' } },

@@ -158,7 +158,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       for (const review of [scaleOf(world.set('a'), 0), deletionOf(world.set('a')), evictionOf(world.pod('a', 0))]) {
         const answer = await world.env.finish(second.ask(review));
         expect(answer).toMatchObject({ allowed: false, code: 429 });
-        expect(answer.message).toContain('denied by protection-kept: ingester-zone-a left the group ingester a short while ago');
+        expect(answer.message).toContain('denied by protection-kept: ingester-zone-a left the group ingester less than ten minutes ago');
       }
       await world.env.advance(600_000);
       if (how === 'removed') expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: true });
@@ -215,7 +215,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       world.scaleTo('a', 2);
       await world.env.advance(2000);
       if (fact.includes('annotation'))
-        expect((await ask(one, updateOf(world.set('a'), withLabels({ [time]: '1h' })))).message).toContain('while others wait');
+        expect((await ask(one, updateOf(world.set('a'), withLabels({ [time]: '1h' })))).message).toContain('while other zones wait');
     }
   });
 
