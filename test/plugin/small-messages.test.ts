@@ -78,9 +78,7 @@ spec:
 `;
     const ran = runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': test }) });
     expect(ran.status).toBe(4);
-    expect(ran.stdout.replace(/\s+/g, ' ')).toContain(
-      'zones b and c do not set updated, so nothing is rolled there; set updated: 0',
-    );
+    expect(ran.stdout.replace(/\s+/g, ' ')).toContain('zones b and c do not set updated, so nothing is rolled there; set updated: 0');
     const counted = test.replace('updated: 3 } }', 'updated: 3 }, b: { updated: 0 }, c: { updated: 0 } }');
     expect(runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) }).status).toBe(0);
   });

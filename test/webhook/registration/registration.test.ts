@@ -252,7 +252,9 @@ describe('what somebody changes of what is registered', () => {
     world.put('MutatingWebhook', undefined, '0-rollout-group-pinned');
     await world.time.advance(40_000);
     expect(told()).toHaveLength(1);
-    expect(told()[0]).toContain('0-rollout-group-pinned does not exist, so no pod of mimir/ingester-zone-a is created at its pinned revision');
+    expect(told()[0]).toContain(
+      '0-rollout-group-pinned does not exist, so no pod of mimir/ingester-zone-a is created at its pinned revision',
+    );
     const without = newWorld();
     for (const kind of ['ValidatingWebhook', 'MutatingWebhook'] as const) without.put(kind, undefined);
     without.put('MutatingWebhook', undefined, '0-rollout-group-pinned');
