@@ -37,7 +37,7 @@ export interface TurnReport {
 }
 
 /**
- * Whether the run of the decision is the one that is remembered. One that was decided on and not stored, since the turn ended before, never was: the
+ * Returns whether the run of the decision is the one that is remembered. One that was decided on and not stored, since the turn ended before, never was: the
  * next turn, or the next leader, begins another run.
  */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {

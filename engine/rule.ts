@@ -97,7 +97,7 @@ export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'b
   return results.some(blocks) ? 'wait' : 'act';
 }
 
-/** Returns the earliest of the given instants in milliseconds; undefined when there is none. */
+/** Returns the earliest of the given times in milliseconds; undefined for an empty list. */
 export function earliest(instants: readonly (number | undefined)[]): number | undefined {
   let first: number | undefined;
   for (const instant of instants) if (instant !== undefined && (first === undefined || instant < first)) first = instant;

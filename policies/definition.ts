@@ -162,7 +162,7 @@ export interface GroupDefinition {
   /** Name of the rows in `engine/profiles.ts`. */
   readonly profile: ProfileName;
   /**
-   * Where each setting is written, by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,
+   * Source of each setting by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,
    * `waves.canary.before.approval`, `gates.errors`. A missing path means a default.
    */
   readonly sources: Readonly<Record<string, Source>>;

@@ -11,9 +11,9 @@ import { textLines } from './yaml/text-lines.ts';
 const mostRounds = yamlLimits.depth;
 
 /**
- * The canonical form of a text with policies. Its values stay what they are and its comments stay with what they explain. Documents of
- * other kinds stay as they are written, and so does the whole text when it cannot be read without doubt: syntax errors, directives,
- * content beside a `---`. Formatting a formatted text changes nothing.
+ * Returns the canonical form of policy text. Values stay, and comments stay with what they explain. Documents of other kinds are not
+ * changed. The whole text is not changed if it is ambiguous: syntax errors, directives, or content on the line of a `---`. Formatting is
+ * idempotent.
  */
 export function formatText(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
@@ -60,7 +60,7 @@ function schemaOf(document: Document.Parsed): z.ZodType | undefined {
   return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;
 }
 
-/** Puts the fields of every map in the order of the schema, without quotes; what the schema does not know comes last, as it stands. */
+/** Sorts the fields of every map by the schema, without quotes; unknown fields come last and unchanged. */
 function reorder(node: unknown, schema: unknown, isRoot = false): void {
   if (isSeq(node)) for (const [index, item] of node.items.entries()) reorder(item, schemaBelow(schema, index));
   if (!isMap(node)) return;
@@ -129,7 +129,7 @@ function lineLength(text: string, offset: number): number {
   return (end < 0 ? text.length : end) - (text.lastIndexOf('\n', offset - 1) + 1);
 }
 
-/** Whether two texts of one document have the same values and the same comments. A last check: to lose either would be worse than no form. */
+/** Returns whether two texts of one document have the same values and the same comments. A last check: to lose either would be worse than no form. */
 function isSame(before: string, after: string): boolean {
   const values = (text: string) => JSON.stringify(meaning(parseDocument(text, documentStyle).contents));
   return values(before) === values(after) && comments(before) === comments(after);

@@ -12,7 +12,7 @@ export function instantMs(text: string): number | undefined {
   return day.toISOString().startsWith(text.slice(0, 10)) ? ms : undefined;
 }
 
-/** The instant in RFC 3339 and UTC, without milliseconds when there are none; undefined outside the years 0 to 9999. */
+/** Formats a time as RFC 3339 in UTC, with milliseconds only if they are not 0; undefined outside the years 0 to 9999. */
 export function instantText(ms: number): string | undefined {
   if (!(ms >= -62_167_219_200_000 && ms < 253_402_300_800_000)) return undefined;
   return new Date(ms).toISOString().replace('.000Z', 'Z');

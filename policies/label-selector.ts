@@ -5,7 +5,7 @@ type Labels = Readonly<Record<string, string>>;
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 
 /**
- * Whether the selector selects an object with these labels. An empty selector selects everything (Kubernetes reference, LabelSelector).
+ * Returns whether the selector selects an object with these labels. An empty selector selects everything (Kubernetes reference, LabelSelector).
  * `NotIn` holds for an object without the label; `In` with no values holds for none.
  */
 export function matchesSelector(selector: LabelSelector, labels: Labels): boolean {

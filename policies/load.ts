@@ -85,7 +85,7 @@ interface ReadResult {
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];
-  // What policies do not allow in the text is said once, with the first item that may hold one.
+  // Reports text that policies do not allow once, with the first item that may contain it.
   const first = items.findIndex((item) => isOurs(item) || listItems(item) !== undefined);
   return items.flatMap((value, index) =>
     withoutLists({

@@ -1,16 +1,16 @@
 // The rollout strategies: what each one needs of a cluster and what it can do, as data. `engine/strategies/` adds the behaviour.
 
-/** What a rollout strategy needs of a cluster and what it can do. Code asks for a property, never for the name of a strategy. */
+/** Properties of a rollout strategy. Code asks for a property, never for the name of a strategy. */
 export interface StrategyTraits {
   /** `spec.updateStrategy.type` that every StatefulSet of the group must have. */
   readonly updateStrategy: 'OnDelete' | 'RollingUpdate';
-  /** Whether the agent keeps the partition of the StatefulSets at 1000000 between rollouts, so that a new template reaches no pod. */
+  /** True if the agent keeps the partition of the StatefulSets at 1000000 between rollouts, so that a new template reaches no pod. */
   readonly holdsPartition: boolean;
-  /** Whether the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them. */
+  /** True if the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them. */
   readonly lowersPartition: boolean;
-  /** Whether the ledger pins every pod to a revision. Such a strategy needs the webhook on pod creation and reads ControllerRevisions. */
+  /** True if the ledger pins every pod to a revision. Such a strategy needs the webhook on pod creation and reads ControllerRevisions. */
   readonly pinsPods: boolean;
-  /** Whether a failed run can return pods to their previous revision without a write of the template. */
+  /** True if a failed run can return pods to their previous revision without a write of the template. */
   readonly canRollBack: boolean;
 }
 

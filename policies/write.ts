@@ -51,7 +51,7 @@ function withoutDefaults(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(written);
 }
 
-/** Whether a field that is left out would read as this value, whose own defaults are already left out. */
+/** Returns whether a field that is left out would read as this value, whose own defaults are already left out. */
 function isDefault(schema: unknown, written: unknown): boolean {
   if (schema instanceof z.ZodOptional) return isDefault(schema.unwrap(), written);
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return false;

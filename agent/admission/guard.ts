@@ -323,7 +323,7 @@ async function readObjects(
 }
 
 /**
- * Whether the watches have told of what people have written. That no group is concerned is believed for longer, and also when the server does not
+ * Returns whether the watches have told of what people have written. That no group is concerned is believed for longer, and also when the server does not
  * answer: a request that concerns no group is not delayed.
  */
 async function isTold(

@@ -13,8 +13,8 @@ import { GroupObjects } from '../published/group-objects.ts';
 
 export interface JudgedMetrics {
   /**
-   * What is known of the inputs that rules read which bind these groups. Never rejects: what cannot be read has no reading, so it is unknown, and
-   * the rules say what follows. Reads nothing where no rule reads any.
+   * Returns the metric readings for the rules that bind these groups. Never rejects: an unreadable metric has no reading, so it is unknown.
+   * Reads nothing if no rule needs a metric.
    */
   readonly read: (
     groups: readonly GroupDefinition[],

@@ -45,7 +45,7 @@ function forgetOthers(logged: Map<string, string>, keys: ReadonlySet<string>): v
   for (const key of logged.keys()) if (!keys.has(key)) logged.delete(key);
 }
 
-/** Returns the waits that are logged. While pods are replaced, budgets block the next pod all the time, so there are none. */
+/** Returns the waits to log. While pods are replaced, budgets always block the next pod, so no wait is logged. */
 function loggedWaits({ phase, waits }: GroupDecision): GroupDecision['waits'] {
   return phase === 'Rolling' || phase === 'Scaling' ? [] : waits;
 }

@@ -164,8 +164,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
 }
 
 /**
- * What is known now of the objects that were gathered, by the caches alone and without the ledger. Where they are still behind what was read
- * past them the later state of each object counts. Nodes are as they were read: their cache has no version to compare, and was in doubt.
+ * Returns the gathered objects from the caches, without the ledger. If a cache is older than a direct read, the newer state counts. Nodes
+ * keep their direct read: their cache has no version to compare.
  */
 export function observeAgain(
   parts: GatherParts,

@@ -300,8 +300,8 @@ class Turn {
   }
 
   /**
-   * What became of it: answers of pods into the ledger, and out of it what was certainly not done. Answers why it could not be stored; then
-   * the ledger says more than has happened, and the next turn finds out.
+   * Stores the results: answers of pods are added to the ledger, and requests that were certainly not sent are removed. Returns why the
+   * ledger could not be stored; then it claims more than happened, and the next turn finds out.
    */
   async #remember(
     announced: Ledger,

@@ -16,7 +16,7 @@ interface ScaleDecision {
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
   readonly warnings: readonly RuleResult[];
-  /** Whether this turn writes replicas. At most one zone is written per turn. */
+  /** True if this turn writes replicas. At most one zone is written per turn. */
   readonly isScaling: boolean;
 }
 

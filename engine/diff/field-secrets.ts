@@ -63,8 +63,8 @@ function maskText(text: string): string {
 }
 
 /**
- * A whole object that may be shown beside its other version. What is hidden and differs says which side it is, as in `masked`; what is
- * hidden and the same is the same.
+ * Returns a whole object that can be shown next to its other version. A hidden value that differs says which side it is, as in `masked`; a
+ * hidden value that is equal stays equal.
  */
 export function withoutSecrets(
   object: Readonly<Record<string, unknown>>,

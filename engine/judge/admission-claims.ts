@@ -132,8 +132,8 @@ export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): re
 const announcedForMs = 60_000;
 
 /**
- * Whether the agent has announced exactly this: then it was decided by the same rules, with more knowledge, and is only being carried out. Whoever
- * sends the same request meanwhile takes nothing away that is not about to go. What another admission has let pass is judged again.
+ * Returns whether the agent announced exactly this request. Then the agent decided it by the same rules with more knowledge, and is
+ * carrying it out. The same request of another client removes no further pod. A request that another admission allowed is judged again.
  */
 export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest): RuleResult | undefined {
   const asked = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);

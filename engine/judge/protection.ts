@@ -20,7 +20,7 @@ export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
 const rule = 'protection-kept';
 
-/** What is asked of an object that has lost its protection, or loses it by this very request. */
+/** Returns the protections that an object lost recently, or loses by this request. */
 export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   return [...departed(snapshot, request), ...leaving(snapshot, request)];
 }
@@ -176,7 +176,7 @@ export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): rea
   return [...(group === undefined ? [] : [{ ...common, group: group.name }]), ...losses];
 }
 
-/** What protects the StatefulSet by itself, and less or not at all after the write. */
+/** Returns the protections that the write removes or weakens. */
 function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateRequest) {
   return relabels.flatMap((label): readonly { readonly label: string; readonly value?: string }[] => {
     const before = set.labels[label];

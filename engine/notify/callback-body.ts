@@ -1,4 +1,4 @@
-// What a callback is told of an event, as JSON. The same event gives the same bytes, however often it is sent.
+// Builds the JSON body of a callback for an event. The same event gives the same bytes in every attempt.
 
 import { instantText } from '../../policies/instant.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -18,7 +18,7 @@ export function callbackBody({ namespace, group }: GroupName, run: RunNotes, eve
     at: instantText(event.atMs),
     group: { namespace, name: group },
     run: { id: run.key, kind: run.kind, startedAt: instantText(run.startedMs), commit: run.commit, cause: run.cause },
-    // Of an event that ends nothing the result is that the run goes on.
+    // An event that ends nothing means that the run continues.
     result: event.kind === 'started' || event.kind === 'waiting' ? 'running' : event.kind,
     reason: cut(reasonOf(run, event), 600),
     rule: event.hold?.rule,
@@ -32,7 +32,7 @@ function reasonOf(run: RunNotes, event: NotedEvent): string {
   return event.failure ?? (event.hold === undefined ? eventSentence(run, event) : holdText(event.hold));
 }
 
-/** What is signed: the instant (Unix time in seconds) and the body, so that a signature is of no use at another time. */
+/** Returns the signed text: the time (Unix seconds) and the body, so that a signature is invalid at another time. */
 export function signedText(timestamp: string, body: string): string {
   return `${timestamp}.${body}`;
 }

@@ -10,7 +10,7 @@ export interface CommitStatus {
   readonly description: string;
 }
 
-/** What a service takes. */
+/** Limits of a service. */
 interface Service {
   readonly states: Readonly<Record<NotedEvent['kind'], string>>;
   readonly longestDescription: number;

@@ -1,10 +1,10 @@
-// What a channel is to be sent next about a run: what happened first, then the messages that are edited, then pages.
+// Chooses the next delivery of a channel about a run: events first, then edited messages, then pages.
 import type { PodLine, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
 import { eventMessage, mainMessage, pageCount, pageMessage } from './slack-text.ts';
 import type { GroupName } from './words.ts';
 
-/** How a channel is told: by messages that are edited, or once for each event. */
+/** The form of a channel: edited messages, or one delivery per event. */
 type Manner = 'messages' | 'events';
 
 export type Delivery =
@@ -24,7 +24,7 @@ export type Delivery =
   /** Nothing is left to be said of the run. */
   | { readonly kind: 'close'; readonly key: string };
 
-/** What is seen of a run now. */
+/** The current state of a run. */
 export interface LiveRun {
   readonly facts: RunFacts;
   readonly pods: readonly PodLine[];
@@ -40,13 +40,13 @@ export interface Telling {
   readonly manner: Manner;
   /** Absent for a superseded run and before the first observation. */
   readonly live: LiveRun | undefined;
-  /** Whether another run has followed. */
+  /** True if another run has followed. */
   readonly isPast: boolean;
-  /** Whether nothing is to be done for the message of this key to have this text. */
+  /** Returns whether nothing is to be done for the message of this key to have this text. */
   readonly isShown: (key: string, text: string) => boolean;
 }
 
-/** What happened and did not arrive so far. That a run began is told by its message. */
+/** Returns the events that have not arrived yet. The message of a run announces its start. */
 export function untold(run: RunNotes, channel: string): readonly NotedEvent[] {
   const { done } = channelNotes(run, channel);
   return run.events.filter(

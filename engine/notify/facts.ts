@@ -42,7 +42,7 @@ export interface RunFacts extends Progress {
   readonly hold?: Hold;
   /** The block of the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
-  /** Whether what holds it may end without anybody: by pods that come up, by measurements. It is news only when that takes long. */
+  /** True if what holds it may end without anybody: by pods that come up, by measurements. It is news only when that takes long. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
   /** The origin of the change from the annotations of a StatefulSet. */
@@ -124,7 +124,7 @@ function said({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot,
   return undefined;
 }
 
-/** Every pod that should be there, in the order of zones and ordinals. Made only when somebody shows it: it is as long as the group. */
+/** Returns a line for every expected pod, sorted by zone and ordinal. It is as long as the group, so it is built on demand. */
 export function podLines({ group, snapshot }: Pick<ToldTurn, 'group' | 'snapshot'>): readonly PodLine[] {
   return viewGroup(snapshot, group).zones.flatMap((zone) => linesOf(zone, group, snapshot.nowMs));
 }

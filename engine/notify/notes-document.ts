@@ -1,4 +1,5 @@
-// Notes as text in a ConfigMap beside the ledger: nothing is believed that does not fit, and what is too long loses its oldest run first.
+// Reads and writes notes as text in a ConfigMap next to the ledger. Invalid parts are ignored, and a text that is too long loses its oldest
+// run first.
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
@@ -99,7 +100,7 @@ export function decodeNotes(given: string | undefined, { namespace, group }: Pic
   if (!read.success) return refuse('cannot be understood');
   if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
   const { format: _format, ...notes } = read.data;
-  // What is absent stays absent; only the types of the schema do not say so.
+  // Absent members stay absent, which the types of the schema do not express.
   return notes as Notes;
 }
 

@@ -6,7 +6,7 @@ import { sha256 } from '../../policies/values/hash.ts';
 import { isJoinOf } from '../run/run.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 
-/** `superseded`: another target took the place of a run that was under way; told to whoever is told of an end. */
+/** `superseded`: another target replaced a running run; channels that want the end of a run receive it. */
 type NotedKind = NotifyDefinition['events'][number] | 'superseded';
 
 /** Something that people are told once. */
@@ -37,7 +37,7 @@ export interface ChannelNotes {
   readonly done: readonly string[];
   /** Those of `done` that were given up, with the reason. */
   readonly refused?: Readonly<Record<string, string>>;
-  /** What is on its way, by key; whoever finds it and did not send it must find out whether it arrived. */
+  /** Deliveries under way, by key. A process that finds a delivery it did not send must find out whether it arrived. */
   readonly sending?: Readonly<Record<string, SendingMark>>;
   /** Handles of messages that are edited, by key. */
   readonly handles: Readonly<Record<string, string>>;
@@ -72,7 +72,7 @@ export interface Notes {
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
-/** Beyond this many, waits are told no more, and the oldest runs are forgotten whatever of them has arrived. */
+/** Above these limits further waits are not reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
 
 /** One look at a run. */

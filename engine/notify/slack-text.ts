@@ -33,7 +33,7 @@ const signs: Readonly<Record<string, string>> = {
   superseded: ':fast_forward:',
 };
 
-/** The three characters that mean something to Slack, and the one that ends code, in text that somebody else wrote. */
+/** Escapes the three special characters of Slack, and the one that ends code, in foreign text. */
 export function escaped(text: string): string {
   return text.replace(/[&<>`]/g, (character) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[character] ?? "'");
 }
@@ -43,7 +43,7 @@ function inline(text: string, most = longestPart): string {
   return escaped(cut(text.replace(/\s+/g, ' ').trim(), most));
 }
 
-/** The message of a run, as it stands; `live` while somebody looks at it. */
+/** Returns the current message of a run; `live` while the run is observed. */
 export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | undefined): string {
   const last = run.events.at(-1);
   const now = run.outcome === 'running' ? live : undefined;
@@ -88,7 +88,7 @@ export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent):
   return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
 }
 
-/** How many pages so many pods take; no page is taken away again. */
+/** Returns the number of pages for this many pods; pages are never removed. */
 export function pageCount(pods: number, most: number): number {
   return Math.min(most, Math.ceil(pods / podsPerPage));
 }
@@ -97,7 +97,7 @@ export function pageCount(pods: number, most: number): number {
 export function pageMessage(pods: readonly PodLine[], page: number): string {
   const first = podsPerPage * (page - 1);
   const shown = pods.slice(first, first + podsPerPage);
-  if (shown.length === 0) return `Pods from ${first + 1} on: there are none any more, the group has ${pods.length}.`;
+  if (shown.length === 0) return `Pods from ${first + 1} on were removed: the group has ${pods.length} pods.`;
   const lines = shown.map(({ pod, state }) => `${state.padEnd(8)} ${pod.length <= longestName ? pod : `…${pod.slice(1 - longestName)}`}`);
   return [`Pods ${first + 1} to ${first + shown.length} of ${pods.length}`, '```', ...lines, '```'].join('\n');
 }

@@ -36,9 +36,9 @@ export function eventSentence(run: RunNotes, event: NotedEvent): string {
 
 /** Returns the next action of the reader; undefined if no action is needed. */
 export function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
-  if (event.kind === 'failed') return 'No further pod is replaced until somebody decides. Pods that were replaced stay as they are.';
+  if (event.kind === 'failed') return 'No further pod is replaced until a person acts. Replaced pods stay updated.';
   if (event.kind !== 'waiting') return undefined;
-  return event.hold?.rule === 'approval' ? 'It goes on when it is approved.' : 'Time alone does not end this: somebody has to look.';
+  return event.hold?.rule === 'approval' ? 'It continues when it is approved.' : 'It does not end by itself: a person must act.';
 }
 
 export function holdText({ rule, fact, limit }: Hold): string {

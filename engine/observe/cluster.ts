@@ -3,16 +3,16 @@ import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type
 import type { ObservedPod } from './objects.ts';
 
 /**
- * What was seen of a cluster, as plain views that caches keep. A view of an unchanged object should be the same value as before: what was
- * worked out from it is then used again.
+ * The observed cluster as plain views that caches keep. The view of an unchanged object should be the same value as before, so that derived
+ * values are reused.
  */
 export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
   readonly statefulSets: Known<readonly StatefulSetView[]>;
   /** Pods of every watched namespace, owned or not, in any order. */
   readonly pods: Known<readonly ObservedPod[]>;
   /**
-   * Which nodes are ready, by name; one that is not in it is taken as not ready. Unknown when nobody may read nodes: every node then counts
-   * as ready, as it does for whoever runs with a Role alone.
+   * Readiness of nodes by name; a missing node counts as not ready. Unknown without permission to read nodes; then every node counts as
+   * ready, as with a Role only.
    */
   readonly nodes: Known<ReadonlyMap<string, boolean>>;
   /** Objects that are there and could not be understood, and ledgers that could not be read. */
@@ -20,10 +20,10 @@ export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
 };
 
 /**
- * The snapshot of a cluster. A pod belongs to the StatefulSet whose UID its controller reference names, and to nothing else: one that only
- * carries the labels counts neither as healthy nor as missing and is never touched, and a StatefulSet that was made anew under an old name
- * has none of the pods of the old one. Groups whose pods are found by the label `name` take, of the owned pods, those with the label; that
- * is where they differ from grafana/rollout-operator, which asks for no owner and counts the pods of two StatefulSets with one label twice.
+ * Returns the snapshot of a cluster. A pod belongs to the StatefulSet whose UID its controller reference names. A pod that only carries the
+ * labels counts neither as healthy nor as missing and is never changed. A recreated StatefulSet does not own the pods of its predecessor.
+ * Groups that find pods by the label `name` use the owned pods with that label. grafana/rollout-operator differs: it ignores owners and
+ * counts the pods of two StatefulSets with one label twice.
  */
 export function snapshotOf(observed: Observed): Snapshot {
   const { statefulSets, pods, nodes, unread = [], ...rest } = observed;

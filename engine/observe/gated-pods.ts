@@ -27,9 +27,9 @@ export function updatedPods(
 }
 
 /**
- * How many pods of the zones of the wave are not available for as long as is asked. Before the first pod of the wave every pod counts; after the
- * last one those that are updated, so that an old pod which is broken holds nothing that would cure it. A pod that is missing is not available,
- * whatever it would have run. An error when the pods are not known, or no wave is under way.
+ * Returns how many pods of the wave's zones have not been available for the required time. Before the first pod of the wave every pod
+ * counts; afterwards only updated pods, so that a broken outdated pod does not block its own repair. A missing pod is not available at any
+ * revision. Returns an error if the pods are unknown, or no wave is current.
  */
 export function podsAvailable(
   view: GroupView,

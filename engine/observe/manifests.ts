@@ -91,8 +91,8 @@ export function manifestRevision(raw: unknown): string {
 }
 
 /**
- * Replicas of the StatefulSets (`namespace/name`) whose manifests name none, from what their group says: a follower has those of its
- * leader, whatever order the zones are listed in. Who is in no group, or in a circle of leaders, keeps the API server's default of 1.
+ * Fills in the replicas of StatefulSets (`namespace/name`) whose manifests omit them: a follower gets the count of its leader, in any order
+ * of zones. StatefulSets without a group, or in a cycle of leaders, keep the API server's default of 1.
  */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
   const replicas = new Map(snapshot.statefulSets.map((set) => [`${set.namespace}/${set.name}`, set.replicas]));

@@ -13,8 +13,8 @@ interface Elsewhere {
 }
 
 /**
- * Those of the groups, each without a StatefulSet of its own, that are blocked: another namespace has all of their names, and no group there that names
- * one of them. The others may only be there before their StatefulSets.
+ * Returns the groups without any StatefulSet that are blocked: another namespace has all of their names, and no group there uses one of
+ * them. Other groups may exist before their StatefulSets.
  */
 export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: Elsewhere): readonly AbsentMembers[] {
   return groups.flatMap((group): readonly AbsentMembers[] => {

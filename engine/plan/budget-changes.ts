@@ -17,7 +17,7 @@ interface ComparedBudgets {
 interface Budget {
   /** The zones whose pods the budget covers. */
   readonly zones: ReadonlySet<string>;
-  /** The manifest; undefined if the input has none. */
+  /** The manifest; undefined if the input does not contain it. */
   readonly object: ObjectContent | undefined;
 }
 

@@ -6,8 +6,8 @@ import type { Assumptions } from './assumptions.ts';
 /** A difference between what runs and what is asked for, and what follows from it. */
 export interface PlannedChange {
   /**
-   * Of members, but for `source`, the object that replicas are mirrored from, and `budget`, a disruption budget over members: the field begins with
-   * its kind and name.
+   * Changes of members, except for `source`, the object that replicas are mirrored from, and `budget`, a disruption budget over members:
+   * then the field begins with kind and name.
    */
   readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */

@@ -54,8 +54,8 @@ const everMs = 400 * 24 * 3_600_000;
 const manyPods = 10;
 
 /**
- * When the group is likely to be done. undefined when nothing is under way; unknown, with the reason, when something holds it of which nobody knows
- * when it ends: a pause, a failed run, a pod that does not come back. Gates are taken to pass and approvals to be given at once.
+ * Estimates the end of the rollout. Undefined without work under way. Unknown, with the reason, if the end of a block is unknown: a pause,
+ * a failed run, a pod that does not come back. Assumes that gates pass and approvals are given at once.
  */
 export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   const { assumptions = defaultAssumptions } = input;
@@ -94,8 +94,9 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
 const fewStops = 3;
 
 /**
- * How long pods took to stop, in seconds: nobody writes down when a pod was asked to go, but where they go one by one that is when the one before was
- * ready again. Where others were on their way nothing is measured, nor from one zone to the next, between which a wave may have soaked.
+ * Returns how long pods took to stop, in seconds. Kubernetes does not store when a deletion was requested. If pods are replaced one by one,
+ * it is the time at which the previous pod became ready. Pods replaced together are not measured, nor the change of zones, because a wave
+ * may have soaked between.
  */
 function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);

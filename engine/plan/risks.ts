@@ -1,4 +1,4 @@
-// What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
+// Finds the risks of a plan that is allowed: findings RG50xx, each with the object or field that causes it.
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
@@ -120,7 +120,7 @@ const differentTemplates: RiskCheck = (_question, members) => {
   return [{ code: 'RG5007', severity: 'notice', message: `the zones have different images: ${named(members)}` }];
 };
 
-/** What a limit of zero holds is held until somebody changes it. */
+/** A limit of zero blocks until a person changes it. */
 const endlessRollout: RiskCheck = ({ waits }) =>
   waits.filter(isLimitOfZero).map(({ fact, source }) => ({
     code: 'RG5008',
@@ -129,7 +129,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
     ...(source === undefined ? {} : { source }),
   }));
 
-/** A canary of no pods tells nothing; where nothing rolls at all nobody asks for one. */
+/** A canary without pods proves nothing. Without a rollout there is no canary to check. */
 const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
   const empty = zones.filter(({ replicasAfter }) => replicasAfter === 0).map(({ zone }) => zone);
   const idle = emptyFirstWaves(context.group.rollout.waves, empty);

@@ -12,7 +12,7 @@ import { type RequestedChanges, requestChanges } from './request.ts';
 
 /** The manifests of a plan, read. */
 export interface PlanSnapshots {
-  /** Whether the input names an instant. Without one the plan has no place in the calendar. */
+  /** True if the input names an instant. Without one the plan has no place in the calendar. */
   readonly usesCalendar: boolean;
   readonly nowMs: number;
   readonly before: Snapshot;

@@ -26,7 +26,7 @@ interface Target {
   readonly source?: Source | undefined;
   readonly isHeld: (seen: Seen) => boolean;
   readonly isPassed: (seen: Seen) => boolean;
-  /** Whether the state of a case can reach the rule; undefined for a case about another group. Absent: always. */
+  /** Returns whether the state of a case can reach the rule; undefined for a case about another group. Absent: always. */
   readonly isReachable?: (seen: Seen) => boolean | undefined;
 }
 
@@ -161,20 +161,23 @@ function boundsTargets(group: GroupDefinition): readonly Target[] {
   ];
 }
 
-/** A protection never lets pass what it forbids, but by exception; that it stops nothing else is seen on the requests beside it. */
+/**
+ * Returns the targets of protections. A protection blocks its own request except by exception; the related requests show that it blocks
+ * nothing else.
+ */
 function protectionTargets(group: GroupDefinition): readonly Target[] {
   const flags = [
-    { rule: 'protect.noDownscale', has: (zone: ZoneDefinition) => zone.noDownscale, id: 'no-downscale', beside: ['scaleUp', 'scaleDown'] },
-    { rule: 'protect.noDelete', has: (zone: ZoneDefinition) => zone.noDelete, id: 'no-delete', beside: ['delete', 'restart'] },
-    { rule: 'protect.noEviction', has: (zone: ZoneDefinition) => zone.noEviction, id: 'no-eviction', beside: ['evict', 'delete'] },
+    { rule: 'protect.noDownscale', has: (zone: ZoneDefinition) => zone.noDownscale, id: 'no-downscale', related: ['scaleUp', 'scaleDown'] },
+    { rule: 'protect.noDelete', has: (zone: ZoneDefinition) => zone.noDelete, id: 'no-delete', related: ['delete', 'restart'] },
+    { rule: 'protect.noEviction', has: (zone: ZoneDefinition) => zone.noEviction, id: 'no-eviction', related: ['evict', 'delete'] },
   ];
   return flags
     .filter(({ has }) => group.zones.some(has))
-    .map(({ rule, has, id, beside }) => ({
+    .map(({ rule, has, id, related }) => ({
       rule,
       source: zoneSource(group, 'protect', has),
       isHeld: answers(id).isHeld,
-      isPassed: ({ results, asked }) => beside.includes(asked.action) && !results.some(blocks),
+      isPassed: ({ results, asked }) => related.includes(asked.action) && !results.some(blocks),
     }));
 }
 

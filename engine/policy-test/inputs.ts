@@ -98,7 +98,7 @@ function ruleDigest({ policies }: Snapshot, name: string): string | undefined {
 }
 
 function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): readonly IntentView[] {
-  const requestedBy = { user: 'somebody', groups: [], atMs: snapshot.nowMs };
+  const requestedBy = { user: 'unnamed', groups: [], atMs: snapshot.nowMs };
   const pause = { namespace: group.namespace, group: group.name, action: 'pause', requestedBy } as const;
   const zones = group.zones.filter((zone) => given.zones?.[zone.name]?.paused === true);
   return [

@@ -18,10 +18,9 @@ interface Pass {
 }
 
 /**
- * A pass fails on a member whose strategy is not OnDelete, on a revision that the status does not name, on a pod for which several
- * ZoneAwarePodDisruptionBudgets are meant, on a DELETE or a status that is refused, and when something cannot be read. It looks at the members
- * as the original does: not at all when it wrote replicas, and no further than the first that is not finished. That zones are not ready, that
- * somebody paused or that scaling went wrong is no failure.
+ * Returns whether a pass failed: on a member with another update strategy than OnDelete, on a status without a revision, on a pod that
+ * several ZoneAwarePodDisruptionBudgets select, on a refused DELETE or status write, and on a failed read. Like the original it ignores the
+ * members after it wrote replicas, and stops at the first unfinished one. Unready zones, pauses and failed scaling are not failures.
  */
 export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
   if (error !== undefined || performed.some(hasFailed)) return true;
@@ -42,7 +41,7 @@ export function isFailedPass({ group, snapshot, performed, error }: Pass): boole
   return false;
 }
 
-/** Where another writer was faster the precondition says so; the original has one on a status alone. */
+/** A conflict with a faster writer is not a failure; the original has preconditions only on a status. */
 function hasFailed({ action, result }: TakenAction): boolean {
   if (result === 'done') return false;
   if (action.kind === 'advanceCurrentRevision') return true;

@@ -1,4 +1,4 @@
-// Whether a group waits for a person.
+// Decides whether a group needs a person.
 import type { RuleResult } from '../decision.ts';
 import type { PublishedDecision } from './published.ts';
 
@@ -6,8 +6,9 @@ import type { PublishedDecision } from './published.ts';
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
 
 /**
- * What a group waits for. `failed`: the run has ended. `blocked`: a rule says no. `misplaced`: pods came back without their revision, and
- * none goes any more. `approval`, `undone`: a word of somebody. `paused`: somebody holds it, perhaps until a given time.
+ * Why a group needs a person. `failed`: the run has failed. `blocked`: a rule answers no. `misplaced`: pods came back at another revision,
+ * and no further pod is replaced. `approval`, `undone`: a request is missing or in force. `paused`: a pause is in force, possibly until a
+ * given time.
  */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 

@@ -78,7 +78,7 @@ export type PublishedReading = Exclude<GateReading, { readonly result: 'notFinit
 export interface PublishedGate {
   readonly gate: string;
   readonly mode: 'enforce' | 'observe';
-  /** The latest reading; absent while there is none. */
+  /** The latest reading, if any. */
   readonly latest?: PublishedReading;
   /** Number of known readings. */
   readonly readings: number;
@@ -161,7 +161,7 @@ export interface PublishedDecision {
   readonly openClaims: number;
   /** Why the webhooks may not hear of everything that they guard; absent while nothing is known against it. */
   readonly unenforced?: string;
-  /** Those of them that admission let pass for somebody, the latest first, at most `publishedReservationLimit`. */
+  /** Reservations of admitted requests, the latest first, at most `publishedReservationLimit`. */
   readonly reservations?: readonly PublishedReservation[];
   /** The actions of the last turn that had any. */
   readonly actions: readonly PublishedAction[];

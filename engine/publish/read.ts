@@ -1,4 +1,4 @@
-// A published decision as somebody stored it: nothing in it is believed before its shape is checked.
+// Reads a published decision from the cluster and checks its shape first.
 
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
@@ -156,8 +156,8 @@ const published = z.object({
 });
 
 /**
- * A published decision as it was stored, as JSON text or as a value; unknown, with the reason, when it is none, is longer than one can be, or
- * is of another major format. Fields that a newer minor format added are left out.
+ * Reads a published decision from JSON text or a value. Unknown, with the reason, if it is invalid, too long, or of another major format.
+ * Fields of newer minor formats are dropped.
  */
 export function readPublished(stored: unknown): Known<PublishedDecision> {
   const value = typeof stored === 'string' ? parsed(stored) : stored;

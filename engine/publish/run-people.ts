@@ -10,7 +10,7 @@ import type { RunTurn } from './run-record.ts';
 type Spec = RolloutRun['spec'];
 type Word = NonNullable<Spec['people']>[number];
 
-/** The spec with the words that are new; the same value when there are none. The first ones stay when there are too many. */
+/** Returns the spec with new requests added; the same value without new requests. The first ones stay if there are too many. */
 export function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: RunState): Spec {
   const { intents, exceptions, nowMs } = contextOf(snapshot, group);
   const { people = [] } = spec;
@@ -26,7 +26,7 @@ export function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, 
   return added.length === 0 ? spec : { ...spec, people: [...people, ...added] };
 }
 
-/** What is bound to a run is told of that one alone; what stood when it began is told too, since it is in force. */
+/** Returns whether a request belongs to the run: a bound request to its run only, and requests that were in force when the run began. */
 function isMeant(intent: IntentView, run: RunState): boolean {
   return intent.runId === undefined ? intent.action !== 'approve' || isOfRun(intent, run) : intent.runId === run.id;
 }
@@ -49,7 +49,7 @@ function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ord
   });
 }
 
-/** As short as the schema has it, so that many words fit beside the steps. */
+/** Shortens a request to the limits of the schema, so that many requests fit next to the steps. */
 function short({ name, by, reason, about, ...rest }: Word): Word {
   return {
     ...rest,

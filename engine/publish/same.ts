@@ -11,7 +11,7 @@ const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 're
 const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*\b/g;
 
 /**
- * Whether nothing but time passed between the two: when they were decided, ages in facts, new readings of the same value, actions that were
+ * Returns whether nothing but time passed between the two: when they were decided, ages in facts, new readings of the same value, actions that were
  * repeated with the same result, and earliest instants that moved by no more than 15 minutes. Readings of metric inputs that others judge by must
  * not grow too old where they are published: `b` is another one when it has a reading that is newer by a third of the age that it may have.
  */
@@ -26,7 +26,7 @@ function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics 
   });
 }
 
-/** Asked after every turn of every group, so nothing is copied for it. A member without a value is none, as in JSON. */
+/** Runs after every turn of every group, so it copies nothing. A member without a value counts as absent, as in JSON. */
 function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
   if (typeof a === 'string' && typeof b === 'string')
     return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));

@@ -20,7 +20,7 @@ export interface StatusContext {
   readonly generation?: number;
   /** The status as stored: conditions keep their `lastTransitionTime`. */
   readonly previous?: unknown;
-  /** What `scale` reads (`scaleTargetOf`). */
+  /** The scale target that `scale` reads (`scaleTargetOf`). */
   readonly scale?: ScaleTarget;
 }
 

@@ -9,7 +9,7 @@ export interface Member {
   readonly statefulSet: string;
   /** Why nothing can be said of it. */
   readonly unknown?: string;
-  /** Absent when there is none, or it is on its way out. */
+  /** Absent if the StatefulSet does not exist or is terminating. */
   readonly set?: StatefulSetView;
   /** Within `spec.replicas`. */
   readonly pods: readonly PodView[];

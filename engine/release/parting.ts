@@ -7,7 +7,7 @@ import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView
 import { outdatedOf, viewMember } from './members.ts';
 import { type Definitions, sourceOf, standingOf, termsOf } from './terms.ts';
 
-/** Whoever applies definitions may delete one and make it again; nothing is told before it has been gone for this long. */
+/** A tool that applies definitions may delete and recreate one; the removal is reported after this time. */
 export const partingGraceMs = 5_000;
 
 /** A group as it was when it was last defined. */
@@ -20,7 +20,7 @@ export interface FormerGroup {
 export interface PartingQuestion extends FormerGroup {
   readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   readonly sources: Definitions['sources'];
-  /** For how long whoever asks has seen it gone without a break, in milliseconds, by a clock that does not jump. */
+  /** Time for which the caller has seen it gone without interruption, in milliseconds, by a monotonic clock. */
   readonly goneForMs: number;
 }
 
@@ -41,8 +41,8 @@ export type Parting =
   | { readonly kind: 'tell'; readonly words: readonly PartingWord[] };
 
 /**
- * What to tell of a group that was defined and is not now. Nothing of one that was adopted by labels, which whoever takes them away knows; nothing of one
- * that is released, since the release tells of itself; nothing of StatefulSets that went as well.
+ * Returns the report about a removed group. Skips drop-in groups, whose labels were removed on purpose; released groups, which report
+ * themselves; and deleted StatefulSets.
  */
 export function decideParting({ group, run, snapshot, sources, goneForMs }: PartingQuestion): Parting {
   if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
@@ -63,8 +63,8 @@ export function decideParting({ group, run, snapshot, sources, goneForMs }: Part
 }
 
 /**
- * What a release that is to come undoes, as a sentence part: a run that is not over, whose waves, soaks, approvals and pauses hold nothing any more, and
- * pods that were held back. undefined where it undoes nothing.
+ * Returns what a coming release reverts, as a sentence part: an unfinished run with its waves, soaks, approvals and pauses, and pods held
+ * back by a partition. Undefined if it reverts nothing.
  */
 export function undoneBy(
   terms: Pick<ReleaseTerms, 'zones'>,
@@ -89,7 +89,7 @@ function wordOf(
   const gone = `nothing defines the group ${group.name} any more, so nothing orders the rollout of this StatefulSet${isRunning ? ', which was under way' : ''}: `;
   const old = outdated.length === 0 ? '' : ` (outdated now: ${ordinalRanges(outdated.map(({ ordinal }) => ordinal))})`;
   if (updateStrategy === 'OnDelete') {
-    return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until somebody deletes them; define the group again to go on` };
+    return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until they are deleted; define the group again to continue` };
   }
   if (partition <= set.firstOrdinal) return { isWarning: isRunning, note: `${gone}its controller replaces outdated pods${old} by itself` };
   const isWhole = partition >= set.firstOrdinal + set.replicas;

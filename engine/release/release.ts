@@ -9,7 +9,7 @@ import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
 import { type Member, outdatedOf, viewMember } from './members.ts';
 import { type Definitions, standingOf, withTerms } from './terms.ts';
 
-/** Whoever applies definitions may delete one and make it again; nothing is done before it has been gone for this long. */
+/** A tool that applies definitions may delete and recreate one; the release begins after this time. */
 export const releaseGraceMs = 60_000;
 
 export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
@@ -19,7 +19,7 @@ interface ReleaseQuestion {
   /** As it is stored. */
   readonly ledger: Ledger;
   readonly sources: Definitions['sources'];
-  /** For how long whoever asks has seen it gone without a break, in milliseconds, by a clock that does not jump. */
+  /** Time for which the caller has seen it gone without interruption, in milliseconds, by a monotonic clock. */
   readonly goneForMs: number;
   /** The leadership under which it is carried out. */
   readonly epoch: number;
@@ -36,9 +36,9 @@ export type ReleaseDecision = { readonly ledger: Ledger } & (
 );
 
 /**
- * What to do now. A zone is handed back when its partition becomes 0, and only while every other zone is whole: its pods are available, and at the update
- * revision once it was handed back. So at most one zone rolls, pod by pod, as its controller does it; and the one that is broken goes first, since that may
- * mend it. Each zone is handed back once: a partition that somebody raises afterwards stays, and the next zones wait for as long as its pods are not updated.
+ * Decides the next step of a release. A zone is released by setting its partition to 0, and only while every other zone is available, and
+ * updated if it was released. At most one zone therefore rolls, pod by pod, by its controller. A broken zone goes first, since that may
+ * repair it. Each zone is released once: a partition that a user raises later stays, and the next zones wait until its pods are updated.
  */
 export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
   const { nowMs, groups } = snapshot;
@@ -47,13 +47,13 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   const standing = standingOf(ledger, release, { groups, sources });
   // Its own turn says in the ledger what it wants.
   if (standing.kind === 'defined') return { kind: 'none', ledger };
-  // Whoever has the members says what becomes of them, also when that definition goes in its turn.
+  // A new definition of the members decides about them, also when that definition is removed later.
   if (standing.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
   const { goneMs, ...terms } = release;
   if (standing.kind === 'unsure') return { kind: 'wait', because: standing.because, ledger: withTerms(ledger, terms) };
   const sinceMs = goneMs !== undefined && isWithinClockSkew(snapshot, goneMs) ? goneMs : nowMs;
   const gone = { ...terms, goneMs: sinceMs };
-  // What is stored may be by the clock of another process, and a definition may have been back while nobody led.
+  // The stored time may come from another clock, and the definition may have existed while no agent led.
   const leftMs = releaseGraceMs - Math.min(goneForMs, nowMs - sinceMs);
   if (leftMs <= 0) return handBack(ledger, gone, { snapshot, epoch });
   return { kind: 'wait', because: 'its definition may come back', earliestMs: nowMs + leftMs, ledger: withTerms(ledger, gone) };
@@ -82,16 +82,18 @@ function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick
 }
 
 /**
- * What remains of a group that is given up: delays after decreases and pods that were prepared count for whoever has the data next. Its run and what it
- * pinned do not: a group that comes back begins with what it sees, and a pod that is made at another revision than its controller asks for would be
- * taken away for ever.
+ * Returns the rest of an abandoned group: delays after decreases and prepared pods still count for the next owner of the data. Its run and its
+ * pins do not. A returning group begins with what it observes, and a pod at another revision than its controller wants would be replaced without end.
  */
 function forgotten({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {
   const kept = claims.filter(({ verb }) => verb === 'scaleDown');
   return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
 }
 
-/** Of which pods the StatefulSet controller keeps off; undefined where there is none, or under another strategy, which is somebody else's choice. */
+/**
+ * Returns the ordinals that the StatefulSet controller does not replace; undefined without a partition, or under an update strategy that a
+ * user chose.
+ */
 function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }

@@ -16,7 +16,7 @@ export interface Definitions {
   readonly sources: Readonly<Record<DefinitionSource, SourceState>>;
 }
 
-/** What a group wants to happen once nothing defines it; undefined where everything stays, and under `onDelete`, which holds nothing that could be let go. */
+/** Returns the release terms of a group; undefined if everything stays, and under `onDelete`, which holds no pods back. */
 export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
   if (group.rollout.onPolicyDeleted !== 'release' || !traitsOf(group).holdsPartition || group.zones.length === 0) return undefined;
   return {
@@ -30,7 +30,7 @@ export function sourceOf({ sources }: GroupDefinition): ReleaseTerms['source'] {
   return sources['']?.file === undefined ? 'objects' : 'directory';
 }
 
-/** The ledger of a group that is defined, with what it says now of the time after; whatever was begun of a release is over by that. */
+/** Returns the ledger of a defined group with its current release terms; an earlier release is cancelled. */
 export function withTermsOf(ledger: Ledger, group: GroupDefinition): Ledger {
   return withTerms(ledger, termsOf(group));
 }
@@ -49,7 +49,7 @@ type Standing =
   | { readonly kind: 'unsure'; readonly because: string };
 
 /**
- * Whether anything defines the group of the ledger, or has its members. That something is gone is believed only when every source was read whole, and
+ * Returns whether anything defines the group of the ledger, or has its members. That something is gone is believed only when every source was read whole, and
  * the one in which it stood is still there: a directory that is not mounted yet defines nothing either.
  */
 export function standingOf(

@@ -53,7 +53,7 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const cap = caps.sort((a, b) => a.limit - b.limit)[0];
   const permitted = permittedAt({ context, zone }, context.nowMs);
   if (permitted !== undefined && permitted.limit > Math.min(own, cap?.limit ?? own)) return permitted;
-  // Of two limits of 0 the permanent one wins.
+  // The permanent one of two limits of 0 wins.
   if (cap !== undefined && (cap.limit < own || (cap.limit === 0 && budget?.desired !== undefined))) return cap;
   if (budget?.because !== undefined) return budget;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
@@ -96,7 +96,7 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
     const because = `PodDisruptionBudget ${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
     return { limit: 0, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` }, because, desired };
   });
-  // Of two limits of 0 the permanent one wins.
+  // The permanent one of two limits of 0 wins.
   return limits.sort((a, b) => a.limit - b.limit || Number(a.desired !== undefined) - Number(b.desired !== undefined))[0];
 }
 

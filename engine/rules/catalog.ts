@@ -8,7 +8,7 @@ export interface RuleEntry {
   readonly outcomes: readonly RuleOutcome[];
   /** PascalCase name of the blocked state; absent for a rule that never blocks. */
   readonly reason?: string;
-  /** What a block means and what to do; absent where the fact of the result is enough. */
+  /** Explains a block and what to do; absent if the fact of the result is enough. */
   readonly whenBlocked?: string;
 }
 

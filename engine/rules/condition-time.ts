@@ -4,7 +4,7 @@ import { evaluateCondition } from '../../policies/condition/condition.ts';
 /** Later changes are left to be found by a later look. */
 const horizonMs = 400 * 24 * 3_600_000;
 
-/** Whether the condition reads the variable `now` or the operator `age`. */
+/** Returns whether the condition reads the variable `now` or the operator `age`. */
 export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }

@@ -56,8 +56,7 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
 }
 
 /**
- * Who may go by what is known is asked once more immediately before: a pod that has lost its preparation, or was told to stay, then names
- * another time.
+ * Asks ready pods once more immediately before they leave: a pod that lost its preparation, or was told to stay, then reports another time.
  */
 function confirmed(
   question: ScaleQuestion,
@@ -114,8 +113,8 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
 }
 
 /**
- * Asks the successors of pods that were asked and have been replaced since, whatever else the downscale waits for: what waits to leave stays
- * prepared through a rollout. A successor is asked once it runs.
+ * Asks the successors of prepared pods that were replaced, regardless of other blocks: pods that wait to leave stay prepared through a
+ * rollout. A successor is asked once it runs.
  */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;

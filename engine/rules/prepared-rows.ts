@@ -1,7 +1,8 @@
-// What grafana/rollout-operator asks before a prepared downscale, for the engine and for the endpoint of its form alike; each words it for itself.
+// Defines the checks of grafana/rollout-operator before a prepared downscale, for the engine and for the drop-in endpoint; each has its own
+// messages.
 import type { PodView, StatefulSetView } from '../snapshot.ts';
 
-/** Whether the original counts a pod as ready: it runs, is not on its way out, and all containers are ready. */
+/** Returns whether the original counts a pod as ready: it runs, is not on its way out, and all containers are ready. */
 export function isServing({
   phase,
   isTerminating,
@@ -10,7 +11,9 @@ export function isServing({
   return phase === 'Running' && !isTerminating && containersReady;
 }
 
-/** How many pods of a zone are missing or not ready, and how many are not updated, by its status. Below 0 for pods that the status does not count yet. */
+/**
+ * Counts of missing or unready pods, and of outdated pods, by the status of the zone. Negative for pods that the status does not count yet.
+ */
 interface Shortfall {
   readonly notReady: number;
   readonly notUpdated: number;

@@ -11,8 +11,8 @@ import { oldStatusOf } from './roll.ts';
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
 /**
- * RollingUpdate instead of OnDelete, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in
- * the same write makes all outdated, and so does one that comes later. Another first ordinal takes the pods below it away.
+ * Blocks writes that expose outdated pods to the StatefulSet controller: RollingUpdate instead of OnDelete, a lower partition, or a
+ * template in the same or a later write. Another first ordinal removes the pods below it.
  */
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;

@@ -8,9 +8,9 @@ import type { PodView, StatefulSetView } from '../snapshot.ts';
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
- * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Below the
- * partition of the strategy `partition` the next one down, which is let go with the partition, and one that the StatefulSet controller would make
- * at the current revision instead of its own, as a run in between leaves it: any other would come back as it is.
+ * Returns whether an outdated pod may be replaced outside the budget. Never on an unready node, because the pod is not the cause. Under the
+ * strategy `partition`, the next pod down is exposed with the partition. A pod that the StatefulSet controller would create at the current
+ * revision counts too, as left by an intermediate run; any other would come back unchanged.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
@@ -36,10 +36,9 @@ export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'pa
 }
 
 /**
- * Whether stuck pods of the zone, one at a time, may be cured although other zones are not whole. When an image that never starts has got into
- * several zones, as by a scale-up or by pods that were lost meanwhile, each of them would otherwise wait for the others for ever. A pod that is
- * down already takes nothing away from anybody; but what was announced in another zone has to settle first. Adopted groups wait, as the
- * original does.
+ * Returns whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. If a broken image reached
+ * several zones by a scale-up or lost pods, each zone would otherwise wait for the others without end. Replacing an unavailable pod costs
+ * no availability. Claims of other zones must settle first. Drop-in groups wait, as the original does.
  */
 export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
   const others = view.zones.filter((other) => other !== zone);
@@ -52,9 +51,9 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
 }
 
 /**
- * Whether the pods that a smaller zone has left over stay until a stuck pod is cured: under OrderedReady the StatefulSet controller takes none away
- * before every lower ordinal is ready (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). A rollout that waited for them would wait
- * for ever. Only stuck pods are replaced meanwhile, one at a time, and nothing in adopted groups, which do not wait.
+ * Returns whether surplus pods of a smaller zone stay until a stuck pod is repaired: under OrderedReady the StatefulSet controller deletes
+ * no pod before every lower ordinal is ready (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). A rollout that waited for
+ * them would wait without end. Only stuck pods are replaced meanwhile, one at a time. Drop-in groups do not wait.
  */
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;
@@ -74,10 +73,9 @@ export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly 
 }
 
 /**
- * The pods in flight that the cure of a stuck pod waits for. Pods that the StatefulSet controller may replace, and has not begun to, are none: it
- * waits for the stuck one. Under OrderedReady the controller makes no pod while a lower ordinal is not
- * available, so what is missing above the stuck pod waits for its cure, and must not hold it back (kubernetes.io, StatefulSet, "Forced
- * rollback").
+ * Returns the pods in flight that the repair of a stuck pod waits for. Exposed pods that the StatefulSet controller has not replaced yet do
+ * not count: the controller waits for the stuck one. Under OrderedReady the controller creates no pod while a lower ordinal is unavailable,
+ * so pods missing above the stuck pod do not count either (kubernetes.io, StatefulSet, "Forced rollback").
  */
 export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
   const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;

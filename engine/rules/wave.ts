@@ -34,8 +34,8 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
 }
 
 /**
- * What must hold before the next pod of a wave that has begun: who approved it has approved the waves as they stood then, and is asked again when
- * they are others. An approval that has ended since is none the less one.
+ * Returns the checks before the next pod of a started wave. An approval covers the waves as they were; changed waves need a new one. An
+ * expired approval still counts for a wave that it started.
  */
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const { approval: asked } = wave.before;

@@ -15,7 +15,7 @@ interface WaveChecks {
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
 }
 
-/** A run after this decision. `progress` is that of the current wave; a run without a current wave has none. */
+/** A run after this decision. `progress` belongs to the current wave, if any. */
 export type AdvancedRun = WaveChecks &
   ({ readonly run: UnfinishedRun; readonly progress: WaveProgress } | { readonly run: RunState; readonly progress?: undefined });
 

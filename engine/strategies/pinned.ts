@@ -17,7 +17,7 @@ import { partitionSource, restartWarnings, type SetPartition, setPartition, sett
 import { templateOf } from './pinned/pins.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
-/** How often a pod is replaced to bring it to one revision. After that a person must act. */
+/** Most replacements of a pod to bring it to one revision. Then a person must act. */
 const mostPlacements = 2;
 
 /** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */

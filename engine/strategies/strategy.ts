@@ -17,7 +17,7 @@ export interface ChosenPod {
   readonly because: 'outdated' | 'stuck';
 }
 
-/** How many pods of a zone may be replaced now. */
+/** Pods of a zone that may be replaced now. */
 export interface Allowance {
   /** Pods that the budget of the zone still allows to become unavailable. */
   readonly free: number;
@@ -25,7 +25,7 @@ export interface Allowance {
   readonly cap: number;
 }
 
-/** How the pods of a group are replaced. What a strategy needs of the cluster stands in `policies/strategies.ts`. */
+/** Replaces the pods of a group. `policies/strategies.ts` lists the requirements of a strategy to the cluster. */
 export interface Strategy {
   /** Returns the outdated pods that are still to be replaced in this wave, in the order of their replacement. */
   readonly queuePods: (question: RollQuestion) => readonly PodView[];

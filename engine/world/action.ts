@@ -50,8 +50,8 @@ export function applyAction(draft: StepDraft, action: Action): void {
 }
 
 /**
- * Sets the replicas of a StatefulSet, whoever asks. A decrease is dated in the ledger of its group; and on the StatefulSet too when it is
- * labelled for it, as the webhook of grafana/rollout-operator does.
+ * Sets the replicas of a StatefulSet for any requester. A decrease is dated in the ledger of its group, and on a labelled StatefulSet, as
+ * the webhook of grafana/rollout-operator does.
  */
 export function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, replicas: number): void {
   const key = setKey(namespace, statefulSet);

@@ -87,7 +87,7 @@ function withCounters(
 
 interface Turn {
   readonly state: SetState;
-  /** Whether the controller ends its turn here. */
+  /** True if the controller ends its turn here. */
   readonly waits: boolean;
 }
 
@@ -169,7 +169,7 @@ function isInRange(set: StatefulSetView, ordinal: number): boolean {
   return ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
 }
 
-/** Whether there is exactly one pod of every ordinal: ordinals are sorted and unique, so both ends and the number tell. */
+/** Returns whether there is exactly one pod of every ordinal: ordinals are sorted and unique, so both ends and the number tell. */
 function isWhole({ set, pods }: SetState): boolean {
   const isSpan = pods[0]?.view.ordinal === set.firstOrdinal && pods.at(-1)?.view.ordinal === set.firstOrdinal + set.replicas - 1;
   return pods.length === set.replicas && (isSpan || pods.length === 0);

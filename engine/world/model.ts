@@ -4,13 +4,13 @@ import type { Action } from '../decision.ts';
 import type { Assumptions } from '../plan/assumptions.ts';
 import type { PodView, Snapshot, StatefulSetView } from '../snapshot.ts';
 
-/** How long the pods of one StatefulSet take. Milliseconds. */
+/** Durations of the pods of one StatefulSet, in milliseconds. */
 export interface PodDurations {
   readonly drainMs: number;
   readonly startMs: number;
 }
 
-/** Which quantile of the assumed durations a world uses. */
+/** The quantile of the assumed durations in a world. */
 export type Quantile = 'p50' | 'p90';
 
 /** Positions in `snapshot.statefulSets` and `snapshot.pods`. */
@@ -30,19 +30,19 @@ export interface ModelPod {
 
 /** The state of the model: what an observer would see, and what will happen by itself. */
 export interface World {
-  /** What an observer sees now. `snapshot.pods` and `snapshot.statefulSets` are kept true by `step`. */
+  /** The observable state. `step` keeps `snapshot.pods` and `snapshot.statefulSets` current. */
   readonly snapshot: Snapshot;
   /** Pods by `namespace/statefulSet`, sorted by ordinal. */
   readonly pods: ReadonlyMap<string, readonly ModelPod[]>;
   readonly durations: ReadonlyMap<string, PodDurations>;
-  /** Where each StatefulSet and its pods stand in the lists of the snapshot, whose order never changes. */
+  /** Positions of each StatefulSet and its pods in the lists of the snapshot, whose order never changes. */
   readonly places: ReadonlyMap<string, Place>;
   /** When the next thing happens by itself, for StatefulSets in which something will. */
   readonly pending: ReadonlyMap<string, number>;
   /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
   readonly reported: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
-  /** Which quantile of the assumed durations this world uses. */
+  /** The quantile of the assumed durations in this world. */
   readonly quantile: Quantile;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;

@@ -64,8 +64,8 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
 }
 
 /**
- * A pod as it was found, with what will become of it. One that terminates has its whole drain time before it, since nobody saw it begin. One
- * that has been unready for less than a start takes is starting; one that has been so for longer, or whose container waits, stays broken.
+ * Adopts an observed pod and predicts its future. A terminating pod has its whole drain time left, because its start is unknown. A pod that
+ * has been unready for less than a start takes is starting; a pod that has been unready longer, or whose container waits, stays broken.
  */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };

@@ -69,10 +69,7 @@ export function foreignFinding(
   return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, options);
 }
 
-/**
- * What keeps the spec of an object from being read: what the field has, what it should have, and what to do. Without findings the spec is as the
- * schema says.
- */
+/** Returns findings for an unreadable spec: the value, the expected value, and the fix. Without findings the spec matches the schema. */
 export function specFindings(object: ForeignObject, spec: z.ZodType): readonly Finding[] {
   const places = { find: object.place, place: object.place };
   return schemaFindings(z.looseObject({ spec }), object.value, places).map(
@@ -122,7 +119,7 @@ export function metadataFindings(object: ForeignObject): readonly Finding[] {
     const map = isRecord(metadata) ? metadata[part] : undefined;
     const keys = isRecord(map) ? Object.keys(map).filter((key) => !ofTools.test(key)) : [];
     if (keys.length === 0) return [];
-    const message = `the ${part} ${keys.join(', ')} stay with the object; the group has none of them`;
+    const message = `the ${part} ${keys.join(', ')} stay with the object; the group does not have them`;
     const hint = 'write what a message should say to the StatefulSet, such as its annotation rollout-group.dev/commit';
     return [foreignFinding(object, 'RG7003', ['metadata', part], { message, part: 'key', hint })];
   });

@@ -1,9 +1,9 @@
 // The closed list of operators of conditions with their argument counts, and the excluded operators of other dialects with the reason.
 
 /**
- * How an operator treats its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated once per element
- * of the first, with the element as its data. `lazy`: arguments are evaluated from the left as far as needed. `eager`: all arguments are
- * evaluated first. `literal`: the argument is text, checked before evaluation.
+ * The evaluation of arguments by an operator. `reference`: the arguments name data. `iterator`: the second argument is evaluated once per
+ * element of the first, with the element as its data. `lazy`: arguments are evaluated from the left as far as needed. `eager`: all
+ * arguments are evaluated first. `literal`: the argument is text, checked before evaluation.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 

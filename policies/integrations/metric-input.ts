@@ -6,8 +6,8 @@ const usualMs = 15_000;
 const shortestMs = 1_000;
 
 /**
- * How often an input of this `maxAge` is asked for, both in milliseconds: four times in the age that it may have, so that one answer may fail, and
- * every minute at least. More often than every 15 s only where half of the age is less.
+ * Returns the read interval of an input with this `maxAge`, both in milliseconds: four reads per age, so that one may fail, and at least
+ * one per minute. An interval below 15 s is used only if half of the age is shorter.
  */
 export function inputEveryMs(maxAgeMs: number): number {
   return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));

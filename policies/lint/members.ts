@@ -46,21 +46,21 @@ export const findMissingStatefulSets: LintCheck = (context) => {
     const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
     // Members in another namespace have their own finding.
     const elsewhere = new Set(membersElsewhere(context, group).map(({ name }) => name));
-    const beside = zones.filter(({ statefulSet }) => elsewhere.has(statefulSet));
+    const elsewhereMembers = zones.filter(({ statefulSet }) => elsewhere.has(statefulSet));
     const missing = zones.flatMap((zone, index) => {
       if (names.includes(zone.statefulSet) || elsewhere.has(zone.statefulSet)) return [];
       return [{ zone, index, near: suggestion(zone.statefulSet, free) }];
     });
-    const hasNone = missing.length + beside.length === zones.length && missing.every(({ near }) => near === undefined);
+    const hasNone = missing.length + elsewhereMembers.length === zones.length && missing.every(({ near }) => near === undefined);
     if (!isCluster && missing.length > 0 && hasNone) {
       const which =
-        beside.length === 0
+        elsewhereMembers.length === 0
           ? ''
           : ` for ${listed(
               missing.map(({ zone }) => `zone ${zone.name}`),
               'and',
             )}`;
-      const checked = beside.length === 0 ? 'its members were' : `${missing.length === 1 ? 'it was' : 'they were'}`;
+      const checked = elsewhereMembers.length === 0 ? 'its members were' : `${missing.length === 1 ? 'it was' : 'they were'}`;
       const message = `the files contain no StatefulSet${which} of the group ${group.name} in the namespace ${group.namespace}: ${checked} not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
@@ -73,7 +73,7 @@ export const findMissingStatefulSets: LintCheck = (context) => {
   });
 };
 
-/** Returns a hint with the namespaces that have a StatefulSet of this name; undefined if there is none. */
+/** Returns a hint with the namespaces that have a StatefulSet of this name; undefined if no namespace has one. */
 function namesakeOf({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
   const others = isCluster ? [] : statefulSets.filter((one) => one.name === name).map((one) => one.namespace);
   return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;

@@ -15,7 +15,7 @@ import { intentOf, type LiveIntent } from './intents.ts';
 import { excludeInvalidPolicies } from './invalid-policies.ts';
 import { loadObjects } from './objects.ts';
 
-/** Where groups may be defined. */
+/** Sources of group definitions. */
 type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
@@ -26,8 +26,8 @@ export interface LiveInput {
   /** StatefulSets of `apps/v1`, as the API server returns them: every one, or those of groups with what `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
   /**
-   * Where a group may be defined; of several definitions the first in this order counts. A source that is not listed defines no groups,
-   * policies or exceptions; intents of objects are always heard.
+   * Sources of group definitions in order of precedence. An unlisted source defines no groups, policies or exceptions; intents of objects
+   * always count.
    */
   readonly order: readonly LiveSource[];
   /** The namespace whose policies may name other namespaces. */

@@ -22,7 +22,7 @@ export function desiredHealthy({ maxUnavailable, minAvailable }: BudgetAmounts, 
 export interface ZeroBudget {
   /** The field that says so; absent when none is written. */
   readonly field?: 'maxUnavailable' | 'minAvailable';
-  /** What it says, as a sentence part. */
+  /** The budget as a sentence part. */
   readonly text: string;
 }
 

@@ -5,8 +5,8 @@ import type { Loaded } from '../load.ts';
 import type { Path } from '../yaml/document.ts';
 
 /**
- * Where a setting is written, by a path such as `rollout.maxUnavailable`, `zones.b.scaling.down.betweenZones`, `waves.canary.after.soak` or
- * `gates.errors`; undefined when it is not written.
+ * Returns the source of a setting by a path such as `rollout.maxUnavailable`, `zones.b.scaling.down.betweenZones`,
+ * `waves.canary.after.soak` or `gates.errors`; undefined for a default.
  */
 export type SourceLookup = (path: string) => Source | undefined;
 

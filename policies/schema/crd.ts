@@ -87,8 +87,8 @@ function objectSchema(kind: Kind): JsonSchema {
 }
 
 /**
- * The same schema as the API server takes it: no `const`, no `additionalProperties` beside `properties`, no choice of types but integer or
- * string, and one validation rule where fields exclude each other
+ * Returns the schema in the API server's form: no `const`, no `additionalProperties` together with `properties`, no choice of types except
+ * integer or string, and one validation rule for exclusive fields
  * (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema).
  */
 export function structural(schema: JsonSchema): JsonSchema {

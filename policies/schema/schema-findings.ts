@@ -136,9 +136,7 @@ function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path
   if (present.length === 1 || (present.length === 0 && names.includes('leader'))) return [];
   const field = fieldText(path);
   if (present.length === 0) {
-    return [
-      finding('RG2009', checked.places.place(path, 'key'), `${field} has none of ${listed(names)}`, { hint: 'write exactly one of them' }),
-    ];
+    return [finding('RG2009', checked.places.place(path, 'key'), `${field} lacks ${listed(names)}`, { hint: 'write exactly one of them' })];
   }
   const last = present.at(-1) ?? '';
   return [

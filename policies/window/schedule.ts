@@ -7,13 +7,13 @@ import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
 
 export type Schedule = NonNullable<WindowDefinition['schedule']>;
 
-/** The starts around an instant: `lastMs` at or before it, `nextMs` after it. Absent when there is none within reach. */
+/** The starts around a time: `lastMs` at or before it, `nextMs` after it. Absent if out of range. */
 interface Starts {
   readonly lastMs?: number;
   readonly nextMs?: number;
 }
 
-/** How far ahead the next opening is sought; 29 February comes round within it. */
+/** Search range for the next opening; it includes a 29 February. */
 const searchMs = 5 * 366 * 86_400_000;
 const minuteMs = 60_000;
 

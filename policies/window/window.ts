@@ -20,7 +20,7 @@ interface WindowState {
 }
 
 /**
- * Whether a window is open at an instant. A schedule opens when the clock of its time zone shows the time: once, at the first of two, when
+ * Returns whether a window is open at an instant. A schedule opens when the clock of its time zone shows the time: once, at the first of two, when
  * clocks are set back; at the end of the gap when the time is skipped. It stays open for its duration in elapsed time; of openings that overlap
  * or touch, the latest counts. Ranges include their beginning and not their end, and are one where they overlap or touch.
  */
@@ -72,7 +72,7 @@ interface WindowsAnswer {
 }
 
 /**
- * Whether the windows of all policies let an action begin. In each policy an active deny window wins; where an allow window names the action,
+ * Returns whether the windows of all policies let an action begin. In each policy an active deny window wins; where an allow window names the action,
  * one must be open; without windows for the action it is open. Each policy must let it begin, so that one more policy never opens what another
  * keeps closed. A deny window that cannot be read is active, an allow window that cannot be read is closed.
  */
@@ -138,7 +138,7 @@ function closing({ closesMs = Number.POSITIVE_INFINITY }: WindowState): number {
   return closesMs;
 }
 
-/** How often the search for the next change goes on from an instant at which, after all, nothing changed. */
+/** Limit of the search for the next change, which continues after times without a change. */
 const searchSteps = 32;
 
 function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: number): number | undefined {
@@ -164,7 +164,7 @@ interface ScheduleProblem {
   readonly hint?: string;
 }
 
-/** How many starts are looked at for the shortest time between two: more than a year of days, or five years of months. */
+/** Number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
 const startsLookedAt = 400;
 
 /** Everything that is wrong with a schedule; empty for a good one. */

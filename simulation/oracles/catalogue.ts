@@ -143,7 +143,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'S33', title: 'idempotent mutation', leftOut: admission },
   { id: 'S34', title: 'secrets', leftOut: 'scenarios contain no secrets' },
   { id: 'S35', title: 'egress', leftOut: 'a simulated agent reaches only the model; addresses are tested where they are built' },
-  { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits have tests of their own' },
+  { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits have separate tests' },
   {
     id: 'L1',
     title: 'converges and stays converged',

@@ -124,7 +124,7 @@ class DecisionJudge {
 
   /**
    * S21: a process never acts on a state older than one it acted on, also across restarts. A process that sees a pod leaving sees every
-   * effect of its own requests: an eviction reveals no version, and may have met a terminating pod.
+   * effect of the requests it sent: an eviction reveals no version, and may have met a terminating pod.
    */
   #checkTravel(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);

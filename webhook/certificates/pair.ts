@@ -41,7 +41,7 @@ export function readPair({ cert, key }: PairText): Pair {
   return { cert, key, leaf, ...validityOf(leaf) };
 }
 
-/** Returns the authorities of a bundle. Throws Error if there is none or one cannot be read. */
+/** Returns the authorities of a bundle. Throws Error for an empty or unreadable bundle. */
 export function readAuthorities(pem: string): readonly X509Certificate[] {
   const texts = certificatesIn(pem);
   if (texts.length === 0) throw new Error('the authority is not PEM');

@@ -10,7 +10,7 @@ export interface ServedCertificate {
 
 /** Supplies the certificates of the server. */
 export interface CertificateSource {
-  /** Returns the certificate to serve; undefined while there is none. */
+  /** Returns the certificate to serve, if any. */
   readonly current: () => ServedCertificate | undefined;
   /** Calls back after `current` or `caBundle` changed. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;

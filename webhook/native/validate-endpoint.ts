@@ -23,9 +23,9 @@ const longestWarning = 250;
 const mostWarnings = 10;
 
 /**
- * Refuses what has errors with 422 and a line for each, and passes warnings on. An intent or exception in whose field for who asked stands somebody
- * else is refused with 403: something has changed it after it was stamped. Deletions pass, and so does an update that leaves the spec as it was:
- * an object that was taken once must be let go. Whether Secrets are there that a source or a channel names is asked of the API server, and only said.
+ * Denies objects with errors with 422 and a line per error, and passes warnings on. An intent or exception that names another requester is
+ * denied with 403: it was changed after the stamp. Deletions pass, and so do updates without a change of the spec: an accepted object must
+ * stay deletable. Checks only for a warning whether the Secrets of a source or a channel exist.
  */
 export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, options: ValidateOptions): Endpoint {
   return {

@@ -52,7 +52,7 @@ export type PatchOperation =
 /** The answer of a handler. It has HTTP status 200, whether it allows or not. */
 export interface Answer {
   readonly allowed: boolean;
-  /** `status.code`; omitted where the original has none, and then the API server returns 400. */
+  /** `status.code`; omitted like in the original, and then the API server returns 400. */
   readonly code?: number;
   /** `status.reason`, such as `TooManyRequests`. */
   readonly reason?: string;

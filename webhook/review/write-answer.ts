@@ -40,7 +40,7 @@ export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'ui
   });
 }
 
-/** Returns `response.status`, a `meta/v1` Status; undefined if the answer has none. */
+/** Returns `response.status`, a `meta/v1` Status; undefined for an answer without one. */
 function statusOf({ code, reason, message, retryAfterSeconds }: Answer): object | undefined {
   if (code === undefined && reason === undefined && message === undefined && retryAfterSeconds === undefined) return undefined;
   return {

@@ -20,13 +20,13 @@ export interface TlsMaterial {
 
 /** Supplies the certificate: from a Secret that is renewed, or from watched files. */
 export interface TlsSource {
-  /** Returns the certificate to serve; undefined while there is none, and then every handshake fails. */
+  /** Returns the certificate to serve, if any. Without a certificate every handshake fails. */
   readonly current: () => TlsMaterial | undefined;
   /** Calls back after `current` changed. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
-/** How clients authenticate: not at all, or with a certificate of `clientCa`. API servers send one only if configured. */
+/** The authentication of clients: none, or a certificate of `clientCa`. API servers send one only if configured. */
 export type ClientAuthentication = 'none' | 'certificate';
 
 /**

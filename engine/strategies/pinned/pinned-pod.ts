@@ -114,7 +114,7 @@ function merged(key: string, made: unknown, own: unknown, target: unknown): unkn
   return target;
 }
 
-/** Returns the part of a map or a list that was not in the template, or undefined when there is none. */
+/** Returns the part of a map or a list that the template does not contain; undefined if it contains everything. */
 function additions(key: string, made: unknown, own: unknown): unknown {
   const rest = Array.isArray(own) ? mergedList(key, listOf(made), own, []) : mergedMap(mapOf(made), mapOf(own), {});
   return Object.keys(rest).length === 0 ? undefined : rest;

@@ -48,7 +48,7 @@ interface PinnedZone {
   readonly set: StatefulSetView;
   readonly view: ZoneView;
   readonly ledger: Ledger;
-  /** Whether the run is over: after that the agent does not look again by itself. */
+  /** True if the run is over: after that the agent does not look again by itself. */
   readonly isOver: boolean;
   /** By ordinal. */
   readonly pods: ReadonlyMap<number, PodView>;
@@ -65,7 +65,7 @@ function pinsOfZone(
   const known = (ledger.pins ?? []).filter((pin) => pin.zone === zone.name);
   if (set === undefined || unknown !== undefined || set.status.currentRevision === '') return known;
   const pods = new Map<number, PodView>();
-  // Of two pods of one ordinal, the pod that is not terminating counts.
+  // If two pods have one ordinal, the pod that is not terminating counts.
   for (const pod of view.pods) if (!pod.isTerminating || !pods.has(pod.ordinal)) pods.set(pod.ordinal, pod);
   const pinned: PinnedZone = { group, set, view, ledger, isOver, pods, claimed: new Set(view.claims.map(({ uid }) => uid)) };
   const kept = known.filter((pin) => isKept(pinned, pin));

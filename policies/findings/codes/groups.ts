@@ -69,7 +69,7 @@ export const groupCodes = {
     title: 'The selector does not match the expected members',
     severity: 'error',
     explanation:
-      'The StatefulSets that the selector matches differ from `expect`, or there are none. The group is not used, because a missing member would not be protected.',
+      'The StatefulSets that the selector matches differ from `expect` or no StatefulSet matches. The group is not used, because a missing member would not be protected.',
   },
   RG2113: {
     title: 'The selector has no expectation',
@@ -114,7 +114,7 @@ export const groupCodes = {
     title: 'The StatefulSets are in another namespace than the group',
     severity: 'warning',
     explanation:
-      'A group contains only StatefulSets of its own namespace. The files have StatefulSets with the expected names in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint does not fail. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
+      'A group contains only StatefulSets of its namespace. The files have StatefulSets with the expected names in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint does not fail. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
     hint: 'write the same metadata.namespace into the group and the StatefulSets',
   },
   RG2120: {

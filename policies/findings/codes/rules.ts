@@ -10,7 +10,7 @@ export const ruleCodes = {
     title: 'A policy may not name other namespaces',
     severity: 'error',
     explanation:
-      "A policy applies to the groups of its own namespace. Only a policy in the agent's namespace may name other namespaces. Otherwise one team could block the rollouts of another team.",
+      "A policy applies to the groups of its namespace. Only a policy in the agent's namespace may name other namespaces. Otherwise one team could block the rollouts of another team.",
     hint: "remove namespaces, or move the policy to the agent's namespace",
   },
   RG2303: {

@@ -46,7 +46,7 @@ describe('the words for somebody who is woken', () => {
       [
         ':double_vertical_bar: *mimir/ingester*: the rollout waits: approval: wave rest has 0 of 1 approvals (1 of oncall)',
         '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
-        'It goes on when it is approved.',
+        'It continues when it is approved.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
@@ -56,7 +56,7 @@ describe('the words for somebody who is woken', () => {
       [
         ':x: *mimir/ingester*: the rollout failed: gate errors: 0.7',
         '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
-        'No further pod is replaced until somebody decides. Pods that were replaced stay as they are.',
+        'No further pod is replaced until a person acts. Replaced pods stay updated.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
@@ -122,7 +122,7 @@ describe('pages', () => {
   it('have 50 pods each, in order, and say so when there are none any more', () => {
     expect(pageMessage(pods, 2).split('\n').slice(0, 3)).toEqual(['Pods 51 to 100 of 101', '```', 'old      p-50']);
     expect(pageMessage(pods, 3).split('\n')).toEqual(['Pods 101 to 101 of 101', '```', 'old      p-100', '```']);
-    expect(pageMessage(pods.slice(0, 60), 3)).toBe('Pods from 101 on: there are none any more, the group has 60.');
+    expect(pageMessage(pods.slice(0, 60), 3)).toBe('Pods from 101 on were removed: the group has 60 pods.');
   });
 });
 

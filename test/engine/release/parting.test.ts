@@ -79,7 +79,7 @@ describe('a group that is gone', () => {
     );
     expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Normal : its controller replaces/);
     expect(told({ snapshot: cluster({ updateStrategy: 'OnDelete' }), run: running })).toMatch(
-      /^Warning .*: outdated pods \(outdated now: 0-2\) stay until somebody deletes them/,
+      /^Warning .*: outdated pods \(outdated now: 0-2\) stay until they are deleted/,
     );
   });
 

@@ -90,7 +90,7 @@ interface Asked {
   readonly call: Call;
 }
 
-/** Returns the StatefulSet that shrinks (the old object, or the one behind a Scale), or why there is none. */
+/** Returns the StatefulSet that shrinks (the old object, or the one behind a Scale), or why it is absent. */
 async function statefulSetOf(env: WebhookEnv, { review, change, call }: Asked): Promise<StatefulSetView | { readonly problem: string }> {
   const what = `${subjectOf(review)} in namespace ${review.namespace}`;
   if (change.old.kind !== 'StatefulSet' && change.old.kind !== 'Scale') {

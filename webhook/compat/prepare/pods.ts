@@ -81,7 +81,7 @@ export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], 
   return failure;
 }
 
-/** Tells all pods to stay, whatever the others answer. Logs failures. */
+/** Tells all pods to stay, in spite of failed calls. Logs failures. */
 export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<void> {
   await inParallel(pods, async (pod) => {
     const result = await ask(env, pod, 'DELETE', options);
