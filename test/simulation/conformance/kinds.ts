@@ -212,7 +212,7 @@ export const rolloutGroups: Kind = {
   apiVersion: 'rollout-group.dev/v1alpha1',
   kind: 'RolloutGroup',
   spec: () => ({
-    spec: { members: { zones: [{ name: 'a', statefulSet: 'any-zone-a' }] }, replicas: { count: 3 }, rollout },
+    spec: { profile: 'native', members: { zones: [{ name: 'a', statefulSet: 'any-zone-a' }] }, replicas: { count: 3 }, rollout },
   }),
   changes: [
     { spec: { replicas: { count: 5 } } },
