@@ -360,7 +360,7 @@ class RunningAgent {
 }
 
 /** Returns a function that calls `report` with the current value whenever it differs from the last reported one. */
-export function whenChanged<Value>(current: () => Value, report: (value: Value) => void, reported?: Value): () => void {
+function whenChanged<Value>(current: () => Value, report: (value: Value) => void, reported?: Value): () => void {
   let before = reported === undefined ? undefined : JSON.stringify(reported);
   return () => {
     const value = current();

@@ -168,6 +168,53 @@ describe('rollout strategies', () => {
   });
 });
 
+/** Words that CONTRIBUTING.md refuses, with what to write instead. */
+const refusedWords: readonly (readonly [string, string])[] = [
+  ['nobody|somebody|whoever|whatever', 'name the person or thing'],
+  ['anew', 'again'],
+  ['beside', 'next to, or besides'],
+  ['thereby|thereof|hereby', 'a second sentence'],
+  ['in its place', 'instead'],
+  ['(?:take|takes|taken|took|taking) (?:back|away)', 'revert, remove, delete'],
+  ['of (?:its|their) own', 'its own X'],
+  ['(?:is|are|has) none', 'is not, has no'],
+  ['let go|lets? [^.]{1,40}\\bgo', 'delete, evict, allow'],
+  ['goes back to being|what there is|as it stands', 'the state itself'],
+  ['for ever', 'without limit'],
+];
+
+/** Pages that were written before the language guide and are not rewritten yet. */
+const pagesToRewrite = /^docs\/(?:decisions\/|migrate-from-|simulation\.md$|policy-tests\.md$)/;
+
+/** Sources and pages that people read. */
+function proseFiles(): readonly string[] {
+  const pages = readdirSync('docs', { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+    .map((entry) => join(entry.parentPath, entry.name));
+  const roots = readdirSync('.').filter((name) => name.endsWith('.md'));
+  return [...folders.flatMap(sources), ...pages.filter((page) => !pagesToRewrite.test(page)), ...roots].sort();
+}
+
+/** `file:line` of each match in the files. */
+function placesOf(files: readonly string[], pattern: RegExp): readonly string[] {
+  return files.flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim().slice(0, 120)}`] : [])),
+  );
+}
+
+describe('the language', () => {
+  it.each(refusedWords)('has none of the words %s (write: %s)', (words) => {
+    expect(placesOf(proseFiles(), new RegExp(`\\b(?:${words})\\b`, 'i'))).toEqual([]);
+  });
+
+  it('opens no comment with a clause that has no head', () => {
+    const headless = /^\s*(?:\/\*\*|\/\/) (?:What|Who|Whom|Whose|Whether|Of|Where|Which|How)\b/;
+    expect(placesOf(folders.flatMap(sources), headless)).toEqual([]);
+  });
+});
+
 describe('the house style', () => {
   const all = [...folders, 'scripts', 'test'].flatMap(sources);
 
@@ -185,6 +232,39 @@ describe('the house style', () => {
     const name = /'rolloutOperator'|\bprofile [!=]== '/;
     const comparing = [...folders, 'scripts'].flatMap(sources).filter((file) => !known.some((path) => file.startsWith(path)));
     expect(comparing.filter((file) => name.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+
+  it('exports nothing that no file imports', () => {
+    const imported = new Map<string, Set<string>>();
+    for (const file of [...all, ...readdirSync('scripts').map((name) => join('scripts', name))]) {
+      if (!/\.m?[jt]s$/.test(file)) continue;
+      const text = readFileSync(file, 'utf8');
+      for (const [, names = '', target = ''] of text.matchAll(
+        /\b(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|\* as \w+)\s*from\s*'(\.[^']+)'/g,
+      )) {
+        const used = imported.get(join(file, '..', target)) ?? new Set();
+        for (const name of names.replace(/[{}]/g, '').split(','))
+          used.add(
+            name
+              .trim()
+              .replace(/^type /, '')
+              .split(/ as /)[0] ?? '',
+          );
+        imported.set(join(file, '..', target), names.startsWith('*') ? used.add('*') : used);
+      }
+      // A file that is loaded on demand, or typed by an import, shows what it exports at run time.
+      for (const [, target = ''] of text.matchAll(/\bimport\(\s*'(\.[^']+)'/g)) {
+        imported.set(join(file, '..', target), (imported.get(join(file, '..', target)) ?? new Set()).add('*'));
+      }
+    }
+    const unused = folders.flatMap(sources).flatMap((file) => {
+      const used = imported.get(file) ?? new Set();
+      const declared = readFileSync(file, 'utf8').matchAll(
+        /^export (?:abstract |async )?(?:function\*?|const|let|class|interface|type) (\w+)/gm,
+      );
+      return used.has('*') ? [] : [...declared].flatMap(([, name = '']) => (used.has(name) ? [] : [`${file}: ${name}`]));
+    });
+    expect(unused).toEqual([]);
   });
 
   it('leaves no reminder behind', () => {

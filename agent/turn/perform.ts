@@ -134,7 +134,7 @@ export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs:
 /** Actions on objects; calls to pods are carried out by `pod-calls.ts`. */
 type ObjectAction = Exclude<Action, { readonly kind: 'callPods' }>;
 
-export interface ActionOutcome {
+interface ActionOutcome {
   readonly result: ActionResult;
   readonly message?: string;
   /** HTTP status of a refusal. */

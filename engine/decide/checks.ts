@@ -23,7 +23,7 @@ import { windowResult } from '../rules/window.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
 /** The question of a rollout step: may the chosen pods of this zone be replaced now? */
-export interface RollStepQuestion extends RollQuestion {
+interface RollStepQuestion extends RollQuestion {
   /** The results of the wave: its approval and its gates. */
   readonly wave: WaveAnswer;
   readonly policies: PolicyAnswer;
@@ -31,7 +31,7 @@ export interface RollStepQuestion extends RollQuestion {
 }
 
 /** The question of a step that changes replicas. */
-export interface ScaleStepQuestion extends ScaleQuestion {
+interface ScaleStepQuestion extends ScaleQuestion {
   /** The result of reading the wanted number of replicas. */
   readonly source: RuleResult;
   readonly policies: PolicyAnswer;

@@ -128,7 +128,7 @@ export function toApply(manifest: ObjectContent): KubernetesObject {
 }
 
 /** Reports whether the manifest has a name. */
-export function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
+function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
   const metadata = manifest['metadata'];
   return isMap(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';
 }
