@@ -38,14 +38,14 @@ describe('a plan that a limit of zero holds', () => {
     const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);
     expect(stdout).toContain('Plan  prod/store   blocked');
-    expect(stdout).toContain('no pod of zone a may go (limit: 0), defined at p/group.yaml:6:50');
+    expect(stdout).toContain('no pod of zone a may be replaced (limit: 0), defined at p/group.yaml:6:50');
     expect(stdout).toContain('passes when the limit is raised; to stop the group on purpose, pause it');
-    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, so the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
+    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may be replaced, so the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
   });
 
   it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {
     const files = { 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'p/group.yaml': group('rotateBy: evict') };
-    const fact = 'PodDisruptionBudget store lets no pod go, since maxUnavailable is 0';
+    const fact = 'PodDisruptionBudget store allows no eviction: maxUnavailable is 0';
     const { status, stdout } = plan(files, '-o', 'json');
     const { waits, risks } = JSON.parse(stdout).groups[0];
     const source = { object: 'PodDisruptionBudget prod/store', field: 'spec.maxUnavailable', file: 'm/pdb.yaml', line: 6, column: 19 };

@@ -307,7 +307,7 @@ export const threats: readonly Threat[] = [
       ...of('test/engine/publish/decision.test.ts')(
         'names who was allowed what, the latest first, and nobody for what the agent announced',
       ),
-      ...of('test/plugin/live-output.test.ts')('names who was allowed what, and when'),
+      ...of('test/plugin/live-output.test.ts')('names allowed disruptions with requester and time'),
       ...enforce('says the rule, the fact, where it is written and how to ask further, and tells the audit log'),
       ...of(`${here}/explained.cluster.ts`)('names a decision that explain finds, with the rule, the limit and who is asked: %s'),
       ...guard('is one Event in ten minutes, by however many processes, and found by its id'),

@@ -135,7 +135,7 @@ describe('the state of a case', () => {
     ['missing pods', { b: { missing: [0, 2] } }, 'zone b has 1 of 3 pods available'],
     ['other replicas', { b: { replicas: 5, ready: 1 } }, 'zone b has 1 of 5 pods available'],
     ['pods that could not be read', { b: { unknown: true } }, 'the pods of ingester-zone-b could not be read: set by the case'],
-    ['a pause of a person', { a: { paused: true } }, 'zone a is paused by somebody'],
+    ['a pause of a person', { a: { paused: true } }, 'zone a is paused by unnamed'],
   ])('knows %s', (_what, zones, fact) => {
     expect(one({ zones }, { action: 'rollout', zone: 'a' }, { decision: 'wait', message: fact })?.problems).toEqual([]);
   });
@@ -167,7 +167,7 @@ describe('the state of a case', () => {
     const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
     const groups = [group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] })];
     expect(one({}, shrinkA, { decision: 'allow', rules: ['prepare-downscale'] }, { groups })?.problems).toEqual([]);
-    const refused = { decision: 'deny', rules: ['prepare-downscale'], message: 'did not prepare' };
+    const refused = { decision: 'deny', rules: ['prepare-downscale'], message: 'failed to prepare' };
     expect(one({ zones: { a: { prepareFails: true } } }, shrinkA, refused, { groups })?.problems).toEqual([]);
   });
 

@@ -132,14 +132,14 @@ export const defects: readonly Defect[] = [
   {
     name: 'the new revision is replaced again',
     file: 'engine/observe/view.ts',
-    find: 'if (pod.revision !== desiredRevision) outdated.push(pod);',
-    replace: 'if (pod.revision !== desiredRevision || pod.ordinal === 0) outdated.push(pod);',
+    find: 'const outdated = members.filter(({ revision }) => revision !== desiredRevision);',
+    replace: 'const outdated = members.filter(({ revision, ordinal }) => revision !== desiredRevision || ordinal === 0);',
     by: 'decisions',
   },
   {
     name: 'pods that the StatefulSet controller may replace count as available',
     file: 'engine/observe/view.ts',
-    find: 'const isGoing = claimed.has(pod.uid) || isExposed;',
+    find: 'const isGoing = claimed.has(pod.uid) || exposed.has(pod);',
     replace: 'const isGoing = claimed.has(pod.uid);',
     by: 'partitions',
   },

@@ -200,7 +200,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       const ask = (process: typeof one, review: Review) => world.env.finish(process.ask(review));
       expect(await ask(one, updateOf(world.set('a'), withLabels({ [time]: '13h' })))).toEqual(expect.objectContaining({ allowed: true }));
       const both = updateOf(world.set('a'), (object) => change(withSpec({ replicas: 2 })(object)));
-      expect((await ask(one, both)).message).toContain('denied by protection-kept: it lowers replicas and changes');
+      expect((await ask(one, both)).message).toContain('denied by protection-kept: one write lowers replicas and changes');
       expect(await ask(one, updateOf(world.set('a'), change))).toMatchObject({ allowed: true });
       world.api.put('apps/v1/statefulsets', change(world.set('a')) as never);
       await world.env.advance(2000);

@@ -171,7 +171,7 @@ describe('where a pod is placed', () => {
       },
     ],
     [
-      'holds no template',
+      'has no pod template',
       { revisions: new Map([...read([1]), ['r2', readRevision({ metadata: { ownerReferences: [owner] } }, { uid })]]) },
     ],
     ['StatefulSet ingester-zone-a was recreated', { knownUid: 'another-uid' }],

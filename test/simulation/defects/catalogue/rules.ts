@@ -46,8 +46,8 @@ export const ruleDefects: readonly Defect[] = [
     edits: [
       {
         file: roll,
-        find: "if (pause === undefined) return result('paused', 'ok', 'nobody paused it');",
-        replace: "if (pause === undefined || zone !== '') return result('paused', 'ok', 'nobody paused it');",
+        find: "if (pause === undefined) return result('paused', 'ok', 'no pause applies');",
+        replace: "if (pause === undefined || zone !== '') return result('paused', 'ok', 'no pause applies');",
       },
     ],
     breaks: ['S28'],
@@ -140,7 +140,7 @@ export const ruleDefects: readonly Defect[] = [
       noOneZoneInvariant,
       {
         file: scale,
-        find: "if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout is under way', { source });",
+        find: "if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout runs', { source });",
         replace: '',
       },
       {
