@@ -35,7 +35,7 @@ const odd: readonly (readonly [what: string, respond: Respond, fact: string])[] 
   ],
   ['a stale sample', (response) => response.end(success('0', Date.now() - 600_000)), 'the sample is 10m old'],
   ['10 MB', (response) => response.end(success('0', Date.now(), { padding: 'x'.repeat(10_000_000) })), 'is longer than'],
-  ['a part', (response) => response.end(success('0').slice(0, -10)), 'is no JSON'],
+  ['a part', (response) => response.end(success('0').slice(0, -10)), 'is not JSON'],
   ['drop by drop', (response) => response.write(success('0').slice(0, 20)), 'no answer within'],
   ['NaN', (response) => response.end(success('NaN')), 'errors is NaN'],
 ];
