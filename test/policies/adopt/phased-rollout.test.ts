@@ -95,8 +95,8 @@ describe('a PhasedRollout', () => {
       { name: 'b.yaml', text: statefulSetText() },
     ]);
     expect(said({ findings })).toEqual([
-      'RG7003 3:40 the labels team stay with the object; the group has none of them',
-      'RG7003 3:61 the annotations note stay with the object; the group has none of them',
+      'RG7003 3:40 the labels team stay with the object; the group does not have them',
+      'RG7003 3:61 the annotations note stay with the object; the group does not have them',
       usualNotice,
       'RG7002 6:3 spec.paused is an unknown field and is omitted',
       'RG7002 11:7 spec.check.query.timeout is an unknown field and is omitted',
