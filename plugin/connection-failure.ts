@@ -1,8 +1,7 @@
 // Turns errors of a connection into failures with exit code, reason and next step.
 import { ConnectionFailure } from '../cluster/connection/connection.ts';
 import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
-import { type ExitCode, exitCodes } from './exit-code.ts';
-import { Failure, type FailureDetails } from './failure.ts';
+import { type ExitCode, exitCodes, Failure, type FailureDetails } from './failure.ts';
 
 /** Returns the error as a Failure. Any other error is a defect and is returned unchanged. */
 export function connectionFailure(error: unknown, server: string): unknown {

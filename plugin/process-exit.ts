@@ -1,8 +1,7 @@
 // Reports the error of a run: a failure with its reason and next step, or a defect with a crash id.
 import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
-import { type ExitCode, exitCodes } from './exit-code.ts';
-import { Failure, failureLines } from './failure.ts';
+import { type ExitCode, exitCodes, Failure, failureLines } from './failure.ts';
 import { outputStream } from './output/terminal.ts';
 import { version } from './version.ts';
 

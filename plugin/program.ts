@@ -1,8 +1,7 @@
 // The command line: builds a parser from the verbs, and runs one invocation to an exit code.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from './context.ts';
-import { type ExitCode, exitCodes } from './exit-code.ts';
-import { usageFailure } from './failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
 import { helpText } from './help.ts';
 import { outputStream } from './output/terminal.ts';
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';

@@ -1,7 +1,6 @@
 // The resources of our kinds, and the failure when a kind is not installed.
 import type { Resource } from '../../cluster/request/resource.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 
 const ours = (plural: string, kind: string): Resource => ({
   group: 'rollout-group.dev',

@@ -1,8 +1,7 @@
 // The verb abort: ends the current run as failed. Pods stay as they are, or return to their previous revision with --rollback.
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/request-text.ts';

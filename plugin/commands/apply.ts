@@ -5,8 +5,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
-import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, mostSevere, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale, renderTaken, type Shown } from '../output/apply.ts';
 import { todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/file-errors.ts';

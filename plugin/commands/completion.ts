@@ -2,8 +2,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { completionScripts, type Shell } from '../output/completion-scripts.ts';
 
 export interface CompletionOptions {

@@ -8,7 +8,7 @@ import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine, type ZoneProgress } from '../output/live.ts';
 import { renderPlanTable } from '../output/plan/table.ts';
 import { readPolicyFiles } from '../policy-files.ts';

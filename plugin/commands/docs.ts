@@ -4,8 +4,7 @@ import { type CodeEntry, explainCode, findingCodes } from '../../policies/findin
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { writeDocument } from '../output/formats.ts';
 import { topics } from './docs-topics.ts';
 

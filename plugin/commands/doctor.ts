@@ -3,8 +3,7 @@ import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { examine } from '../doctor/all.ts';
 import { gatherFacts } from '../doctor/gather/gather.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { renderChecks } from '../output/doctor.ts';
 import { writeDocument } from '../output/formats.ts';
 

@@ -1,8 +1,7 @@
 // The verb events: shows the recorded decisions about groups, and with --watch each new one.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type EventSubject, type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
 import { onLeaving } from '../live/interrupt.ts';
 import { readGroups, scopeOf } from '../live/read.ts';

@@ -1,7 +1,7 @@
 // The verb explain for a cluster.
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { channelLines } from '../live/channels.ts';
 import { markUnattended, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';

@@ -1,8 +1,7 @@
 // The verb get: shows the groups of a namespace, or one group with its zones and pods, once or as a watch.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { listedChannelLines } from '../live/channels.ts';
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
 import { factsOf } from '../live/facts.ts';

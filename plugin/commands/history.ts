@@ -2,8 +2,7 @@
 import { type ShownRun, shownRuns } from '../../engine/publish/run-outcome.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { releaseLines } from '../live/removed-group.ts';
 import { readRuns } from '../live/runs.ts';

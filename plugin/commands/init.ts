@@ -10,8 +10,7 @@ import { writeDocuments } from '../../policies/write.ts';
 
 import type { ConnectionFlags } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/plural.ts';
 import { type InitReading, readFromCluster, readFromFiles } from './init-read.ts';

@@ -1,8 +1,7 @@
 // The verb lint: reports all findings about policies and manifests.
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { type FindingsFormat, writeFindings } from '../output/findings/findings.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInputs } from '../source/input.ts';

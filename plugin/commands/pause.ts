@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { accessFor, type DryRun, findZone, printObjects } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { applyIntent, pauseIntent } from '../live/intents.ts';

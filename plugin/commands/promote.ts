@@ -2,8 +2,7 @@
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
 

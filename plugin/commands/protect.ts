@@ -2,8 +2,7 @@
 import { ordinalRanges } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';
-import type { ExitCode } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, usageFailure } from '../failure.ts';
 import { findZone } from '../live/dry-run.ts';
 import { type Asked, type AskFlags, ask } from '../live/submit-request.ts';
 import { durationFlag } from '../live/when.ts';

@@ -1,6 +1,6 @@
 // The verb reject: rejects a wave or a rule that waits for approval.
 import type { CommandContext } from '../context.ts';
-import type { ExitCode } from '../exit-code.ts';
+import type { ExitCode } from '../failure.ts';
 import { type ApproveOptions, answer } from './approve.ts';
 
 export function run(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { accessFor, type DryRun, findZone, printObjects } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { deleteIntent, type StandingIntent, standingPauses } from '../live/intents.ts';

@@ -1,6 +1,6 @@
 // The verb retry: continues a failed or aborted run, and restarts a run that was rolled back.
 import type { CommandContext } from '../context.ts';
-import type { ExitCode } from '../exit-code.ts';
+import type { ExitCode } from '../failure.ts';
 import { type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
 
 export function run(context: CommandContext, options: AskFlags): Promise<ExitCode> {

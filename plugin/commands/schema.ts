@@ -4,8 +4,7 @@ import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
 import { choiceText, type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { paragraph } from '../output/plan/table-layout.ts';
 
 export interface SchemaOptions {

@@ -1,8 +1,7 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import {
   type Condition,
   conditionText,

@@ -3,8 +3,7 @@ import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '.
 import { renderFinding } from '../../policies/findings/render.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/tests/results.ts';
 import { type PolicyTestFile, type PolicyTests, readPolicyTests } from '../source/policy-tests.ts';
 

@@ -5,7 +5,7 @@ import { leftovers, removal } from '../../install/installation.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
 import { printObjects } from '../live/dry-run.ts';
 import { plural } from '../output/plural.ts';

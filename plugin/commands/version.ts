@@ -1,6 +1,6 @@
 // The verb version: prints the version.
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { writeDocument } from '../output/formats.ts';
 import { version } from '../version.ts';
 

@@ -2,8 +2,7 @@
 
 import { type PersonNeeded, personNeeded } from '../../engine/publish/person.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
 export type Condition =
   | { readonly kind: 'complete' | 'paused' }

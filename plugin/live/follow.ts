@@ -1,7 +1,7 @@
 // Follows groups on a screen or line by line until a condition is met, the timeout expires or the user leaves.
 import type { Cluster, ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import type { OtherView } from '../output/key-bar.ts';
 import type { TableLook } from '../output/plan/table.ts';
 import { openDisplay } from './display.ts';

@@ -1,6 +1,6 @@
 // The end of a watch by the user: Ctrl-C, or a reader that closed its pipe.
 import type { Writable } from 'node:stream';
-import { exitCodes } from '../exit-code.ts';
+import { exitCodes } from '../failure.ts';
 
 /**
  * Calls back once, at the first Ctrl-C or when `output` is closed, as by `| head`: otherwise the watch would never end. Returns a function that

@@ -2,8 +2,7 @@
 import { messageOf } from '../../policies/error-message.ts';
 import { type ConnectionFlags, sameCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import type { KeyCommand } from './keys.ts';
 
 /** Runs a command; a failure becomes the returned text. The verb connects again, since the connection of a screen is read-only. */

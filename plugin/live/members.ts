@@ -7,8 +7,7 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import { sourceText } from '../output/plan/plan-text.ts';
 import type { LiveGroup } from './groups.ts';
 import { readSnapshot, scopeOf } from './read.ts';

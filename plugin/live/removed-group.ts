@@ -4,8 +4,7 @@ import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { instantText } from '../../policies/instant.ts';
 import { definitionNames, itemsOf, type Listing, textIn } from '../cluster-snapshot/listing.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';
 import { type GroupName, nameOf } from './target.ts';
 

@@ -5,8 +5,7 @@ import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { resourcesOf } from '../cluster-snapshot/resources.ts';
 import type { Cluster } from '../connection.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import type { Members } from './members.ts';
 
 export interface ScaleTarget {

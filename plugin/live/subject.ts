@@ -1,6 +1,5 @@
 // Finds the subject of a name: a group, a StatefulSet of a group, or a pod.
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';
 import type { ReadGroups } from './read.ts';
 import { releaseFailure } from './removed-group.ts';

@@ -7,8 +7,7 @@ import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
 import type { CommandContext } from '../context.ts';
 import { nameOf } from '../difference.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { toYaml } from './yaml.ts';
 
 /** Runs the program on two folders of files and prints its output. Returns 1 if the program found differences. */

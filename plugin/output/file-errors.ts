@@ -1,7 +1,7 @@
 // Prints errors in files that stop a command.
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import { findingBlocks } from './findings/text.ts';
 import { plural } from './plural.ts';
 

@@ -2,8 +2,7 @@
 import { parseDocument } from 'yaml';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/assumptions.ts';
 import { durationMs } from '../../policies/duration.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import type { InputFile } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

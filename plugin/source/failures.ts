@@ -1,6 +1,5 @@
 // Failures of sources.
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import { maxFileCount } from './limits.ts';
 
 /** Returns the failure for a path that cannot be read. */

@@ -4,8 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
 import type { FaultClass } from '../../simulation/faults/fault.ts';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { faultNames, usualFaults } from '../verbs/fault-names.ts';
 
 const kinds = ['pod', 'zone', 'node', 'drain', 'agent'] as const;

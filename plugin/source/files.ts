@@ -2,8 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import { emptySource, tooLarge, tooMany, unreadable } from './failures.ts';
 import type { InputFile } from './input.ts';
 import { maxDepth, maxFileCount, maxTotalBytes } from './limits.ts';

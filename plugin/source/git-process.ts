@@ -1,7 +1,6 @@
 // Runs git once: with fixed arguments, no shell, a safe environment and a time limit.
 import { spawn } from 'node:child_process';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import type { InputAccess } from './input.ts';
 import { maxTotalBytes } from './limits.ts';
 

@@ -1,6 +1,5 @@
 // Reads revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter acts.
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import { emptySource, tooLarge, tooMany } from './failures.ts';
 import { isDocumentFile } from './files.ts';
 import { runGit } from './git-process.ts';

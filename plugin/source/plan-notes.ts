@@ -7,8 +7,7 @@ import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-s
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
 export interface PlanSources {

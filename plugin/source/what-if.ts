@@ -1,8 +1,7 @@
 // The changes of `--set`: an image, replicas or another field of the manifests of groups.
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 
 type ObjectContent = Readonly<Record<string, unknown>>;
 

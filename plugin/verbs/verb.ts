@@ -1,7 +1,7 @@
 // The description of a verb, used by the parser, the help, the completion and the documentation.
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { CommandContext } from '../context.ts';
-import type { ExitCode } from '../exit-code.ts';
+import type { ExitCode } from '../failure.ts';
 
 /** The kind of value that shell completion offers. */
 export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'nothing';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { exitCodes, mostSevere } from '../../plugin/exit-code.ts';
+import { exitCodes, mostSevere } from '../../plugin/failure.ts';
 
 it('the most serious of several exit codes wins', () => {
   const inOrder = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0] as const;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { exitCodes } from '../../plugin/exit-code.ts';
+import { exitCodes } from '../../plugin/failure.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { commandLineMarkdown } from '../../plugin/verbs/reference.ts';
 import { runPlugin } from './process.ts';

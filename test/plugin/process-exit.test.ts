@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { exitCodes } from '../../plugin/exit-code.ts';
-import { Failure } from '../../plugin/failure.ts';
+import { exitCodes, Failure } from '../../plugin/failure.ts';
 import { reportEnding } from '../../plugin/process-exit.ts';
 
 function ending(error: unknown, words: readonly string[] = []) {

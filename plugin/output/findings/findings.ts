@@ -1,7 +1,7 @@
 // Writes the result of lint in every format.
 import { countFindings, type Finding } from '../../../policies/findings/finding.ts';
 import type { OutputStream } from '../../context.ts';
-import type { ExitCode } from '../../exit-code.ts';
+import type { ExitCode } from '../../failure.ts';
 import { plural } from '../plural.ts';
 
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';

@@ -1,7 +1,7 @@
 // Writes the results of PolicyTests in every format.
 import type { CaseResult, RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../../context.ts';
-import type { ExitCode } from '../../exit-code.ts';
+import type { ExitCode } from '../../failure.ts';
 import { plural } from '../plural.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';

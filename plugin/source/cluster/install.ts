@@ -9,8 +9,7 @@ import { type InstallObject, type InstallOptions, installLabel } from '../../../
 import { everywhere } from '../../../install/scope.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
-import { exitCodes } from '../../exit-code.ts';
-import { Failure } from '../../failure.ts';
+import { exitCodes, Failure } from '../../failure.ts';
 import type { DryRun } from '../../live/dry-run.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { conflictsOf } from './apply.ts';
