@@ -11,7 +11,7 @@ export interface SoakArguments {
   readonly minutes?: number;
   /** One seed, told whole. */
   readonly seed?: number;
-  /** The file of a scenario or plan, told whole. */
+  /** The file of a scenario, or FILE#NAME for a stored plan, told whole. */
   readonly plan?: string;
   readonly isShrinking: boolean;
   /** Fewer faults than this, over all seeds, are a failure: a soak that disturbs nothing proves nothing. */
@@ -22,7 +22,7 @@ export interface SoakArguments {
 
 const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE] [--faults-at-least N]
        npm run soak -- --seed S [--no-shrink]
-       npm run soak -- --plan FILE [--no-shrink]`;
+       npm run soak -- --plan FILE[#NAME] [--no-shrink]`;
 
 const options = {
   seeds: { type: 'string' },

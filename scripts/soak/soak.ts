@@ -4,6 +4,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
 import { runScenario } from '../../simulation/run.ts';
+import type { Scenario } from '../../simulation/scenario.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
 import { PlanError, readScenario } from '../../simulation/search/replay.ts';
@@ -55,7 +56,7 @@ function comparedOf(seed: number): Checks['compared'] {
 
 /** One scenario with everything that can be asked of it, and told whole. */
 async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
-  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(textOf(asked.plan), asked.plan);
+  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : scenarioFrom(asked.plan);
   const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
   if (failure === undefined || !asked.isShrinking) {
     const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
@@ -67,12 +68,16 @@ async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   return failure;
 }
 
-function textOf(file: string): string {
+/** Reads `FILE`, or the plan `FILE#NAME` of a file of plans. Throws PlanError. */
+function scenarioFrom(source: string): Scenario {
+  const [file = '', name] = source.split('#');
+  let text: string;
   try {
-    return readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     throw new PlanError(`${file} cannot be read: ${messageOf(error)}`);
   }
+  return readScenario(text, file, name);
 }
 
 async function main(): Promise<number> {

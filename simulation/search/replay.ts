@@ -19,22 +19,24 @@ export class PlanError extends Error {
   override readonly name = 'PlanError';
 }
 
-/** Reads a scenario, or a stored plan as one. Throws PlanError that names `source`. */
-export function readScenario(text: string, source: string): Scenario {
-  const value = parsed(text, source);
-  const isPlan = typeof value === 'object' && value !== null && 'finds' in value;
-  if (!isPlan) return ordered(checked(scenarioSchema, value, source), source);
-  const { name: _, finds: __, why: ___, ...scenario } = readPlan(text, source);
+/** Reads a scenario; with `name` the stored plan of that name from a list of plans. Throws PlanError that names `source`. */
+export function readScenario(text: string, source: string, name?: string): Scenario {
+  if (name === undefined) return checked(scenarioSchema, parsed(text, source), source);
+  const found = readPlans(text, source).find((plan) => plan.name === name);
+  if (found === undefined) throw new PlanError(`${source} has no plan ${name}`);
+  const { name: _, finds: __, why: ___, ...scenario } = found;
   return scenario;
 }
 
-/** Reads a stored plan. Throws PlanError that names `source`. */
-export function readPlan(text: string, source: string): StoredPlan {
-  return ordered(checked(planSchema, parsed(text, source), source), source) as StoredPlan;
+/** Reads a list of stored plans. Throws PlanError that names `source` and the plan. */
+export function readPlans(text: string, source: string): readonly StoredPlan[] {
+  const plans = parsed(text, source);
+  if (!Array.isArray(plans)) throw new PlanError(`${source} is not a list of plans`);
+  return plans.map((plan, index) => checked(planSchema, plan, `${source}#${plan?.name ?? index}`) as StoredPlan);
 }
 
-/** Returns the text of a scenario or plan with short values on one line, so that a change of one fault changes one line. */
-export function writeScenario(scenario: Scenario | StoredPlan): string {
+/** Returns the text of a scenario or of plans with short values on one line, so that a change of one fault changes one line. */
+export function writeScenario(scenario: Scenario | readonly StoredPlan[]): string {
   return `${written(scenario, '', 0, true)}\n`;
 }
 
@@ -48,17 +50,15 @@ function parsed(text: string, source: string): unknown {
 
 function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
   const result = schema.safeParse(value);
+  if (!result.success) {
+    const problems = result.error.issues.map((issue) => `  ${placeOf(issue.path)}: ${issue.message}`);
+    throw new PlanError([`${source} cannot be played:`, ...problems].join('\n'));
+  }
   // The schema equals the type; the compiler cannot compare the two.
-  if (result.success) return result.data as Scenario;
-  const problems = result.error.issues.map((issue) => `  ${placeOf(issue.path)}: ${issue.message}`);
-  throw new PlanError([`${source} cannot be played:`, ...problems].join('\n'));
-}
-
-function ordered(scenario: Scenario, source: string): Scenario {
+  const scenario = result.data as Scenario;
   const late = scenario.events.find((event, index) => event.atMs < (scenario.events[index - 1]?.atMs ?? 0));
-  if (late !== undefined)
-    throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms stands after a later one`);
-  return scenario;
+  if (late === undefined) return scenario;
+  throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms stands after a later one`);
 }
 
 /** For example `events[3].zone`. */
@@ -73,7 +73,7 @@ const lineWidth = 140;
 function written(value: unknown, indent: string, before: number, isOpen = false): string {
   const flat = flatText(value);
   if (typeof value !== 'object' || value === null) return flat;
-  if (!isOpen && !needsLines(value) && indent.length + before + flat.length + 1 <= lineWidth) return flat;
+  if (!isOpen && indent.length + before + flat.length + 1 <= lineWidth) return flat;
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
     if (value.length === 0) return '[]';
@@ -86,11 +86,6 @@ function written(value: unknown, indent: string, before: number, isOpen = false)
     return `${inner}${key}${written(item, inner, key.length)}`;
   });
   return `{\n${lines.join(',\n')}\n${indent}}`;
-}
-
-/** A list of several objects has one line per object. */
-function needsLines(value: object): boolean {
-  return Array.isArray(value) && value.length > 1 && value.some((item) => typeof item === 'object' && item !== null);
 }
 
 function flatText(value: unknown): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { PlanError, readPlan, readScenario, type StoredPlan, writeScenario } from '../../simulation/search/replay.ts';
+import { PlanError, readPlans, readScenario, type StoredPlan, writeScenario } from '../../simulation/search/replay.ts';
 import { quietScenario } from './scenarios.ts';
 
 const faulty: Scenario = {
@@ -23,6 +23,7 @@ const faulty: Scenario = {
     { at: 'b2/gate.read#1', port: 'gate', fault: { class: 'F22', kind: 'nan' } },
   ],
 };
+const faultless: StoredPlan = { name: 'nothing-happens', finds: 'S1', why: 'Nothing was wrong.', ...quietScenario };
 const plan: StoredPlan = { name: 'reply-of-a-delete-lost', finds: 'S7', why: 'The pod was deleted a second time.', ...faulty };
 
 function problemOf(text: string): string {
@@ -40,7 +41,7 @@ const changed = (change: object): string => writeScenario({ ...faulty, ...change
 describe('scenarios as text', () => {
   it('come back as they were', () => {
     expect(readScenario(writeScenario(faulty), 'some.json')).toEqual(faulty);
-    expect(readPlan(writeScenario(plan), 'some.json')).toEqual(plan);
+    expect(readPlans(writeScenario([plan, faultless]), 'some.json')).toEqual([plan, faultless]);
   });
 
   it('come back as they were, whatever is drawn', () => {
@@ -53,7 +54,7 @@ describe('scenarios as text', () => {
   it('are formatted as the repository is', () => {
     const folder = mkdtempSync(join('test', 'simulation', '.written-'));
     try {
-      writeFileSync(join(folder, 'plan.json'), writeScenario(plan));
+      writeFileSync(join(folder, 'plans.json'), writeScenario([plan, faultless]));
       writeFileSync(join(folder, 'seed.json'), writeScenario(scenarioOf(3)));
       expect(() =>
         execFileSync(process.execPath, ['node_modules/@biomejs/biome/bin/biome', 'check', folder], { stdio: 'pipe' }),
@@ -63,8 +64,17 @@ describe('scenarios as text', () => {
     }
   });
 
-  it('are read from a plan too', () => {
-    expect(readScenario(writeScenario(plan), 'some.json')).toEqual(faulty);
+  it('are read from a list of plans by name', () => {
+    const text = writeScenario([faultless, plan]);
+    expect(readScenario(text, 'some.json', plan.name)).toEqual(faulty);
+    expect(() => readScenario(text, 'some.json', 'other')).toThrow(new PlanError('some.json has no plan other'));
+  });
+
+  it('say which plan of a list is wrong', () => {
+    const read = (plans: unknown) => () => readPlans(JSON.stringify(plans), 'some.json');
+    expect(read({})).toThrow('some.json is not a list of plans');
+    expect(read([plan, { ...plan, why: '' }])).toThrow(/^some\.json#reply-of-a-delete-lost cannot be played:\n {2}why: /);
+    expect(read([null])).toThrow('some.json#0 cannot be played:');
   });
 
   it.each([
@@ -91,7 +101,6 @@ describe('scenarios as text', () => {
       /faults\[0\]\.at: expected PROCESS\/SITE#N/,
     ],
     ['a field that is not known', changed({ speed: 2 }), /speed/],
-    ['a plan that does not say why', JSON.stringify({ ...plan, why: '' }), /why: /],
   ])('say where they are wrong: %s', (_, text, problem) => {
     expect(problemOf(text)).toMatch(problem);
   });

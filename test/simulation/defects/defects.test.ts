@@ -3,10 +3,11 @@ import { shareOf } from '../../kit/share.ts';
 import { bundled } from './bundle.ts';
 import { defects } from './catalogue.ts';
 import type { Defect } from './defect.ts';
-import { planFile, planOf } from './plans.ts';
+import { defectPlans, plansFile } from './plans.ts';
 import { foundBy, type Player, startPlayer } from './player.ts';
 
 const played = shareOf(defects, 2);
+const plans = defectPlans();
 
 /** How many are played at a time; the machine on which this must be quick has two processors. */
 const lanes = 2;
@@ -20,8 +21,8 @@ interface Shown {
 }
 
 async function show({ id, edits }: Defect, sources: Player): Promise<Shown> {
-  const plan = planOf(id);
-  if (plan === undefined) throw new Error(`${planFile(id)} is missing`);
+  const plan = plans.get(id);
+  if (plan === undefined) throw new Error(`${plansFile} has no plan ${id}`);
   const { name: _name, finds, why: _why, ...scenario } = plan;
   const player = startPlayer(await bundled(edits));
   try {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import type { Defect } from './defect.ts';
-import { planOf, storePlan } from './plans.ts';
+import { defectPlans, storePlan } from './plans.ts';
 import { planFrom, type Search, search, startReference } from './search.ts';
 
 const { values, positionals } = parseArgs({
@@ -24,7 +24,8 @@ const { values, positionals } = parseArgs({
 });
 
 const wanted = positionals.length === 0 ? defects : [...defects, ...survivors].filter(({ id }) => positionals.includes(id));
-const queue: Defect[] = wanted.filter(({ id }) => !values.missing || planOf(id) === undefined);
+const known = defectPlans();
+const queue: Defect[] = wanted.filter(({ id }) => !values.missing || !known.has(id));
 const searches: Search[] = [];
 
 function line({ defect, tried, found, useless, otherwise }: Search): string {

@@ -1,21 +1,16 @@
 // The stored plans of defects: one scenario for each, which finds it and finds nothing in the sources as they are.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { readPlan, type StoredPlan, writeScenario } from '../../../simulation/search/replay.ts';
-
-const folder = 'test/simulation/plans/defects';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { readPlans, type StoredPlan, writeScenario } from '../../../simulation/search/replay.ts';
 
 /** From the root of the repository. */
-export function planFile(id: string): string {
-  return `${folder}/${id}.json`;
-}
+export const plansFile = 'test/simulation/plans/defects.json';
 
-/** undefined when there is none. Throws PlanError for one that cannot be played. */
-export function planOf(id: string): StoredPlan | undefined {
-  const file = planFile(id);
-  return existsSync(file) ? readPlan(readFileSync(file, 'utf8'), file) : undefined;
+/** Returns the plans by the id of their defect. Throws PlanError for a plan that cannot be played. */
+export function defectPlans(): ReadonlyMap<string, StoredPlan> {
+  return new Map(readPlans(readFileSync(plansFile, 'utf8'), plansFile).map((plan) => [plan.name, plan]));
 }
 
 export function storePlan(plan: StoredPlan): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(planFile(plan.name), writeScenario(plan));
+  const plans = [...new Map(defectPlans()).set(plan.name, plan).values()];
+  writeFileSync(plansFile, writeScenario(plans.sort((one, other) => (one.name < other.name ? -1 : 1))));
 }

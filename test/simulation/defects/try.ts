@@ -1,18 +1,19 @@
-// Plays one scenario with a defect, and without, and tells both. `node scripts/run.mjs test/simulation/defects/try.ts DEFECT [PLAN FILE | SEED]`
+// Plays one scenario with a defect, and without, and tells both. `node scripts/run.mjs test/simulation/defects/try.ts DEFECT [FILE | FILE#PLAN | SEED]`
 import { readFileSync } from 'node:fs';
 import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
 import { readScenario } from '../../../simulation/search/replay.ts';
 import { bundled } from './bundle.ts';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
-import { planFile } from './plans.ts';
+import { plansFile } from './plans.ts';
 import { foundBy, type Played, startPlayer } from './player.ts';
 
-const [id = '', from = planFile(id), ...rest] = process.argv.slice(2);
+const [id = '', from = `${plansFile}#${id}`, ...rest] = process.argv.slice(2);
 const known = [...defects, ...survivors];
 const defect = known.find((one) => one.id === id);
 if (defect === undefined && id !== 'none') throw new Error(`there is no defect ${id}; ${known.map((one) => one.id).join(', ')}`);
-const scenario = /^\d+$/.test(from) ? scenarioOf(Number(from)) : readScenario(readFileSync(from, 'utf8'), from);
+const [file = '', plan] = from.split('#');
+const scenario = /^\d+$/.test(from) ? scenarioOf(Number(from)) : readScenario(readFileSync(file, 'utf8'), file, plan);
 const isTold = !rest.includes('--quiet');
 
 async function tell(name: string, script: string): Promise<void> {
