@@ -1,8 +1,12 @@
 // Tracks whether this process may act: as holder of the Lease, or without a Lease.
+
 import { type Lease, type LeaseProblem, startLease } from '../cluster/lease/lease.ts';
+import { ApiFailure, isStatus } from '../cluster/request/failure.ts';
+import { isJsonObject, parseJson } from '../cluster/request/json.ts';
+import { getObject } from '../cluster/request/read.ts';
+import { resources } from '../cluster/request/resource.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import { areLeasesRefused } from './lease-proof.ts';
 import type { Degradation } from './report.ts';
 
 interface LeadershipState {
@@ -199,4 +203,59 @@ function isImpossible(problem: LeaseProblem | undefined): boolean {
 function whatFollows({ message }: LeaseProblem, isAlone: boolean): string {
   const consequence = isAlone ? 'the agent acts without a Lease; run only one process' : 'no action is taken until a process holds it';
   return `the Lease cannot be used (${message}); ${consequence}`;
+}
+
+interface LeaseTarget {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type Port = Pick<AgentEnv, 'kubernetes'>;
+
+/** Verbs that the holder of a Lease needs. */
+const verbs = ['get', 'create', 'update'] as const;
+const proofTimeoutMs = 5_000;
+
+/**
+ * True when the server refuses to read the Lease again, or a review says that a verb is denied; never when a review permits them all. False
+ * if the server answers otherwise or not at all: another process may hold the Lease. Never rejects.
+ */
+async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean> {
+  let isReadRefused = false;
+  try {
+    await getObject(env, resources.leases, lease, { site: 'leaseProof.read', timeoutMs: proofTimeoutMs });
+  } catch (error) {
+    // Leases are not served, or the namespace does not exist: no process can hold one.
+    if (isStatus(error, 404)) return true;
+    if (!isStatus(error, 403)) return false;
+    isReadRefused = true;
+  }
+  try {
+    for (const verb of verbs) if (!(await isPermitted(env, verb, lease))) return true;
+    return false;
+  } catch (error) {
+    return isReadRefused && isStatus(error, 403, 404);
+  }
+}
+
+/** Throws ApiFailure and TransportFailure. */
+async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], { namespace, name }: LeaseTarget): Promise<boolean> {
+  const { group, plural: resource } = resources.leases;
+  const site = 'leaseProof.review';
+  const response = await kubernetes.request({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: JSON.stringify({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { namespace, verb, group, resource, ...(verb === 'create' ? {} : { name }) } },
+    }),
+    timeoutMs: proofTimeoutMs,
+    site,
+  });
+  if (response.status !== 200 && response.status !== 201) throw new ApiFailure(response, site);
+  const answer = parseJson(response.body);
+  const status = isJsonObject(answer) ? answer['status'] : undefined;
+  // An answer that cannot be understood denies nothing.
+  return !isJsonObject(status) || status['allowed'] !== false;
 }

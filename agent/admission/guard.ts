@@ -15,16 +15,14 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
-import { openTimes } from '../turn/claim-ages.ts';
-import { contradicted, type FreshRead, readFresh } from '../turn/fresh.ts';
+import { contradicted, type FreshRead, isAsWritten, readFresh } from '../turn/direct-reads.ts';
+import { openTimes } from '../turn/ledger-changes.ts';
 import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
-import { isAsWritten } from '../turn/written.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { createDenials, type Denials, type DeniedSubject } from './denials.ts';
-import { type Departures, departureStore } from './departures.ts';
+import { type Departures, departureStore, type UnprotectedSets, unprotectedSets } from './departures.ts';
 import { type JudgedMetrics, judgedMetrics } from './published-metrics.ts';
-import { type UnprotectedSets, unprotectedSets } from './unprotected.ts';
 
 /** A group by its name. */
 interface GuardedGroup {

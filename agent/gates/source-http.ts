@@ -1,11 +1,17 @@
-// Questions to metric sources as they go over the network: Prometheus' query API and Consul's health API, with what the sources say of credentials.
-import type { Clock } from '../../cluster/env.ts';
+// Queries metric sources over HTTP: finds the MetricSource, reads its credentials, and calls the API of Prometheus or Consul.
+
+import type { Clock, ClusterEnv } from '../../cluster/env.ts';
+import { ApiFailure } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
+import { type SecretKey, type SecretText, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
+import { type MetricSourceDefinition, metricSourceOf } from '../../policies/integrations/metric-source.ts';
+import { loadObjects } from '../../policies/live/objects.ts';
+import { apiGroup, apiVersion } from '../../policies/schema/kinds.ts';
+import type { AgentConfig } from '../config.ts';
 import type { GateAnswer, GateHttp, GateQuery, GateQuestion, Log, ServiceQuery } from '../env.ts';
-import { findSource, type SourceParts } from './find-source.ts';
-import { bearerOf, type CredentialReader, credentialReader, keyOf, passwordOf } from './source-secrets.ts';
 
 /** As `agent/process/http-exchange.ts` takes it. */
 interface SourceRequest {
@@ -169,3 +175,106 @@ const reasons: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'the provider does not answer',
   EPROTO: 'the provider does not speak TLS',
 };
+
+interface SourceParts extends Pick<AgentConfig, 'agentNamespace' | 'policySources'> {
+  readonly kubernetes: ClusterEnv['kubernetes'];
+}
+
+const resource: Resource = {
+  group: apiGroup,
+  version: apiVersion.slice(apiGroup.length + 1),
+  plural: 'metricsources',
+  kind: 'MetricSource',
+  isNamespaced: true,
+};
+
+/** The source, when the namespace may ask it, and so often. Rejects with an Error that says why not; anybody may read it. */
+async function findSource(parts: SourceParts, question: GateQuestion): Promise<MetricSourceDefinition> {
+  const { source: name, namespace, everyMs } = question;
+  const source = await definedSource(parts, question);
+  if (source === undefined) throw new Error(`there is no metric source ${name}`);
+  // Lint checks this in files, the API server in objects.
+  if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
+    throw new Error(`the metric source ${name} has both a token and a password`);
+  if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);
+  if (everyMs < source.minIntervalMs) {
+    const allowed = formatDuration(source.minIntervalMs);
+    throw new Error(`the metric source ${name} allows a query every ${allowed}, not every ${formatDuration(everyMs)}`);
+  }
+  return source;
+}
+
+async function definedSource(
+  parts: SourceParts,
+  { source: name, written, timeoutMs }: GateQuestion,
+): Promise<MetricSourceDefinition | undefined> {
+  for (const place of parts.policySources) {
+    if (place === 'directory' && written !== undefined) return written;
+    const found = place === 'objects' ? await objectOf(parts, name, timeoutMs) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function objectOf(
+  { kubernetes, agentNamespace }: SourceParts,
+  name: string,
+  timeoutMs: number,
+): Promise<MetricSourceDefinition | undefined> {
+  const object = await getObject({ kubernetes }, resource, { namespace: agentNamespace, name }, { site: 'gate.source', timeoutMs }).catch(
+    (error: unknown) => {
+      // The kind is not installed: then it has no objects.
+      if (error instanceof ApiFailure && error.status === 404) return undefined;
+      throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
+    },
+  );
+  if (object === undefined) return undefined;
+  // An object of our own kind is read as any policy is: what does not match its schema is not used in part.
+  const [document] = loadObjects([object]).documents;
+  if (document?.kind !== 'MetricSource') throw new Error(`the metric source ${name} is not valid; run lint for the reason`);
+  return metricSourceOf(document.value);
+}
+
+/** The text of a key. Rejects with an Error that anybody may read: it names neither the Secret nor what is in it. */
+type CredentialReader = (key: SecretKey) => Promise<string>;
+
+/** Reads each Secret once, however many of its keys are asked for. To be made for each question. */
+function credentialReader(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { namespace, leftMs }: { readonly namespace: string; readonly leftMs: () => number },
+): CredentialReader {
+  const read = secretReader(env, { namespace, site: 'gate.secret', timeoutMs: leftMs });
+  return async (key) => {
+    let found: SecretText;
+    try {
+      found = await read(key);
+    } catch (error) {
+      const why = error instanceof ApiFailure ? ` (HTTP ${error.status})` : '';
+      throw new Error(`the Secret of the metric source cannot be read${why}`);
+    }
+    if ('problem' in found) throw new Error(secretProblemText(found.problem, 'the metric source'));
+    // Secrets made from files often end with a line break.
+    return found.text.replace(/\r?\n$/, '');
+  };
+}
+
+/** Characters of a header value (RFC 9110, 5.5) without leading and trailing spaces. */
+const fieldValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Returns a token for a header. Throws if it has invalid characters. */
+function keyOf(token: string): string {
+  if (!fieldValue.test(token))
+    throw new Error('the token in the Secret of the metric source has characters that are not allowed in a header');
+  return token;
+}
+
+/** `Authorization` with a bearer token (RFC 6750). */
+function bearerOf(token: string): string {
+  return `Bearer ${keyOf(token)}`;
+}
+
+/** `Authorization` with a user and a password (RFC 7617), in UTF-8. */
+function passwordOf(username: string, password: string): string {
+  if (username.includes(':')) throw new Error('the user name in the Secret of the metric source has a colon');
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}

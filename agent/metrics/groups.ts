@@ -1,14 +1,16 @@
-// Holds the per-group state of the metrics between two scrapes: last decision and counters.
+// Holds the per-group metrics between two scrapes: our own, and the reconcile metrics of grafana/rollout-operator.
+
 import { unavailableLimit } from '../../engine/amount.ts';
 import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
+import { isFailedPass } from '../../engine/publish/failed-pass.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { TurnReport } from '../report.ts';
-import type { ownMetrics } from './catalog.ts';
-import type { InstrumentsOf } from './registry.ts';
+import type { originalMetrics, ownMetrics } from './catalog.ts';
+import type { InstrumentsOf } from './instruments.ts';
 
 /** Groups beyond this number have no series. */
-export const groupSeriesLimit = 1000;
+const groupSeriesLimit = 1000;
 
 /** The most rules of a group that are shown as holding it. */
 const waitSeriesLimit = 50;
@@ -157,4 +159,61 @@ function showZones(
     const limit = group.zones.find(({ name }) => name === zone)?.maxUnavailable ?? 'fromBudget';
     if (limit !== 'fromBudget') budgetLimit.set({ ...labels, zone }, unavailableLimit(limit, replicas));
   }
+}
+
+type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'reconcilesFailed' | 'reconcileDuration' | 'lastSuccess'>;
+
+/**
+ * Counts turns as reconciles, under the value of the label as it is on the StatefulSets. Groups of several namespaces that share a value share
+ * its series, as they have no label that tells them apart.
+ */
+export class OriginalGroupMetrics {
+  readonly #instruments: Instruments;
+  /** Value of the label by namespace and group. */
+  readonly #labels = new Map<string, string>();
+
+  constructor(instruments: Instruments) {
+    this.#instruments = instruments;
+  }
+
+  turnEnded(report: TurnReport, nowMs: number): void {
+    const key = `${report.group.namespace}/${report.group.name}`;
+    const label = labelOf(report) ?? this.#labels.get(key);
+    if (label === undefined || (!this.#labels.has(key) && this.#labels.size >= groupSeriesLimit)) return;
+    const isNew = ![...this.#labels.values()].includes(label);
+    const before = this.#labels.get(key);
+    this.#labels.set(key, label);
+    if (before !== undefined && before !== label) this.#remove(before);
+    const { reconciles, reconcilesFailed, reconcileDuration, lastSuccess } = this.#instruments;
+    const labels = { rollout_group: label };
+    reconciles.inc(labels);
+    const isFailed = isFailedPass(report);
+    reconcilesFailed.inc(labels, isFailed ? 1 : 0);
+    reconcileDuration.observe(labels, report.durationMs / 1000);
+    if (!isFailed) lastSuccess.set(labels, nowMs / 1000);
+    else if (isNew) lastSuccess.set(labels, 0);
+  }
+
+  /** All four series of a group that is gone go with it. */
+  setGroups(groups: readonly GroupDefinition[]): void {
+    const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
+    for (const [key, label] of [...this.#labels]) {
+      if (keys.has(key)) continue;
+      this.#labels.delete(key);
+      this.#remove(label);
+    }
+  }
+
+  #remove(label: string): void {
+    if ([...this.#labels.values()].includes(label)) return;
+    const { reconciles, reconcilesFailed, reconcileDuration, lastSuccess } = this.#instruments;
+    for (const one of [reconciles, reconcilesFailed, reconcileDuration, lastSuccess]) one.remove({ rollout_group: label });
+  }
+}
+
+function labelOf({ group, snapshot }: TurnReport): string | undefined {
+  const members = new Set(group.zones.map(({ statefulSet }) => statefulSet));
+  return snapshot.statefulSets.find(({ namespace, name, labels }) => {
+    return namespace === group.namespace && members.has(name) && labels['rollout-group'] !== undefined;
+  })?.labels['rollout-group'];
 }

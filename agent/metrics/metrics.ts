@@ -5,10 +5,8 @@ import type { Finding } from '../../policies/findings/finding.ts';
 import type { HttpServerObserver } from '../process/http-server.ts';
 import type { TurnListener } from '../report.ts';
 import { originalMetrics, ownMetrics } from './catalog.ts';
-import { GroupMetrics } from './groups.ts';
-import { OriginalGroupMetrics } from './original.ts';
-import { kubernetesPathLabel } from './path.ts';
-import { BoundedLabel, instrumentsOf } from './registry.ts';
+import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
+import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
 
 /** The writers outside the acting path. */
 type Writer = 'decision' | 'event' | 'run';

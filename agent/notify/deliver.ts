@@ -15,13 +15,11 @@ import {
 import { messageOf } from '../../policies/error-message.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { AgentEnv } from '../env.ts';
-import { callbackService } from './callback.ts';
 import type { Step } from './channel-queue.ts';
 import type { Channels } from './channels.ts';
-import { commitStatusService } from './commit-statuses.ts';
+import { callbackService, commitStatusService } from './event-services.ts';
 import type { GroupNotifier } from './group-notifier.ts';
-import type { Outcome } from './outcome.ts';
-import { callTimeoutMs, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
+import { callTimeoutMs, type Outcome, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
 import { slackService } from './slack.ts';
 
 /** Outcome of one attempt, as the metrics count it. */

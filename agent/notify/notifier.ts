@@ -7,9 +7,8 @@ import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { type Channels, channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
-import { GroupNotifier } from './group-notifier.ts';
-import { type NotesStore, notesStore } from './notes-store.ts';
-import { channelSecretReader } from './secrets.ts';
+import { GroupNotifier, type NotesStore, notesStore } from './group-notifier.ts';
+import { channelSecretReader } from './service.ts';
 
 interface NotifierOptions {
   readonly env: AgentEnv;

@@ -1,13 +1,13 @@
-// Sends one request with the channel's credentials and returns the outcome. Errors contain no address and no credential.
+// Sends one request with the channel's credentials and derives the outcome from the response. Errors contain no address and no credential.
+
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
+import { type SecretKey, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import type { Delivery } from '../../engine/notify/deliveries.ts';
 import type { RunNotes } from '../../engine/notify/notes.ts';
 import type { GroupName } from '../../engine/notify/words.ts';
-import type { ChannelDefinition, SecretKey } from '../../policies/integrations/channel.ts';
+import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { AgentEnv, NotifyRequest, NotifyResponse } from '../env.ts';
-import type { Outcome } from './outcome.ts';
-import { type ReadSecret, SecretUnusable, secretSite } from './secrets.ts';
 
 /** Something that is to be sent. */
 export interface Sending {
@@ -80,4 +80,66 @@ export function bodyOf({ body }: NotifyResponse): JsonObject {
   } catch {
     return {};
   }
+}
+
+export type Outcome =
+  /** Under this handle when it can be edited. */
+  | { readonly kind: 'arrived'; readonly handle?: string }
+  /** It did not, and never will. */
+  | { readonly kind: 'refused'; readonly problem: string }
+  /** Not delivered; a setting must change first. */
+  | { readonly kind: 'unavailable'; readonly problem: string }
+  /** It did not, and may be sent again after a while. */
+  | { readonly kind: 'busy'; readonly problem: string; readonly afterMs: number }
+  /** Delivery is uncertain. */
+  | { readonly kind: 'unknown'; readonly problem: string };
+
+const longestPauseMs = 3_600_000;
+const usualPauseMs = 30_000;
+
+/** Returns the outcome of a failed response. Its body is dropped, because it may repeat the request. */
+export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outcome, { readonly kind: 'arrived' }> {
+  const { status, headers } = response;
+  const problem = `the service answered ${status}`;
+  // GitHub says that too much was asked with 403, a pause or an empty budget, and only else means what 403 says.
+  const isLimited = status === 403 && (headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0');
+  if (status === 429 || status === 408 || status === 425 || isLimited) return { kind: 'busy', problem, afterMs: pauseOf(headers, nowMs) };
+  if (status >= 300 && status < 400) return { kind: 'unavailable', problem: `${problem}, a redirect, which the agent does not follow` };
+  if (status === 401 || status === 403 || status === 404 || status === 407) return { kind: 'unavailable', problem };
+  if (status >= 400 && status < 500) return { kind: 'refused', problem };
+  return { kind: 'unknown', problem };
+}
+
+/** States how long the service wants to be left alone: Retry-After in seconds or as a date, or the instant at which a budget is filled again. */
+export function pauseOf(headers: NotifyResponse['headers'], nowMs: number): number {
+  const after = headers['retry-after'];
+  const seconds = Number(after ?? Number.NaN);
+  const resetMs = Number(headers['x-ratelimit-reset'] ?? Number.NaN) * 1000;
+  const wanted = Number.isFinite(seconds) ? seconds * 1000 : after === undefined ? resetMs - nowMs : Date.parse(after) - nowMs;
+  return Number.isFinite(wanted) ? Math.min(longestPauseMs, Math.max(1000, wanted)) : usualPauseMs;
+}
+
+/** The key is not there, or is no text that can be shown to a service. What is said of it may be read by anybody: it names no Secret. */
+class SecretUnusable extends Error {
+  override readonly name = 'SecretUnusable';
+}
+
+const secretSite = 'notify.secret';
+
+type ReadSecret = (key: SecretKey, form: 'token' | 'text') => Promise<string>;
+
+/**
+ * Reads a key from the API server at each call. A `token` must fit into a header: one line of printable ASCII, without a final line break.
+ * Rejects with SecretUnusable, ApiFailure or TransportFailure; none of them names a value.
+ */
+export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace: string, timeoutMs: number): ReadSecret {
+  return async (key, form) => {
+    const found = await secretReader(env, { namespace, site: secretSite, timeoutMs: () => timeoutMs })(key);
+    if ('problem' in found) throw new SecretUnusable(secretProblemText(found.problem, 'the channel'));
+    const value = form === 'token' ? found.text.trim() : found.text;
+    if (form === 'token' && !/^[\x21-\x7e]+$/.test(value)) {
+      throw new SecretUnusable('the key in the Secret of the channel is not a token: it has more than one line or word');
+    }
+    return value;
+  };
 }

@@ -2,8 +2,20 @@
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { NotifyResponse } from '../env.ts';
-import { type Outcome, outcomeOf, pauseOf } from './outcome.ts';
-import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';
+import {
+  ask,
+  bearer,
+  bodyOf,
+  type Call,
+  type Found,
+  longBodyBytes,
+  type Outcome,
+  outcomeOf,
+  pauseOf,
+  type Sending,
+  type Service,
+  type ServiceParts,
+} from './service.ts';
 
 type SlackChannel = Extract<ChannelDefinition, { readonly service: 'slack' }>;
 

@@ -1,6 +1,6 @@
 // Generates docs/agent.md: flags, HTTP paths, events and metrics of the agent.
 
-import { flagTables } from '../flags/help.ts';
+import { flagTables } from '../flags/command-line.ts';
 import { metricTables } from '../metrics/catalog.ts';
 
 /** Lists the Events; an Event of a blocking rule has the reason of that rule. */

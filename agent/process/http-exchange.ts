@@ -1,11 +1,14 @@
-// One HTTP exchange with a server that is not the API server: a whole-request deadline, a bounded body, no redirects, and the proxy that the environment names.
+// HTTP to servers other than the API server: pods, metric sources and notification services. Whole-request deadline, bounded body, no redirects.
+
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { headersOf } from '../../cluster/connection/response-body.ts';
+import type { Clock } from '../../cluster/env.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/proxy.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import type { NotifyHttp, PodHttp } from '../env.ts';
 
 interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -185,4 +188,83 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();
   else signal.addEventListener('abort', () => sent.destroy(), { once: true });
+}
+
+interface PodHttpOptions {
+  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly userAgent: string;
+  /** Value of the header X-Cluster, which other installations refuse. */
+  readonly cluster: string;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Once for each exchange; `path` without its query. */
+  readonly onAnswer?: (answered: { method: string; path: string; status: number | 'error'; durationMs: number }) => void;
+  /** A pod says that the request was meant for another installation. */
+  readonly onWrongCluster?: (route: string) => void;
+}
+
+export interface PodHttpClient extends PodHttp {
+  readonly close: () => void;
+}
+
+/** As many pods are asked at once, and a few of another group. */
+const mostSockets = 64;
+
+export function createPodHttp(options: PodHttpOptions): PodHttpClient {
+  const exchanges = createExchanges({ env: options.env, mostSockets });
+  const headers = { 'User-Agent': options.userAgent, 'X-Cluster': options.cluster, Accept: 'application/json' };
+  return {
+    call: async (request) => {
+      const startedMs = options.clock.monotonicMs();
+      const { pathname: path } = new URL(request.url);
+      const answered = (status: number | 'error') =>
+        options.onAnswer?.({ method: request.method, path, status, durationMs: options.clock.monotonicMs() - startedMs });
+      try {
+        const { status, body } = await exchanges.exchange({ ...request, headers });
+        answered(status);
+        if (status === 511) options.onWrongCluster?.(routeOf(body));
+        return { status, body };
+      } catch (error) {
+        answered('error');
+        throw error;
+      }
+    },
+    close: exchanges.close,
+  };
+}
+
+function routeOf(body: string): string {
+  try {
+    const value: unknown = JSON.parse(body);
+    const route = typeof value === 'object' && value !== null && 'route' in value ? value.route : undefined;
+    return typeof route === 'string' ? route : '<unknown-route>';
+  } catch {
+    return '<unknown-route>';
+  }
+}
+
+interface NotifyHttpOptions {
+  readonly exchanges: Pick<Exchanges, 'exchange'>;
+  readonly userAgent: string;
+}
+
+export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): NotifyHttp {
+  return {
+    call: async ({ site: _site, headers, ...request }) => {
+      try {
+        return await exchanges.exchange({ ...request, headers: { 'User-Agent': userAgent, Accept: 'application/json', ...headers } });
+      } catch (error) {
+        throw new Error(spoken(error));
+      }
+    },
+  };
+}
+
+/** Words of the system may name an address; its code does not. */
+function spoken(error: unknown): string {
+  if (!(error instanceof Error)) return 'no answer';
+  const { cause } = error;
+  if (cause === undefined) return error.message;
+  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  return /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? `no answer (${code})` : 'no answer';
 }

@@ -1,4 +1,5 @@
 // The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent and the webhooks, and hands over when it is told to end.
+
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
@@ -6,14 +7,12 @@ import { messageOf } from '../../policies/error-message.ts';
 import { startAdmission } from '../admission/admission.ts';
 import { type Agent, startAgent } from '../agent.ts';
 import type { Log } from '../env.ts';
-import { executableName, usageText } from '../flags/help.ts';
-import { parseFlags } from '../flags/parse.ts';
+import { executableName, parseFlags, usageText } from '../flags/command-line.ts';
 import { type AgentSettings, settingsOf } from '../flags/settings.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { startReadyTimes, writerTurn } from '../published/ready-times.ts';
 import { createWriters, handOver } from '../published/writers.ts';
-import type { TurnListener } from '../report.ts';
-import { type Degradations, degradationsOf } from './degradations.ts';
+import { type Degradations, degradationsOf, type TurnListener } from '../report.ts';
 import { startHttpServer } from './http-server.ts';
 import { keepMemorySmall, processIdentity, processLog, type RealEnv, realEnv } from './process-env.ts';
 import type { ServedWebhook } from './serve-webhook.ts';

@@ -10,10 +10,8 @@ import type { AgentSettings } from '../flags/settings.ts';
 import { sourceHttp } from '../gates/source-http.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { openPolicyDirectory } from '../policies/policy-directory.ts';
-import { createExchanges } from './http-exchange.ts';
+import { createExchanges, createNotifyHttp, createPodHttp } from './http-exchange.ts';
 import { createLog } from './log.ts';
-import { createNotifyHttp } from './notify-http.ts';
-import { createPodHttp } from './pod-http.ts';
 
 /**
  * Keeps V8's space for new objects at its first size of 1 MiB. Left alone it grows to 48 MiB while lists are read, and does not

@@ -9,9 +9,8 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';
-import { type EventFact, factsOf, type GroupPast } from './event-facts.ts';
+import { type EventFact, factsOf, type GroupPast, partingFactsOf, type ReleaseFact, releaseFactsOf } from './event-facts.ts';
 import type { GroupObjects } from './group-objects.ts';
-import { partingFactsOf, type ReleaseFact, releaseFactsOf } from './release-facts.ts';
 
 interface EventsOptions {
   readonly env: AgentEnv;

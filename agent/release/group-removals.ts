@@ -1,12 +1,15 @@
-// Reports once when the definition of a group is deleted while this process leads.
+// Reports once when the definition of a group is deleted. Only a completely known source can prove that.
+
 import { decideParting, type FormerGroup } from '../../engine/release/parting.ts';
-import type { Definitions } from '../../engine/release/terms.ts';
+import type { Definitions, SourceState } from '../../engine/release/terms.ts';
 import type { RunState } from '../../engine/snapshot.ts';
+import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { ActivePolicies } from '../policies/policies.ts';
+import type { ActivePolicies, PolicySource } from '../policies/policies.ts';
 import type { PartingReport } from '../report.ts';
 import { type KnownParts, knownSnapshot } from '../turn/snapshot.ts';
 import { groupKey } from '../wake-index.ts';
+import type { Caches } from '../watched/caches.ts';
 
 export interface Partings {
   /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
@@ -81,4 +84,28 @@ export function followPartings(options: PartingsOptions): Partings {
   };
 
   return { look, clear };
+}
+
+interface SourceParts {
+  readonly config: Pick<AgentConfig, 'policySources'>;
+  readonly hasDirectory: boolean;
+  readonly caches: Pick<Caches, 'degradations'>;
+  readonly policies: Pick<PolicySource, 'degradation'>;
+}
+
+/** Returns the state of each source for these policies. */
+export function sourceStates({ config, hasDirectory, caches, policies }: SourceParts, { unsure }: ActivePolicies): Definitions['sources'] {
+  const { policySources: followed } = config;
+  const watch = (id: string) => caches.degradations().find((degradation) => degradation.id === id);
+  const objects = watch('watch/rolloutgroups');
+  return {
+    directory: stateOf(followed.includes('directory') && hasDirectory, policies.degradation()?.message ?? unsure.directory),
+    objects: stateOf(followed.includes('objects') && objects?.reason !== 'missing', objects?.message ?? unsure.objects),
+    adopted: stateOf(followed.includes('adopted'), watch('watch/statefulsets')?.message),
+  };
+}
+
+function stateOf(isThere: boolean, problem: string | undefined): SourceState {
+  if (!isThere) return 'none';
+  return problem === undefined ? 'whole' : { unknown: problem };
 }

@@ -8,11 +8,10 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { NextTurn } from '../loop.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { ReleaseReport } from '../report.ts';
-import { type FreshRead, readFresh } from '../turn/fresh.ts';
+import { type FreshRead, isAsWritten, readFresh } from '../turn/direct-reads.ts';
 import { sendAction } from '../turn/perform.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import type { TurnParts } from '../turn/turn.ts';
-import { isAsWritten } from '../turn/written.ts';
 import type { Orphan } from './orphans.ts';
 
 export type ReleaseParts = Pick<

@@ -17,12 +17,11 @@ import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
-import { openTimes } from './claim-ages.ts';
-import { contradicted, type FreshRead, readFresh } from './fresh.ts';
+import { contradicted, type FreshRead, readFresh } from './direct-reads.ts';
+import { openTimes } from './ledger-changes.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
-import { withRevisions } from './revisions.ts';
-import { knownSnapshot } from './snapshot.ts';
+import { knownSnapshot, withRevisions } from './snapshot.ts';
 
 /** State of a group between turns, in one leadership. */
 export interface GroupMemory {

@@ -3,8 +3,8 @@ import type { Action, GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
 import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
+import { nextClaimEndInMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
-import { nextClaimEndInMs } from './remember.ts';
 
 /** The end of a turn. */
 interface TurnEnd {

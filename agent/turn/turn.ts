@@ -15,15 +15,15 @@ import type { Leadership } from '../leadership.ts';
 import type { NextTurn } from '../loop.ts';
 import type { TurnReport } from '../report.ts';
 import type { ReplicaSources } from '../watched/replica-sources.ts';
+import { isAsWritten } from './direct-reads.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
+import { announcedIn, isWorthWriting, withoutClaimsOf } from './ledger-changes.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import { nextTurn } from './next-turn.ts';
 import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, perform, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
-import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
 import { definitionIn, isSameDefinition, termsOf } from './snapshot.ts';
-import { isAsWritten } from './written.ts';
 
 export interface TurnParts extends GatherParts {
   readonly config: AgentConfig;

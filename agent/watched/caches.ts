@@ -1,4 +1,6 @@
 // Watches the objects that decisions and policies read, and keeps only the needed fields of each.
+
+import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Change } from '../../cluster/watch/reflector.ts';
@@ -13,10 +15,7 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import type { CacheView } from './freshness.ts';
-import { servedKinds } from './served-kinds.ts';
-import { type Shared, watchShared } from './shared.ts';
-import { type Watched, watch } from './watched.ts';
-import { type Said, type WrittenObjects, type WrittenPlaces, writtenObjects } from './written-objects.ts';
+import { type Shared, servedKinds, type Watched, watch, watchShared } from './watched.ts';
 
 /** A StatefulSet with the part of its manifest that policies are adopted from. */
 export interface CachedStatefulSet {
@@ -352,4 +351,71 @@ function unreadObjects(statefulSets: Watched<unknown>, pods: Watched<unknown>): 
 
 function disruptionsAllowed(object: KubernetesObject): unknown {
   return asJsonObject(object['status'])['disruptionsAllowed'];
+}
+
+/** The objects of one kind and namespace that people write, as a cache has them. */
+interface WrittenObjects {
+  readonly resource: Resource;
+  readonly namespace: string;
+  /** States how long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
+  readonly ageMs: number;
+  /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
+  readonly confirm: (askedMs: number) => void;
+  /** Reports whether the cache says the same as these, which were read past it. */
+  readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
+  /** Lists again at once, because a direct read differs: the watch is stale or missed a change. */
+  readonly relist: () => void;
+}
+
+/** The namespaces to compare. */
+export interface WrittenPlaces {
+  /** Namespace of the group. */
+  readonly namespace: string;
+  /** Namespace of policies that bind other namespaces. */
+  readonly agentNamespace: string;
+}
+
+/** A kind that people write. */
+interface WrittenKind {
+  readonly resource: Resource;
+  readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
+  /** Reports whether such objects concern only their own namespace. */
+  readonly isLocal: boolean;
+  /** Returns the parts that people write, by name: from the cache, and from given objects. */
+  readonly known: (namespace: string) => readonly Said[];
+  readonly read: (objects: readonly KubernetesObject[]) => readonly Said[];
+}
+
+/** The name of an object and its content. */
+type Said = readonly [name: string, says: unknown];
+
+/** The objects that people have written, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
+function writtenObjects(
+  { clock }: Pick<ClusterEnv, 'clock'>,
+  kinds: readonly WrittenKind[],
+): (places: WrittenPlaces) => readonly WrittenObjects[] {
+  /** By kind and namespace: one list serves every group there. */
+  const confirmedMs = new Map<string, number>();
+  return ({ namespace: own, agentNamespace }) =>
+    kinds.flatMap(({ resource, watched, isLocal, known, read }) => {
+      if (watched.degradation()?.reason === 'missing') return [];
+      const namespaces = isLocal ? [own] : [...new Set([own, agentNamespace])];
+      const readable = namespaces.filter((one) => watched.problem(one) === undefined && watched.ageMs(one) < Number.POSITIVE_INFINITY);
+      return readable.map((namespace): WrittenObjects => {
+        const key = `${resource.kind} ${namespace}`;
+        return {
+          resource,
+          namespace,
+          ageMs: Math.min(watched.ageMs(namespace), clock.monotonicMs() - (confirmedMs.get(key) ?? Number.NEGATIVE_INFINITY)),
+          confirm: (askedMs) => void confirmedMs.set(key, askedMs),
+          isSame: (objects) => isSameJson(byName(known(namespace)), byName(read(objects))),
+          relist: () => watched.relist(namespace),
+        };
+      });
+    });
+}
+
+/** Sorts by name for the comparison. */
+function byName(said: readonly Said[]): readonly Said[] {
+  return [...said].sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -1,13 +1,15 @@
-// One kind of object in all the namespaces that the agent looks at: a reflector each, seen as one.
+// Watches one kind of object in all watched namespaces, shares a watch between parts, and finds kinds that the server does not serve.
 
+import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
-import { type Change, type Reflector, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
-import type { InvalidObject } from '../../cluster/watch/store.ts';
+import { type Reflector, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
+import type { Change, InvalidObject } from '../../cluster/watch/store.ts';
 import type { Unknown } from '../../engine/snapshot.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 
-export interface WatchedOptions<View> {
+interface WatchedOptions<View> {
   readonly env: AgentEnv;
   readonly resource: Resource;
   /** undefined: the whole cluster, in one watch. */
@@ -124,4 +126,78 @@ function degradationOf<View>(options: WatchedOptions<View>, reflectors: readonly
     return { id, reason, message: `${resource.plural} cannot be watched (${message}): ${withoutIt}` };
   }
   return undefined;
+}
+
+/** A watch as its followers see it. */
+export interface Shared<View> {
+  readonly get: (namespace: string, name: string) => View | undefined;
+  readonly list: (namespace?: string) => readonly View[];
+  /** Returns why a namespace was never read; undefined from the first list on, and if the kind is not installed. */
+  readonly neverRead: (namespace: string) => Unknown | undefined;
+  /** Reports whether everything is known, or known not to be readable. */
+  readonly isSettled: () => boolean;
+  /** Calls back after each change, in their order. The answer ends that. */
+  readonly onChange: (listener: (change: Change<View>) => void) => () => void;
+}
+
+export interface SharedWatch<View> {
+  readonly watched: Watched<View>;
+  readonly shared: Shared<View>;
+}
+
+/** Starts to watch; `onChange` of the options hears of each change before those who follow. */
+export function watchShared<View>(options: WatchedOptions<View>): SharedWatch<View> {
+  const listeners = new Set<(change: Change<View>) => void>();
+  const watched = watch<View>({
+    ...options,
+    onChange: (change) => {
+      options.onChange(change);
+      for (const listener of listeners) listener(change);
+    },
+  });
+  return {
+    watched,
+    shared: {
+      get: watched.get,
+      list: watched.list,
+      neverRead: watched.neverRead,
+      isSettled: watched.isSettled,
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+  };
+}
+
+interface ServedKinds {
+  /** Asks the server, at most once a minute. */
+  readonly learn: () => void;
+  /** Reports whether the kind is known not to be served. */
+  readonly isMissing: (resource: Resource) => boolean;
+}
+
+const timeoutMs = 30_000;
+const askAgainAfterMs = 60_000;
+
+/** `onLearned` is called when the answer is there. */
+export function servedKinds(env: AgentEnv, onLearned: () => void): ServedKinds {
+  let known: Discovery | undefined;
+  let askedMs = Number.NEGATIVE_INFINITY;
+  const ask = async (): Promise<void> => {
+    try {
+      known = await discover(env, { timeoutMs });
+      onLearned();
+    } catch (error) {
+      env.log.warn('API discovery failed', { problem: messageOf(error) });
+    }
+  };
+  return {
+    learn: () => {
+      if (env.clock.monotonicMs() - askedMs < askAgainAfterMs) return;
+      askedMs = env.clock.monotonicMs();
+      void ask();
+    },
+    isMissing: (resource) => known?.knows(resource) === true && !known.has(resource),
+  };
 }

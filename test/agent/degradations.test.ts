@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startAdmission } from '../../agent/admission/admission.ts';
-import { degradationsOf } from '../../agent/process/degradations.ts';
-import type { Degradation } from '../../agent/report.ts';
+import { type Degradation, degradationsOf } from '../../agent/report.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
 import { newCluster } from '../kit/memory-cluster.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { flagTables, parseFlags, usageText } from '../../agent/flags/command-line.ts';
 import { type FlagSpec, type FlagValues, flags } from '../../agent/flags/flags.ts';
-import { flagTables, usageText } from '../../agent/flags/help.ts';
-import { parseFlags } from '../../agent/flags/parse.ts';
 import { settingsOf } from '../../agent/flags/settings.ts';
 
 function valuesOf(...words: readonly string[]): FlagValues {

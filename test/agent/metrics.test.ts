@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { metricTables, originalMetrics, ownMetrics } from '../../agent/metrics/catalog.ts';
+import { kubernetesPathLabel } from '../../agent/metrics/instruments.ts';
 import { createMetrics } from '../../agent/metrics/metrics.ts';
-import { kubernetesPathLabel } from '../../agent/metrics/path.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { adopted, group } from '../kit/groups.ts';

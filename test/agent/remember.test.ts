@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/turn/remember.ts';
+import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { type RunFields, withFields } from '../kit/questions.ts';

@@ -1,7 +1,7 @@
 // The two watches that the parts of one process share, on their own.
 import type { AgentEnv } from '../../agent/env.ts';
 import { cachedPod, type SharedWatches, zoneBudgetResource } from '../../agent/watched/caches.ts';
-import { type SharedWatch, watchShared } from '../../agent/watched/shared.ts';
+import { type SharedWatch, watchShared } from '../../agent/watched/watched.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 

@@ -1,12 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { callbackService } from '../../../agent/notify/callback.ts';
-import { commitStatusService } from '../../../agent/notify/commit-statuses.ts';
+import { callbackService, commitStatusService } from '../../../agent/notify/event-services.ts';
 import type { Sending, ServiceParts } from '../../../agent/notify/service.ts';
 import { slackService } from '../../../agent/notify/slack.ts';
-import { createExchanges, type Exchanges } from '../../../agent/process/http-exchange.ts';
-import { createNotifyHttp } from '../../../agent/process/notify-http.ts';
+import { createExchanges, createNotifyHttp, type Exchanges } from '../../../agent/process/http-exchange.ts';
 import type { Delivery } from '../../../engine/notify/deliveries.ts';
 import type { NotedEvent, RunNotes } from '../../../engine/notify/notes.ts';
 import {

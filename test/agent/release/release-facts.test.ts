@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { partingFactsOf, releaseFactsOf } from '../../../agent/published/release-facts.ts';
+import { partingFactsOf, releaseFactsOf } from '../../../agent/published/event-facts.ts';
 import type { ReleaseReport } from '../../../agent/report.ts';
 import type { SetPartition } from '../../../engine/release/release.ts';
 import type { Ledger, ReleaseTerms } from '../../../engine/snapshot.ts';

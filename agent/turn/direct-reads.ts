@@ -1,14 +1,23 @@
-// The objects of one group as the API server has them now: for a leader that begins, and after a reply was lost.
+// Reads past the caches: the objects of a group for a new leader or after a lost reply, and what people wrote before a pod is deleted.
+
 import type { ClusterEnv } from '../../cluster/env.ts';
-import { asJsonObject } from '../../cluster/request/json.ts';
-import { getObject, listProjected } from '../../cluster/request/read.ts';
+import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
+import { getObject, listObjects, listProjected } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { ZoneDefinition } from '../../policies/definition.ts';
-import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type FreshObjects, type ReadKind } from '../watched/caches.ts';
+import {
+  type CachedStatefulSet,
+  type Caches,
+  cachedPod,
+  cachedStatefulSet,
+  type FreshObjects,
+  type ReadKind,
+  type WrittenPlaces,
+} from '../watched/caches.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
@@ -157,4 +166,39 @@ function expressionText(expression: unknown): string {
   if (operator === 'Exists') return String(key);
   if (operator === 'DoesNotExist') return `!${String(key)}`;
   return `${String(key)} ${operator === 'NotIn' ? 'notin' : 'in'} ${set}`;
+}
+
+interface WrittenQuestion extends WrittenPlaces {
+  readonly caches: Pick<Caches, 'written' | 'statefulSet'>;
+  /** The StatefulSets as they were read past the caches, when they were. */
+  readonly fresh: FreshObjects | undefined;
+  /** A cache that is no older than this for certain is believed, in milliseconds. */
+  readonly longestAgeMs: number;
+  /** Timeout of each request in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Asks the quorum for what people have written wherever a cache may be behind, and compares it with the caches, from which definitions are made.
+ * Returns false if a cache is stale, because the decision may already be forbidden (S28). Rejects if an object cannot be read.
+ */
+export async function isAsWritten(
+  env: Pick<ClusterEnv, 'kubernetes' | 'clock'>,
+  { caches, namespace, agentNamespace, fresh, longestAgeMs, timeoutMs }: WrittenQuestion,
+): Promise<boolean> {
+  for (const [name, set] of fresh?.statefulSets ?? []) {
+    if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
+  }
+  const doubtful = caches.written({ namespace, agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const answers = await Promise.all(
+    doubtful.map(async (written) => {
+      const askedMs = env.clock.monotonicMs();
+      const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
+      const isSame = written.isSame(items);
+      if (isSame) written.confirm(askedMs);
+      else written.relist();
+      return isSame;
+    }),
+  );
+  return answers.every((isSame) => isSame);
 }

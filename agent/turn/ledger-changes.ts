@@ -1,7 +1,8 @@
-// Decides which changes of a group's ledger must be stored. The stored text changes only after an event.
+// Decides which changes of a group's ledger must be stored, and which claims this process announced and since when it knows them.
+
 import type { Action } from '../../engine/decision.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
-import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 
 /**
@@ -74,4 +75,15 @@ export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string
     .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
     .filter((inMs) => inMs > 0);
   return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/**
+ * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one
+ * could be dropped while its request is on the way, or hold the group for as long as a clock was wrong.
+ */
+export function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
+  const open = new Set(claims.map(canonicalJson));
+  for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);
+  for (const text of open) if (!sinceMs.has(text)) sinceMs.set(text, nowMs);
+  return (claim) => nowMs - (sinceMs.get(canonicalJson(claim)) ?? nowMs);
 }

@@ -1,10 +1,24 @@
-// Commit statuses at GitHub and GitLab. The newest of a name counts, so what was said twice is the same as what was said once.
+// Notification services that receive events: commit statuses at GitHub and GitLab, and signed callbacks.
+
+import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';
+import { callbackBody, signedText } from '../../engine/notify/callback-body.ts';
 import { type CommitStatus, commitStatus } from '../../engine/notify/commit-status.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { NotifyResponse } from '../env.ts';
-import { type Outcome, outcomeOf } from './outcome.ts';
-import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';
+import {
+  ask,
+  bearer,
+  bodyOf,
+  type Call,
+  type Found,
+  longBodyBytes,
+  type Outcome,
+  outcomeOf,
+  type Sending,
+  type Service,
+  type ServiceParts,
+} from './service.ts';
 
 type StatusChannel = Extract<ChannelDefinition, { readonly service: 'github' | 'gitlab' }>;
 
@@ -90,4 +104,33 @@ function hasStatus({ body }: NotifyResponse, { name, state, description }: Commi
       typeof one['created_at'] === 'string' &&
       Date.parse(one['created_at']) >= sinceMs,
   );
+}
+
+type CallbackChannel = Extract<ChannelDefinition, { readonly service: 'callback' }>;
+
+export function callbackService(parts: ServiceParts, channel: CallbackChannel): Service {
+  return {
+    send: async ({ name, run, delivery }) => {
+      if (delivery.kind !== 'tell') return { kind: 'refused', problem: 'a callback channel accepts only events' };
+      const body = callbackBody(name, run, delivery.event);
+      const timestamp = `${Math.floor(parts.env.clock.nowMs() / 1000)}`;
+      const key = channel.signingKey === undefined ? undefined : await parts.secret(channel.signingKey, 'token');
+      const signature = key === undefined ? {} : { 'X-Rollout-Group-Signature': `sha256=${signatureOf(key, timestamp, body)}` };
+      const headers = {
+        'Content-Type': 'application/json',
+        'X-Rollout-Group-Event': delivery.event.id,
+        'X-Rollout-Group-Timestamp': timestamp,
+        ...signature,
+      };
+      const response = await ask(parts, channel, { method: 'POST', url: channel.url, headers, body, site: 'notify.send' });
+      return response.status >= 200 && response.status < 300 ? { kind: 'arrived' } : outcomeOf(response, parts.env.clock.nowMs());
+    },
+    // A callback has no query API. It receives the event again with the same id.
+    find: async () => ({ kind: 'absent' }),
+  };
+}
+
+/** HMAC-SHA256 over `timestamp.body`, in hexadecimal digits. */
+function signatureOf(key: string, timestamp: string, body: string): string {
+  return createHmac('sha256', key).update(signedText(timestamp, body)).digest('hex');
 }

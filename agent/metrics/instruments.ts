@@ -1,4 +1,5 @@
-// Makes the metrics of a catalog, and keeps the number of their series bounded.
+// Creates the instruments of a catalog and bounds the values of their labels.
+
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { MetricSpec } from './catalog.ts';
 
@@ -33,4 +34,19 @@ export class BoundedLabel {
     this.#seen.add(value);
     return value;
   }
+}
+
+const shape =
+  /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)\/(?:(?:watch\/)?namespaces\/[^/]+\/(?=[^/]+)(?!status$|finalize$))?(?<resource>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<sub>.+))?)?$/;
+
+/**
+ * `core/v1/pods collection`, `apps/v1/statefulsets object`, `core/v1/pods object eviction subresource`. Lists and watches are both collections.
+ * Any other path stays unchanged.
+ */
+export function kubernetesPathLabel(pathAndQuery: string): string {
+  const path = pathAndQuery.replace(/[?#][\s\S]*$/, '');
+  const { group = 'core', version, resource, name, sub } = shape.exec(path)?.groups ?? {};
+  if (version === undefined || resource === undefined) return path;
+  const kind = name === undefined ? 'collection' : sub === undefined ? 'object' : `object ${sub} subresource`;
+  return `${group}/${version}/${resource} ${kind}`;
 }
