@@ -183,16 +183,15 @@ const refusedWords: readonly (readonly [string, string])[] = [
   ['for ever', 'without limit'],
 ];
 
-/** Pages that were written before the language guide and are not rewritten yet. */
-const pagesToRewrite = /^docs\/(?:decisions\/|migrate-from-|simulation\.md$|policy-tests\.md$)/;
-
 /** Sources and pages that people read. */
 function proseFiles(): readonly string[] {
-  const pages = readdirSync('docs', { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
-    .map((entry) => join(entry.parentPath, entry.name));
+  const pages = ['docs', 'examples'].flatMap((folder) =>
+    readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile() && /\.(?:md|yaml)$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
   const roots = readdirSync('.').filter((name) => name.endsWith('.md'));
-  return [...folders.flatMap(sources), ...pages.filter((page) => !pagesToRewrite.test(page)), ...roots].sort();
+  return [...folders.flatMap(sources), ...pages, ...roots].sort();
 }
 
 /** `file:line` of each match in the files. */

@@ -134,7 +134,7 @@ export const faults: readonly Row[] = [
   {
     id: 10,
     what: 'an address without a scheme passes, certificates cannot be checked by an authority of their own, times cannot be set',
-    here: 'An address is http or https or refused; a source names its authority, its time and how much it may answer. Whoever writes one hears of Secrets that are not there: it is taken all the same, as tools apply objects in any order. No object has headers of its own: what a tenant could write there would speak to the provider in the name of the agent (docs/decisions/no-headers-of-their-own.md). What cannot be converted is left out.',
+    here: 'An address is http or https or refused; a source names its authority, its time and how much it may answer. Whoever writes one hears of Secrets that are not there: it is taken all the same, as tools apply objects in any order. No object has headers of its own: what a tenant could write there would speak to the provider in the name of the agent (docs/decisions/no-custom-headers.md). What cannot be converted is left out.',
     tests: [
       ...source('the address of a source', 'has the limits of its schema, in milliseconds, unless it says otherwise'),
       ...http(

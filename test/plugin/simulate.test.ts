@@ -56,7 +56,7 @@ spec:
     - name: holidays
       kind: deny
       actions: [rollout]
-      ranges: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z', reason: nobody is in }]
+      ranges: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z', reason: no one is on site }]
       inFlight: finishPod
 `;
 

@@ -82,6 +82,6 @@ export const budgets: readonly Scenario[] = [
     budgets: { broken: { ...everything, maxUnavailable: 2, maxUnavailablePercentage: 50 } },
     writes: [],
     isFailure: true,
-    difference: 'A budget that is not understood holds',
+    difference: 'A budget that cannot be parsed blocks',
   },
 ];

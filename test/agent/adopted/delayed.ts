@@ -126,7 +126,7 @@ export const delayedDownscale: readonly Scenario[] = [
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
     calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [],
-    difference: 'The user of a URL is left out',
+    difference: 'Credentials in a URL are not sent',
   },
   {
     name: 'a URL that is none stops scaling',
@@ -150,7 +150,7 @@ export const delayedDownscale: readonly Scenario[] = [
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
     calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: ['PATCH statefulsets/ingester-zone-b {"spec":{"replicas":2}}', writeBack(2)],
-    difference: 'Zones that disagree do not write to and fro',
+    difference: 'Zones that disagree do not overwrite each other',
   },
   {
     name: 'an upscale takes the preparation back, from the pods that were asked',
@@ -160,7 +160,7 @@ export const delayedDownscale: readonly Scenario[] = [
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
     calls: [...stay(0, 1), ...call('POST', 2, 3), ...stay(2, 3)],
     writes: [shrinkTo(6), writeBack(6)],
-    difference: 'Pods are told to stay once',
+    difference: 'Preparation is cancelled once',
   },
   {
     name: 'a downscale that is called off takes the preparation back, whatever the pods answer',
@@ -173,7 +173,7 @@ export const delayedDownscale: readonly Scenario[] = [
     ],
     calls: [...stay(0, 1), ...call('POST', 2, 3), ...stay(2, 3)],
     writes: [],
-    difference: 'Pods are told to stay once',
+    difference: 'Preparation is cancelled once',
   },
   {
     name: 'pods are not told to stay again and again while nothing is to leave',
@@ -182,6 +182,6 @@ export const delayedDownscale: readonly Scenario[] = [
     answers: [{ pods: /./, method: 'DELETE', status: 200 }],
     calls: stay(0, 1, 2, 3),
     writes: [],
-    difference: 'Pods are told to stay once',
+    difference: 'Preparation is cancelled once',
   },
 ];

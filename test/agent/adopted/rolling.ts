@@ -133,7 +133,7 @@ export const rolling: readonly Scenario[] = [
     name: 'a pod that is gone counts as down, whatever the status still says',
     sets: zones({ ...outdated, readyReplicas: 3, pods: { 0: { state: 'missing' } } }, fine),
     writes: [],
-    difference: 'A pod that is gone counts as down',
+    difference: 'A missing pod counts as down',
   },
   {
     name: 'a pod of another workload with the label of a member is never deleted',
