@@ -7,11 +7,11 @@ import { kindsOf } from './cluster/replica-origins.ts';
 import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
 import type { Faults, Point } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
-import { oracleFactories } from './oracles/all.ts';
+import { createOracles } from './oracles/all.ts';
 import { whatIsMissing } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { play, touchObject } from './play.ts';
-import { type Agents, agentUser, startAgents } from './process/agents.ts';
+import { Agents, agentUser } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunObserver, RunOptions, TimelineEntry } from './run.ts';
 import type { Scenario } from './scenario.ts';
@@ -100,7 +100,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     clockOf: (process) => agents.clockOf(process),
     isWatchDead: () => agents.isWatchDead(),
   };
-  const oracles: readonly Oracle[] = [...oracleFactories.map((make) => make(scene)), ...(observer === undefined ? [] : [observer])];
+  const oracles: readonly Oracle[] = [...createOracles(scene), ...(observer === undefined ? [] : [observer])];
   /** A judge that throws is a defect of the judge and fails the run. */
   const judged = (ask: (oracle: Oracle) => void): void => {
     for (const oracle of oracles) {
@@ -172,7 +172,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
         });
   const sendingHeard = (point: Point, verb: string): void => judged((oracle) => oracle.sending?.(point, verb));
   let touches = 0;
-  const agents = startAgents({
+  const agents: Agents = new Agents({
     ...(gateServer === undefined ? {} : { gateServer }),
     scenario,
     scheduler,

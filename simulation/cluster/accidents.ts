@@ -1,16 +1,14 @@
 // Injects accidents of pods, nodes, controllers and the webhook, each for a time, and ends all of them when the group is to heal.
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
-import type { Scheduler } from '../scheduler.ts';
 import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
 import type { Nodes } from './nodes.ts';
 import type { PinWebhook } from './pin-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
+import type { World } from './world.ts';
 
-interface AccidentsOptions {
-  readonly scheduler: Scheduler;
-  readonly seed: number;
+interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly namespace: string;
   /** One per zone, in order. */
   readonly statefulSets: readonly string[];
@@ -23,33 +21,9 @@ interface AccidentsOptions {
   readonly told: (what: string) => void;
 }
 
-interface Accidents {
-  /** Returns whether the accident had a target. */
-  readonly happen: (event: ClusterEvent) => boolean;
-  /** Ends every open accident and cancels what would follow. */
-  readonly heal: () => void;
-}
-
-export function createAccidents(options: AccidentsOptions): Accidents {
-  const accidents = new OngoingAccidents(options);
-  return {
-    happen: (event) => accidents.happen(event),
-    heal: () => accidents.heal(),
-  };
-}
-
 /** Begins accidents, remembers those that are not over, and ends them. */
-class OngoingAccidents {
-  readonly #scheduler: Scheduler;
-  readonly #seed: number;
-  readonly #namespace: string;
-  readonly #statefulSets: readonly string[];
-  readonly #kubelets: Kubelets;
-  readonly #nodes: Nodes;
-  readonly #controller: StatefulSetController;
-  readonly #disruptions: DisruptionController;
-  readonly #webhook: PinWebhook | undefined;
-  readonly #told: (what: string) => void;
+export class Accidents {
+  readonly #options: AccidentsOptions;
   readonly #random: Random;
   /** Ends of accidents that are not over. */
   readonly #endings = new Set<() => void>();
@@ -58,85 +32,77 @@ class OngoingAccidents {
   #isHealed = false;
 
   constructor(options: AccidentsOptions) {
-    const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told } = options;
-    this.#scheduler = scheduler;
-    this.#seed = seed;
-    this.#namespace = namespace;
-    this.#statefulSets = statefulSets;
-    this.#kubelets = kubelets;
-    this.#nodes = nodes;
-    this.#controller = controller;
-    this.#disruptions = disruptions;
-    this.#webhook = webhook;
-    this.#told = told;
-    this.#random = streamOf(this.#seed, 'accidents');
+    this.#options = options;
+    this.#random = streamOf(options.seed, 'accidents');
   }
 
+  /** Returns whether the accident had a target. */
   happen(event: ClusterEvent): boolean {
     switch (event.kind) {
       case 'podFails': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#told(`${pod} fails for ${seconds(event.forMs)}`);
-        return this.#lasting(event.forMs, this.#kubelets.fail(this.#namespace, pod));
+        this.#options.told(`${pod} fails for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#options.kubelets.fail(this.#options.namespace, pod));
       }
       case 'podFlaps': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#told(`${pod} flaps ${event.times} times`);
+        this.#options.told(`${pod} flaps ${event.times} times`);
         return this.#flap(pod, event.times);
       }
       case 'podDies': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#told(`${pod} dies`);
-        return this.#kubelets.die(this.#namespace, pod);
+        this.#options.told(`${pod} dies`);
+        return this.#options.kubelets.die(this.#options.namespace, pod);
       }
       case 'slowKubelet':
-        this.#told(
+        this.#options.told(
           `kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
         );
-        this.#kubelets.setPace(event.startFactor, event.drainFactor);
-        return this.#setting('pace', event.forMs, () => this.#kubelets.setPace(1, 1));
+        this.#options.kubelets.setPace(event.startFactor, event.drainFactor);
+        return this.#setting('pace', event.forMs, () => this.#options.kubelets.setPace(1, 1));
       case 'stuckTerminating': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#told(`${pod} stays terminating for ${seconds(event.forMs)}`);
-        return this.#lasting(event.forMs, this.#kubelets.stick(this.#namespace, pod));
+        this.#options.told(`${pod} stays terminating for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#options.kubelets.stick(this.#options.namespace, pod));
       }
       case 'nodeLost':
-        this.#told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
-        return this.#lasting(event.forMs, this.#nodes.lose(event.zone));
+        this.#options.told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
+        return this.#lasting(event.forMs, this.#options.nodes.lose(event.zone));
       case 'nodeDrained':
-        this.#told(`${this.#nodes.drain(event.zone)} is drained`);
+        this.#options.told(`${this.#options.nodes.drain(event.zone)} is drained`);
         return true;
       case 'controllerLags':
-        this.#told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
+        this.#options.told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
         this.#lag(event.delayMs);
         return this.#setting('lag', event.forMs, () => this.#lag(0));
       case 'controllerIsStale':
-        this.#told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
-        this.#controller.goStale();
-        return this.#setting('stale', event.forMs, () => this.#controller.goFresh());
+        this.#options.told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
+        this.#options.controller.goStale();
+        return this.#setting('stale', event.forMs, () => this.#options.controller.goFresh());
       case 'webhookAway':
-        if (this.#webhook === undefined) return false;
-        this.#told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
-        this.#webhook.setAway(true);
-        return this.#setting('webhook', event.forMs, () => this.#webhook?.setAway(false));
+        if (this.#options.webhook === undefined) return false;
+        this.#options.told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
+        this.#options.webhook.setAway(true);
+        return this.#setting('webhook', event.forMs, () => this.#options.webhook?.setAway(false));
       default:
         event satisfies never;
         return false;
     }
   }
 
+  /** Ends every open accident and cancels what would follow. */
   heal(): void {
     this.#isHealed = true;
     for (const end of [...this.#endings]) end();
-    this.#nodes.uncordon();
-    this.#kubelets.setPace(1, 1);
+    this.#options.nodes.uncordon();
+    this.#options.kubelets.setPace(1, 1);
     this.#lag(0);
-    this.#controller.goFresh();
-    this.#webhook?.setAway(false);
+    this.#options.controller.goFresh();
+    this.#options.webhook?.setAway(false);
   }
 
   #podName(zone: string, ordinal: number): string {
-    return `${this.#statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
+    return `${this.#options.statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
   }
 
   #lasting(forMs: number, end: (() => void) | undefined): boolean {
@@ -145,7 +111,7 @@ class OngoingAccidents {
       if (this.#endings.delete(finish)) end();
     };
     this.#endings.add(finish);
-    this.#scheduler.after(forMs, finish);
+    this.#options.scheduler.after(forMs, finish);
     return true;
   }
 
@@ -158,14 +124,14 @@ class OngoingAccidents {
   }
 
   #lag(delayMs: number): void {
-    this.#controller.lag(delayMs);
-    this.#disruptions.lag(delayMs);
+    this.#options.controller.lag(delayMs);
+    this.#options.disruptions.lag(delayMs);
   }
 
   #flap(pod: string, times: number): boolean {
     if (times <= 0 || this.#isHealed) return false;
-    const isThere = this.#lasting(between(this.#random, 500, 4000), this.#kubelets.fail(this.#namespace, pod));
-    this.#scheduler.after(between(this.#random, 4500, 9000), () => this.#flap(pod, times - 1));
+    const isThere = this.#lasting(between(this.#random, 500, 4000), this.#options.kubelets.fail(this.#options.namespace, pod));
+    this.#options.scheduler.after(between(this.#random, 4500, 9000), () => this.#flap(pod, times - 1));
     return isThere;
   }
 }

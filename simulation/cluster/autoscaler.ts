@@ -1,12 +1,9 @@
 // Writes replica counts: a person at once, a HorizontalPodAutoscaler in steps.
-import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { numberAt, type ReplicaOrigin } from './replica-origins.ts';
+import type { World } from './world.ts';
 
-interface AutoscalerOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
+interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
   readonly namespace: string;
 }
 

@@ -1,16 +1,13 @@
 // Creates the initial state: every object exists, and the pods of every StatefulSet have been ready for an hour.
 import { between, streamOf } from '../random.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { resourceOfKind } from './replica-origins.ts';
 import { revisionName } from './revision.ts';
 import { podOf, revisionOf } from './statefulset-controller.ts';
 import { controllerActor, replicasOf, revisionResource, specOf, statefulSetResource } from './workload.ts';
+import type { World } from './world.ts';
 
-interface BeginningOptions {
-  readonly server: ClusterApi;
-  readonly wallMs: () => number;
-  readonly seed: number;
+interface BeginningOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
   readonly objects: readonly Json[];
   readonly namespace: string;
   /** Returns a node for the pod, given the nodes already assigned. */

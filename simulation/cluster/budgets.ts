@@ -2,17 +2,11 @@
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { between, streamOf } from '../random.ts';
-import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Commit, Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { budgetResource, instantText, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import type { ClusterApi, World } from './world.ts';
 
-interface DisruptionOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  readonly wallMs: () => number;
-  readonly seed: number;
-}
+interface DisruptionOptions extends World {}
 
 export interface DisruptionController {
   readonly hear: (commit: Commit) => void;

@@ -2,29 +2,23 @@
 
 import { isByPeople } from '../event-class.ts';
 import { draw } from '../random.ts';
-import type { ClusterEvent, PeopleEvent, Scenario } from '../scenario.ts';
-import { traitsOfShape } from '../scenario.ts';
-import type { Scheduler } from '../scheduler.ts';
-import { createAccidents } from './accidents.ts';
-import type { ClusterApi } from './api.ts';
+import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
+import { Accidents } from './accidents.ts';
 import { begin } from './beginning.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
-import { startKubelets } from './kubelet.ts';
-import { startNodes } from './nodes.ts';
-import { createPeople } from './people.ts';
+import { Kubelets } from './kubelet.ts';
+import { Nodes } from './nodes.ts';
+import { People } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
 import { createPodEndpoints } from './pod-endpoints.ts';
 import { replicaSources, withReplicas } from './replica-origins.ts';
 import { startRetries } from './retries.ts';
-import { startStatefulSetController } from './statefulset-controller.ts';
+import { StatefulSetController } from './statefulset-controller.ts';
 import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import type { ClusterApi, World } from './world.ts';
 
-interface ClusterModelOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  /** Wall clock of the cluster, in milliseconds since 1970. */
-  readonly wallMs: () => number;
+interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly scenario: Scenario;
   /** Receives each new pod before the webhook sees it. */
   readonly admitted?: (pod: PodAdmitted) => void;
@@ -84,25 +78,75 @@ export interface ClusterModel {
 /** Creates the group with pods that have run for an hour, and starts everything around it. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted }: ClusterModelOptions): ClusterModel {
   const { seed, group: shape, given } = scenario;
-  const group: GroupObjects = given ?? groupObjects(shape);
-  const { namespace, statefulSets } = group;
-  const sources = replicaSources(group);
+  const objects: GroupObjects = given ?? groupObjects(shape);
+  const { namespace, name: group, statefulSets } = objects;
+  const sources = replicaSources(objects);
   const listeners: ((what: string) => void)[] = [];
   const told =
     (who: string) =>
     (what: string): void => {
       for (const listener of listeners) listener(`${who}: ${what}`);
     };
+  const world: World = { server, scheduler, wallMs, seed };
   const zones = statefulSets.map((_, index) => zoneLetters[index] ?? 'a');
   const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isPodOf(name, pod))] ?? 'a';
-  const common = { server, scheduler, wallMs, seed };
+  const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf });
+  begin({
+    ...world,
+    namespace,
+    objects: withReplicas(objects, sources),
+    adopt: (pod, sinceMs) => kubelets.adopt(pod, sinceMs),
+    placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
+  });
+  const webhook = traitsOfShape(shape).pinsPods
+    ? createPinWebhook({ server, namespace, group, admitted: (pod) => admitted?.(pod) })
+    : undefined;
+  const controller = new StatefulSetController({ ...world, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
+  const disruptions = startDisruptionController(world);
+  server.observe({
+    committed: (commit) => {
+      for (const model of [kubelets, nodes, controller, disruptions]) model.hear(commit);
+    },
+  });
+  const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
+  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, told: told('people') });
+  const models = { kubelets, nodes, controller, disruptions, webhook };
+  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, told: told('cluster') });
+  if (given !== undefined) people.apply(given.changes);
 
-  const nodes = startNodes({ ...common, zones: [...new Set(['a', ...zones])], zoneOf, isBack: (node) => kubelets.nodeIsBack(node) });
-  const kubelets = startKubelets({
-    ...common,
-    startMs: shape.startMs,
-    drainMs: shape.drainMs,
-    isNodeLost: nodes.isLost,
+  return {
+    namespace,
+    group,
+    statefulSets,
+    policies: objects.policies,
+    happen: (event) => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
+    heal: () => {
+      accidents.heal();
+      people.heal();
+      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, told: told('people') });
+    },
+    podAnswer: endpoints.answer,
+    wanted: () => people.wanted(),
+    preparedPods: endpoints.prepared,
+    observe: (listener) => void listeners.push(listener),
+  };
+}
+
+interface Zones {
+  readonly zones: readonly string[];
+  /** Returns the zone of a pod by its name. */
+  readonly zoneOf: (pod: string) => string;
+}
+
+/** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */
+function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, zoneOf }: Zones) {
+  const { server, wallMs, seed } = world;
+  const nodes = new Nodes({ ...world, zones: [...new Set(['a', ...zones])], zoneOf, isBack: (node) => kubelets.nodeIsBack(node) });
+  const kubelets: Kubelets = new Kubelets({
+    ...world,
+    startMs,
+    drainMs,
+    isNodeLost: (node) => nodes.isLost(node),
     restarted: (place, pod) => endpoints.restarted(place, pod),
   });
   const areUnreadyFound = draw(seed, 'pods are found before they are ready') < 0.5;
@@ -116,68 +160,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     hasLeft: (place, pod) => hasLeft(server, place, pod),
     pods: () => server.list('pods').map(podFacts),
   });
-  begin({
-    server,
-    wallMs,
-    seed,
-    namespace,
-    objects: withReplicas(group, sources),
-    adopt: kubelets.adopt,
-    placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
-  });
-  const webhook = traitsOfShape(shape).pinsPods
-    ? createPinWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
-    : undefined;
-  const controller = startStatefulSetController({ ...common, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
-  const disruptions = startDisruptionController(common);
-  server.observe({
-    committed: (commit) => {
-      kubelets.hear(commit);
-      nodes.hear(commit);
-      controller.hear(commit);
-      disruptions.hear(commit);
-    },
-  });
-  const people = createPeople({
-    server,
-    scheduler,
-    seed,
-    namespace,
-    group: group.name,
-    sources,
-    clearsBrokenPods: given === undefined && scenario.group.kind === 'adopted',
-    told: told('people'),
-  });
-  const accidents = createAccidents({
-    scheduler,
-    seed,
-    namespace,
-    statefulSets,
-    kubelets,
-    nodes,
-    controller,
-    disruptions,
-    webhook,
-    told: told('cluster'),
-  });
-  if (given !== undefined) people.apply(given.changes);
-
-  return {
-    namespace,
-    group: group.name,
-    statefulSets,
-    policies: group.policies,
-    happen: (event) => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
-    heal: () => {
-      accidents.heal();
-      people.heal();
-      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group: group.name, told: told('people') });
-    },
-    podAnswer: endpoints.answer,
-    wanted: people.wanted,
-    preparedPods: endpoints.prepared,
-    observe: (listener) => void listeners.push(listener),
-  };
+  return { nodes, kubelets, endpoints };
 }
 
 function isPodOf(statefulSet: string, pod: string): boolean {

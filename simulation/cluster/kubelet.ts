@@ -1,16 +1,11 @@
 // Models the kubelets: pods start, become ready, break, restart, drain and leave, each in several small status writes.
 import { between, type Random, streamOf } from '../random.ts';
-import type { Scheduler } from '../scheduler.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { type PodCondition, podStatus } from './pod-status.ts';
 import { podFacts } from './workload.ts';
+import type { World } from './world.ts';
 
-interface KubeletOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  readonly wallMs: () => number;
-  readonly seed: number;
+interface KubeletOptions extends World {
   /** Approximate time until a pod is ready, and for its drain, in milliseconds. */
   readonly startMs: number;
   readonly drainMs: number;
@@ -18,25 +13,6 @@ interface KubeletOptions {
   readonly isNodeLost: (node: string) => boolean;
   /** The container restarted, or the pod is gone. */
   readonly restarted: (namespace: string, pod: string) => void;
-}
-
-export interface Kubelets {
-  readonly hear: (commit: Commit) => void;
-  /** Adopts a pod that has been ready since that wall-clock time, and writes its status. */
-  readonly adopt: (pod: ModelObject, sinceMs: number) => void;
-  /** Fails the readiness probe until the returned function is called. */
-  readonly fail: (namespace: string, pod: string) => (() => void) | undefined;
-  /** Ends the container, which is restarted; or the pod, which stays until it is deleted. */
-  readonly die: (namespace: string, pod: string) => boolean;
-  /** Keeps the pod after its drain until the returned function is called. */
-  readonly stick: (namespace: string, pod: string) => (() => void) | undefined;
-  readonly setPace: (startFactor: number, drainFactor: number) => void;
-  /** Reports what could not be reported while the node was lost. */
-  readonly nodeIsBack: (node: string) => void;
-  /** Returns the UID of the pod if its container runs and is reachable. */
-  readonly listens: (namespace: string, pod: string) => string | undefined;
-  /** Like `listens`, for a ready pod. */
-  readonly isReady: (uid: string) => boolean;
 }
 
 interface Running extends Omit<PodCondition, 'phase'> {
@@ -68,31 +44,9 @@ const brokenImage = /^broken\//;
 /** Back-off of a crashing container, doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
 const backOff = { firstMs: 10_000, mostMs: 300_000 };
 
-/** Begins without pods; existing ones are adopted. */
-export function startKubelets(options: KubeletOptions): Kubelets {
-  const kubelets = new KubeletFleet(options);
-  return {
-    hear: (given) => kubelets.hear(given),
-    adopt: (object, sinceMs) => kubelets.adopt(object, sinceMs),
-    fail: (namespace, name) => kubelets.fail(namespace, name),
-    die: (namespace, name) => kubelets.die(namespace, name),
-    stick: (namespace, name) => kubelets.stick(namespace, name),
-    setPace: (start, drain) => kubelets.setPace(start, drain),
-    nodeIsBack: (node) => kubelets.nodeIsBack(node),
-    listens: (namespace, name) => kubelets.listens(namespace, name),
-    isReady: (uid) => kubelets.isReady(uid),
-  };
-}
-
 /** Runs the pods of all nodes and writes their status. */
-class KubeletFleet {
+export class Kubelets {
   readonly #options: KubeletOptions;
-  readonly #server: ClusterApi;
-  readonly #scheduler: Scheduler;
-  readonly #wallMs: () => number;
-  readonly #seed: number;
-  readonly #isNodeLost: (node: string) => boolean;
-  readonly #restarted: (namespace: string, pod: string) => void;
   readonly #pods = new Map<string, Running>();
   readonly #byName = new Map<string, Running>();
   #startFactor = 1;
@@ -102,13 +56,6 @@ class KubeletFleet {
 
   constructor(options: KubeletOptions) {
     this.#options = options;
-    const { server, scheduler, wallMs, seed, isNodeLost, restarted } = this.#options;
-    this.#server = server;
-    this.#scheduler = scheduler;
-    this.#wallMs = wallMs;
-    this.#seed = seed;
-    this.#isNodeLost = isNodeLost;
-    this.#restarted = restarted;
   }
 
   hear({ resource, type, after }: Commit): void {
@@ -116,13 +63,14 @@ class KubeletFleet {
     const known = this.#pods.get(after.metadata.uid);
     if (type === 'DELETED') {
       if (known !== undefined) this.#forget(known);
-      this.#restarted(after.metadata.namespace ?? '', after.metadata.name);
+      this.#options.restarted(after.metadata.namespace ?? '', after.metadata.name);
     } else if (known === undefined) {
       const pod = this.#recordOf(after);
       if (pod.node !== '') this.#start(pod);
     } else this.#modified(known, after);
   }
 
+  /** Adopts a pod that has been ready since that wall-clock time, and writes its status. */
   adopt(object: ModelObject, sinceMs: number): void {
     const pod = this.#pods.get(object.metadata.uid) ?? this.#recordOf(object);
     pod.life += 1;
@@ -132,6 +80,7 @@ class KubeletFleet {
     this.#write(pod);
   }
 
+  /** Fails the readiness probe until the returned function is called. */
   fail(namespace: string, name: string): (() => void) | undefined {
     const pod = this.#named(namespace, name);
     if (pod === undefined) return undefined;
@@ -143,11 +92,12 @@ class KubeletFleet {
     });
   }
 
+  /** Ends the container, which is restarted; or the pod, which stays until it is deleted. */
   die(namespace: string, name: string): boolean {
     const pod = this.#named(namespace, name);
     if (pod === undefined || pod.isTerminating || pod.phase !== 'Running') return false;
     pod.life += 1;
-    this.#restarted(pod.namespace, pod.name);
+    this.#options.restarted(pod.namespace, pod.name);
     if (pod.random() < 0.4) {
       this.#end(pod, 'Failed');
       return true;
@@ -161,6 +111,7 @@ class KubeletFleet {
     return true;
   }
 
+  /** Keeps the pod after its drain until the returned function is called. */
   stick(namespace: string, name: string): (() => void) | undefined {
     const pod = this.#named(namespace, name);
     if (pod === undefined) return undefined;
@@ -176,12 +127,13 @@ class KubeletFleet {
     this.#drainFactor = drain;
   }
 
+  /** Reports what could not be reported while the node was lost. */
   nodeIsBack(node: string): void {
     for (const pod of [...this.#pods.values()].filter((candidate) => candidate.node === node)) {
-      const object = this.#server.get('pods', pod.namespace, pod.name);
+      const object = this.#options.server.get('pods', pod.namespace, pod.name);
       if (object?.metadata.uid !== pod.uid) continue;
       const { isTerminating, graceSeconds, isReady } = podFacts(object);
-      if (pod.isReady && !isReady) pod.readyChangedMs = this.#wallMs();
+      if (pod.isReady && !isReady) pod.readyChangedMs = this.#options.wallMs();
       const hasBegun = pod.phase !== 'Pending' || pod.address !== undefined || pod.isTerminating;
       if (hasBegun) this.#write(pod);
       else this.#start(pod);
@@ -190,11 +142,13 @@ class KubeletFleet {
     }
   }
 
+  /** Returns the UID of the pod if its container runs and is reachable. */
   listens(namespace: string, name: string): string | undefined {
     const pod = this.#named(namespace, name);
-    return pod !== undefined && pod.container === 'running' && !this.#isNodeLost(pod.node) ? pod.uid : undefined;
+    return pod !== undefined && pod.container === 'running' && !this.#options.isNodeLost(pod.node) ? pod.uid : undefined;
   }
 
+  /** Like `listens`, for a ready pod. */
   isReady(uid: string): boolean {
     return this.#pods.get(uid)?.isReady === true;
   }
@@ -210,8 +164,8 @@ class KubeletFleet {
       phase: 'Pending',
       container: 'creating',
       isReady: false,
-      readyChangedMs: this.#wallMs(),
-      scheduledMs: this.#wallMs(),
+      readyChangedMs: this.#options.wallMs(),
+      scheduledMs: this.#options.wallMs(),
       startedMs: undefined,
       endedMs: undefined,
       restartCount: 0,
@@ -223,7 +177,7 @@ class KubeletFleet {
       hasDrained: false,
       life: 0,
       // Draws by place and count, so that events elsewhere change nothing here.
-      random: streamOf(this.#seed, `pod ${namespace}/${name} ${this.#incarnationOf(namespace, name)}`),
+      random: streamOf(this.#options.seed, `pod ${namespace}/${name} ${this.#incarnationOf(namespace, name)}`),
     };
     this.#pods.set(uid, pod);
     this.#byName.set(`${namespace}/${name}`, pod);
@@ -239,27 +193,27 @@ class KubeletFleet {
   /** Schedules within this life of the pod. */
   #later(pod: Running, delayMs: number, callback: () => void): void {
     const { life } = pod;
-    this.#scheduler.after(delayMs, () => {
+    this.#options.scheduler.after(delayMs, () => {
       if (this.#pods.get(pod.uid) === pod && pod.life === life) callback();
     });
   }
 
   #write(pod: Running): void {
-    if (this.#isNodeLost(pod.node) || this.#server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    this.#server.change({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name, { status: podStatus(pod) }, 'status');
+    if (this.#options.isNodeLost(pod.node) || this.#options.server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
+    this.#options.server.change({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name, { status: podStatus(pod) }, 'status');
   }
 
   #setReady(pod: Running): void {
     const isReady = pod.isUp && pod.failures === 0;
     if (isReady === pod.isReady) return;
     pod.isReady = isReady;
-    pod.readyChangedMs = this.#wallMs();
+    pod.readyChangedMs = this.#options.wallMs();
     this.#write(pod);
   }
 
   #start(pod: Running): void {
-    pod.scheduledMs = this.#wallMs();
-    pod.readyChangedMs = this.#wallMs();
+    pod.scheduledMs = this.#options.wallMs();
+    pod.readyChangedMs = this.#options.wallMs();
     const durationMs = Math.max(200, this.#options.startMs * this.#startFactor * between(pod.random, 0.6, 1.5));
     this.#later(pod, between(pod.random, 5, 80), () => this.#write(pod));
     this.#later(pod, Math.max(90, durationMs * between(pod.random, 0.1, 0.4)), () => {
@@ -273,7 +227,7 @@ class KubeletFleet {
   #run(pod: Running): void {
     pod.phase = 'Running';
     pod.container = 'running';
-    pod.startedMs = this.#wallMs();
+    pod.startedMs = this.#options.wallMs();
     this.#write(pod);
     if (isBroken(pod)) this.#later(pod, between(pod.random, 500, 2000), () => this.#crash(pod));
   }
@@ -291,11 +245,11 @@ class KubeletFleet {
   }
 
   #breakOff(pod: Running): void {
-    if (pod.isReady) pod.readyChangedMs = this.#wallMs();
+    if (pod.isReady) pod.readyChangedMs = this.#options.wallMs();
     pod.isUp = false;
     pod.isReady = false;
     pod.container = 'ended';
-    pod.endedMs = this.#wallMs();
+    pod.endedMs = this.#options.wallMs();
     pod.restartCount += 1;
     this.#write(pod);
   }
@@ -322,24 +276,24 @@ class KubeletFleet {
 
   #drained(pod: Running): void {
     pod.hasDrained = true;
-    if (pod.sticks > 0 || this.#isNodeLost(pod.node)) return;
+    if (pod.sticks > 0 || this.#options.isNodeLost(pod.node)) return;
     this.#end(pod, 'Succeeded');
     this.#later(pod, between(pod.random, 10, 200), () => this.#release(pod));
   }
 
   #release(pod: Running): void {
-    if (this.#isNodeLost(pod.node) || this.#server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    this.#server.remove({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name);
+    if (this.#options.isNodeLost(pod.node) || this.#options.server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
+    this.#options.server.remove({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name);
   }
 
   #end(pod: Running, phase: 'Succeeded' | 'Failed'): void {
     const wasReady = pod.isReady;
     pod.isUp = false;
     pod.isReady = false;
-    if (wasReady) pod.readyChangedMs = this.#wallMs();
+    if (wasReady) pod.readyChangedMs = this.#options.wallMs();
     pod.phase = phase;
     pod.container = 'ended';
-    pod.endedMs = this.#wallMs();
+    pod.endedMs = this.#options.wallMs();
     this.#write(pod);
   }
 
@@ -347,9 +301,9 @@ class KubeletFleet {
     const { node, isTerminating, graceSeconds } = podFacts(object);
     if (pod.node === '' && node !== '') {
       pod.node = node;
-      if (!this.#isNodeLost(node)) this.#start(pod);
+      if (!this.#options.isNodeLost(node)) this.#start(pod);
     }
-    if (isTerminating && !this.#isNodeLost(pod.node)) this.#terminate(pod, graceSeconds);
+    if (isTerminating && !this.#options.isNodeLost(pod.node)) this.#terminate(pod, graceSeconds);
   }
 
   #forget(pod: Running): void {

@@ -1,7 +1,7 @@
 // Models how a StatefulSet leaves its group and returns, and how the group is paused: by labels and annotations, or by objects.
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { statefulSetResource } from './workload.ts';
+import type { ClusterApi } from './world.ts';
 
 interface MembershipOptions {
   readonly server: ClusterApi;
@@ -10,16 +10,6 @@ interface MembershipOptions {
   readonly group: string;
   /** In the order of the zones. */
   readonly statefulSets: readonly string[];
-}
-
-export interface Membership {
-  /** Returns whether it could be removed: a group in a file does not change, and the last member stays. */
-  readonly leave: (statefulSet: string) => boolean;
-  readonly comeBack: (statefulSet: string) => void;
-  readonly pause: () => void;
-  readonly resume: () => void;
-  /** The StatefulSet was recreated from an earlier manifest; updates it to the current state. */
-  readonly apply: (statefulSet: string) => void;
 }
 
 interface Zone extends Json {
@@ -31,40 +21,22 @@ const intentResource = 'rolloutintents.rollout-group.dev';
 const groupLabel = 'rollout-group';
 const pausedAnnotation = 'grafana.com/rollout-paused';
 
-export function createMembership(options: MembershipOptions): Membership {
-  const membership = new GroupMembership(options);
-  return {
-    leave: (statefulSet) => membership.leave(statefulSet),
-    comeBack: (statefulSet) => membership.comeBack(statefulSet),
-    pause: () => membership.pause(),
-    resume: () => membership.resume(),
-    apply: (statefulSet) => membership.apply(statefulSet),
-  };
-}
-
 /** Removes StatefulSets from the group and restores them; pauses and resumes the group. */
-class GroupMembership {
-  readonly #server: MembershipOptions['server'];
-  readonly #actor: MembershipOptions['actor'];
-  readonly #namespace: MembershipOptions['namespace'];
-  readonly #group: MembershipOptions['group'];
-  readonly #statefulSets: MembershipOptions['statefulSets'];
+export class Membership {
   /** Labels of a StatefulSet before it left. */
   readonly #takenLabels = new Map<string, Readonly<Record<string, string>>>();
   /** The member in the RolloutGroup before it left. */
   readonly #takenZones = new Map<string, Zone>();
   #isPaused = false;
+  readonly #options: MembershipOptions;
   readonly #intent: string;
 
-  constructor({ server, actor, namespace, group, statefulSets }: MembershipOptions) {
-    this.#server = server;
-    this.#actor = actor;
-    this.#namespace = namespace;
-    this.#group = group;
-    this.#statefulSets = statefulSets;
-    this.#intent = `pause-${this.#group}`;
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#intent = `pause-${options.group}`;
   }
 
+  /** Returns whether it could be removed: a group in a file does not change, and the last member stays. */
   leave(statefulSet: string): boolean {
     const zone = this.#zones().find((candidate) => candidate.statefulSet === statefulSet);
     if (zone !== undefined) {
@@ -74,7 +46,7 @@ class GroupMembership {
       return true;
     }
     const selected = Object.keys(membersOf(this.#object()).selector?.matchLabels ?? { [groupLabel]: '' });
-    const labels = labelsOf(this.#server, this.#namespace, statefulSet);
+    const labels = labelsOf(this.#options.server, this.#options.namespace, statefulSet);
     const taken = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
     if (Object.keys(taken).length === 0) return false;
     this.#takenLabels.set(statefulSet, taken);
@@ -92,10 +64,11 @@ class GroupMembership {
     if (labels !== undefined) this.#change(statefulSet, { labels });
   }
 
+  /** The StatefulSet was recreated from an earlier manifest; updates it to the current state. */
   apply(statefulSet: string): void {
     const taken = Object.keys(this.#takenLabels.get(statefulSet) ?? {});
     if (taken.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(taken.map((key) => [key, null])) });
-    const hasMark = annotationsOf(this.#server, this.#namespace, statefulSet)[pausedAnnotation] !== undefined;
+    const hasMark = annotationsOf(this.#options.server, this.#options.namespace, statefulSet)[pausedAnnotation] !== undefined;
     const isMarked = this.#isPaused && this.#isByLabels();
     if (isMarked !== hasMark) this.#change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
   }
@@ -103,26 +76,26 @@ class GroupMembership {
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    if (this.#isByLabels()) for (const name of this.#statefulSets) this.apply(name);
+    if (this.#isByLabels()) for (const name of this.#options.statefulSets) this.apply(name);
     else
-      this.#server.create(this.#actor, intentResource, {
+      this.#options.server.create(this.#options.actor, intentResource, {
         apiVersion: 'rollout-group.dev/v1alpha1',
         kind: 'RolloutIntent',
-        metadata: { name: this.#intent, namespace: this.#namespace },
-        spec: { group: this.#group, action: 'pause', reason: 'an incident' },
+        metadata: { name: this.#intent, namespace: this.#options.namespace },
+        spec: { group: this.#options.group, action: 'pause', reason: 'an incident' },
       });
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    if (this.#server.get(intentResource, this.#namespace, this.#intent) !== undefined)
-      this.#server.remove(this.#actor, intentResource, this.#namespace, this.#intent);
-    else for (const name of this.#statefulSets) this.apply(name);
+    if (this.#options.server.get(intentResource, this.#options.namespace, this.#intent) !== undefined)
+      this.#options.server.remove(this.#options.actor, intentResource, this.#options.namespace, this.#intent);
+    else for (const name of this.#options.statefulSets) this.apply(name);
   }
 
   #object(): ModelObject | undefined {
-    return this.#server.get(groupResource, this.#namespace, this.#group);
+    return this.#options.server.get(groupResource, this.#options.namespace, this.#options.group);
   }
 
   #zones(): readonly Zone[] {
@@ -130,21 +103,23 @@ class GroupMembership {
   }
 
   #setZones(next: readonly Zone[]): void {
-    this.#server.change(this.#actor, groupResource, this.#namespace, this.#group, { spec: { members: { zones: next } } });
+    this.#options.server.change(this.#options.actor, groupResource, this.#options.namespace, this.#options.group, {
+      spec: { members: { zones: next } },
+    });
   }
 
   #placeOf(zone: Zone): number {
-    return this.#statefulSets.indexOf(zone.statefulSet);
+    return this.#options.statefulSets.indexOf(zone.statefulSet);
   }
 
   #change(statefulSet: string, metadata: Json): void {
-    this.#server.change(this.#actor, statefulSetResource, this.#namespace, statefulSet, { metadata });
+    this.#options.server.change(this.#options.actor, statefulSetResource, this.#options.namespace, statefulSet, { metadata });
   }
 
   #isByLabels(): boolean {
     return (
       this.#object() === undefined &&
-      this.#statefulSets.some((name) => labelsOf(this.#server, this.#namespace, name)[groupLabel] !== undefined)
+      this.#options.statefulSets.some((name) => labelsOf(this.#options.server, this.#options.namespace, name)[groupLabel] !== undefined)
     );
   }
 }

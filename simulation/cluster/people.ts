@@ -1,19 +1,15 @@
 // Models people: images, replicas, pods deleted by hand, recreated StatefulSets.
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
-import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { type Autoscaler, createAutoscaler } from './autoscaler.ts';
 import type { WantedStatefulSet } from './cluster.ts';
-import { createMembership, type Membership } from './membership.ts';
+import { Membership } from './membership.ts';
 import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import type { World } from './world.ts';
 
-interface PeopleOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  readonly seed: number;
+interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly namespace: string;
   readonly group: string;
   /** One for each StatefulSet, in the order of the zones. */
@@ -21,15 +17,6 @@ interface PeopleOptions {
   /** True if people delete broken pods that the operator of the group leaves alone. */
   readonly clearsBrokenPods: boolean;
   readonly told: (what: string) => void;
-}
-
-interface People {
-  /** Returns whether it changes anything. */
-  readonly happen: (event: PeopleEvent) => boolean;
-  /** Manifests applied one after the other, as by `kubectl apply`. */
-  readonly apply: (changes: readonly Json[]) => void;
-  readonly heal: () => void;
-  readonly wanted: () => readonly WantedStatefulSet[];
 }
 
 interface Desired {
@@ -53,27 +40,9 @@ const clearAfterMs = 30_000;
 /** Waits for a StatefulSet that is still terminating. */
 const stillGoingMs = 500;
 
-/** Begins with the group as stored. */
-export function createPeople(options: PeopleOptions): People {
-  const people = new GroupPeople(options);
-  return {
-    happen: (event) => people.happen(event),
-    apply: (changes) => people.apply(changes),
-    heal: () => people.heal(),
-    wanted: () => people.wanted(),
-  };
-}
-
 /** Remembers what people asked of each StatefulSet and applies it. */
-class GroupPeople {
-  readonly #server: ClusterApi;
-  readonly #scheduler: Scheduler;
-  readonly #seed: number;
-  readonly #namespace: string;
-  readonly #group: string;
-  readonly #sources: readonly ReplicaSource[];
-  readonly #clearsBrokenPods: boolean;
-  readonly #told: (what: string) => void;
+export class People {
+  readonly #options: PeopleOptions;
   readonly #statefulSets: readonly string[];
   readonly #random: Random;
   readonly #autoscaler: Autoscaler;
@@ -84,77 +53,66 @@ class GroupPeople {
   readonly #atFirst: Map<string, number>;
 
   constructor(options: PeopleOptions) {
-    const { server, scheduler, seed, namespace, group, sources, clearsBrokenPods, told } = options;
-    this.#server = server;
-    this.#scheduler = scheduler;
-    this.#seed = seed;
-    this.#namespace = namespace;
-    this.#group = group;
-    this.#sources = sources;
-    this.#clearsBrokenPods = clearsBrokenPods;
-    this.#told = told;
-    this.#statefulSets = this.#sources.map((source) => source.statefulSet);
-    this.#random = streamOf(this.#seed, 'people');
-    this.#autoscaler = createAutoscaler({ server: this.#server, scheduler: this.#scheduler, namespace: this.#namespace });
-    this.#membership = createMembership({
-      server: this.#server,
-      actor,
-      namespace: this.#namespace,
-      group: this.#group,
-      statefulSets: this.#statefulSets,
-    });
-    this.#desired = new Map(
-      this.#statefulSets.map((name) => [name, desiredOf(this.#server.get(statefulSetResource, this.#namespace, name))]),
-    );
-    for (const { origin } of this.#sources) if (origin !== undefined) this.#learnNumber(origin);
+    const { server, scheduler, namespace, group, sources } = options;
+    this.#options = options;
+    this.#statefulSets = sources.map((source) => source.statefulSet);
+    this.#random = streamOf(options.seed, 'people');
+    this.#autoscaler = createAutoscaler({ server, scheduler, namespace });
+    this.#membership = new Membership({ server, actor, namespace, group, statefulSets: this.#statefulSets });
+    this.#desired = new Map(this.#statefulSets.map((name) => [name, desiredOf(this.#live(name))]));
+    for (const { origin } of sources) if (origin !== undefined) this.#learnNumber(origin);
     this.#atFirst = new Map(this.#statefulSets.map((name) => [name, replicasAt(this.#live(name))]));
   }
 
+  /** Returns whether it changes anything. */
   happen(event: PeopleEvent): boolean {
     switch (event.kind) {
       case 'setImage':
-        this.#told(
+        this.#options.told(
           `roll ${event.zones === undefined ? '' : `${event.zones.map((zone) => this.#setOf(zone)).join(', ')} `}to ${event.image}`,
         );
         return this.#setImage(event.image, event.zones === undefined ? this.#statefulSets : event.zones.map((zone) => this.#setOf(zone)));
       case 'setReplicas':
-        this.#told(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
+        this.#options.told(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
         return this.#setReplicas(event.replicas, event.zone);
       case 'pause':
-        this.#told('pause the group');
+        this.#options.told('pause the group');
         this.#membership.pause();
         return true;
       case 'resume':
-        this.#told('resume the group');
+        this.#options.told('resume the group');
         this.#membership.resume();
         return true;
       case 'deletePod': {
         const pod = `${this.#setOf(event.zone)}-${event.ordinal}`;
-        this.#told(`delete ${pod}`);
-        const isGoing = this.#server.get('pods', this.#namespace, pod)?.metadata.deletionTimestamp !== undefined;
-        return this.#server.terminate(actor, this.#namespace, pod) && !isGoing;
+        this.#options.told(`delete ${pod}`);
+        const isGoing = this.#options.server.get('pods', this.#options.namespace, pod)?.metadata.deletionTimestamp !== undefined;
+        return this.#options.server.terminate(actor, this.#options.namespace, pod) && !isGoing;
       }
       case 'scaleByHand':
-        this.#told(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
+        this.#options.told(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
         return this.#scaleByHand(this.#setOf(event.zone), event.replicas);
       case 'recreateStatefulSet': {
         const { zone, isOrphaning, afterMs } = event;
-        this.#told(`delete ${this.#setOf(zone)}${isOrphaning ? ' and keep its pods' : ''}, and recreate it after ${seconds(afterMs)}`);
+        this.#options.told(
+          `delete ${this.#setOf(zone)}${isOrphaning ? ' and keep its pods' : ''}, and recreate it after ${seconds(afterMs)}`,
+        );
         return this.#recreate(this.#setOf(zone), isOrphaning, afterMs);
       }
       case 'leaveGroup':
-        this.#told(`take ${this.#setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
+        this.#options.told(`take ${this.#setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
         return this.#leave(this.#setOf(event.zone), event.forMs);
       case 'setStrategy':
-        this.#told(`set ${this.#setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
+        this.#options.told(`set ${this.#setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
         return this.#setStrategy(this.#setOf(event.zone), event.type, event.forMs);
     }
   }
 
+  /** Manifests applied one after the other, as by `kubectl apply`. */
   apply(changes: readonly Readonly<Record<string, unknown>>[]): void {
     let delayMs = 0;
     for (const change of changes) {
-      this.#scheduler.after(delayMs, () => this.#applyChange(change));
+      this.#options.scheduler.after(delayMs, () => this.#applyChange(change));
       delayMs += between(this.#random, 50, 500);
     }
   }
@@ -170,11 +128,11 @@ class GroupPeople {
       if (want.images.some((image) => brokenImage.test(image))) want.images = want.lastGood;
       this.#restoreStrategy(name);
     }
-    if (this.#clearsBrokenPods) this.#scheduler.after(clearAfterMs, () => this.#clearBrokenPods());
+    if (this.#options.clearsBrokenPods) this.#options.scheduler.after(clearAfterMs, () => this.#clearBrokenPods());
   }
 
   wanted(): readonly WantedStatefulSet[] {
-    return this.#sources.map(({ statefulSet, origin, bounded }) => ({
+    return this.#options.sources.map(({ statefulSet, origin, bounded }) => ({
       statefulSet,
       image: this.#desired.get(statefulSet)?.images[0] ?? '',
       images: this.#desired.get(statefulSet)?.images ?? [],
@@ -183,7 +141,7 @@ class GroupPeople {
   }
 
   #learnNumber(origin: ReplicaOrigin): void {
-    const number = numberAt(this.#server.get(origin.resource, this.#namespace, origin.name), origin.path);
+    const number = numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), origin.path);
     if (number !== undefined) this.#numbers.set(keyOf(origin), number);
   }
 
@@ -192,7 +150,7 @@ class GroupPeople {
   }
 
   #live(name: string): ModelObject | undefined {
-    return this.#server.get(statefulSetResource, this.#namespace, name);
+    return this.#options.server.get(statefulSetResource, this.#options.namespace, name);
   }
 
   /** Sets template and update strategy of the StatefulSet. */
@@ -205,7 +163,9 @@ class GroupPeople {
     const template = containers.every(({ image }, index) => image === imageOf(index))
       ? {}
       : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-    this.#server.change(actor, statefulSetResource, this.#namespace, name, { spec: { ...template, updateStrategy: want.strategyNow } });
+    this.#options.server.change(actor, statefulSetResource, this.#options.namespace, name, {
+      spec: { ...template, updateStrategy: want.strategyNow },
+    });
   }
 
   #setImage(image: string, names: readonly string[]): boolean {
@@ -219,7 +179,7 @@ class GroupPeople {
       if (!brokenImage.test(image)) want.lastGood = want.images;
       // Manifests are applied one after the other.
       if (delayMs === 0) this.#applyTo(name);
-      else this.#scheduler.after(delayMs, () => this.#applyTo(name));
+      else this.#options.scheduler.after(delayMs, () => this.#applyTo(name));
       delayMs += between(this.#random, 20, 800);
     }
     return isNew;
@@ -227,7 +187,7 @@ class GroupPeople {
 
   #setReplicas(replicas: number, zone: string | undefined): boolean {
     const chosen = new Map<string, ReplicaOrigin>();
-    for (const { statefulSet, origin } of this.#sources) {
+    for (const { statefulSet, origin } of this.#options.sources) {
       const isOwn = origin?.resource === statefulSetResource && origin.name === statefulSet;
       const isMeant = zone === undefined || !isOwn || statefulSet === this.#setOf(zone);
       if (origin !== undefined && isMeant) chosen.set(keyOf(origin), origin);
@@ -237,7 +197,7 @@ class GroupPeople {
     for (const [key, origin] of chosen) {
       isNew ||=
         this.#numbers.get(key) !== replicas ||
-        numberAt(this.#server.get(origin.resource, this.#namespace, origin.name), origin.path) !== replicas;
+        numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), origin.path) !== replicas;
       this.#numbers.set(key, replicas);
       this.#autoscaler.scale(origin, replicas, who);
     }
@@ -255,11 +215,11 @@ class GroupPeople {
 
   /** `kubectl delete pod`, as runbooks say if the operator waits while two zones lack pods. */
   #clearBrokenPods(): void {
-    for (const pod of this.#server.list('pods', this.#namespace)) {
+    for (const pod of this.#options.server.list('pods', this.#options.namespace)) {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
       if (!isOurs || !imagesOf(pod).some((image) => brokenImage.test(image))) continue;
-      this.#told(`delete pod ${pod.metadata.name}, whose image is broken`);
-      this.#server.terminate(actor, this.#namespace, pod.metadata.name);
+      this.#options.told(`delete pod ${pod.metadata.name}, whose image is broken`);
+      this.#options.server.terminate(actor, this.#options.namespace, pod.metadata.name);
     }
   }
 
@@ -269,10 +229,12 @@ class GroupPeople {
     if (set === undefined || want === undefined || want.absent !== undefined) return false;
     const { apiVersion, kind, metadata } = set;
     const { labels = {}, annotations = {} } = metadata;
-    const manifest = { apiVersion, kind, metadata: { name, namespace: this.#namespace, labels, annotations }, spec: specOf(set) };
+    const manifest = { apiVersion, kind, metadata: { name, namespace: this.#options.namespace, labels, annotations }, spec: specOf(set) };
     want.absent = { manifest, uid: metadata.uid };
-    this.#server.remove(actor, statefulSetResource, this.#namespace, name, { propagationPolicy: isOrphaning ? 'Orphan' : 'Background' });
-    this.#scheduler.after(afterMs, () => this.#makeAnew(name));
+    this.#options.server.remove(actor, statefulSetResource, this.#options.namespace, name, {
+      propagationPolicy: isOrphaning ? 'Orphan' : 'Background',
+    });
+    this.#options.scheduler.after(afterMs, () => this.#makeAnew(name));
     return true;
   }
 
@@ -281,13 +243,13 @@ class GroupPeople {
     if (want?.absent === undefined) return;
     const { manifest, uid } = want.absent;
     if (this.#live(name)?.metadata.uid === uid) {
-      this.#scheduler.after(stillGoingMs, () => this.#makeAnew(name));
+      this.#options.scheduler.after(stillGoingMs, () => this.#makeAnew(name));
       return;
     }
     want.absent = undefined;
     const spec = manifest['spec'] as Json;
     const number = this.#numbers.get(keyOf({ resource: statefulSetResource, name, path: ['spec', 'replicas'] }));
-    this.#server.create(actor, statefulSetResource, {
+    this.#options.server.create(actor, statefulSetResource, {
       ...manifest,
       spec: { ...spec, ...(number === undefined ? {} : { replicas: number }) },
     });
@@ -304,7 +266,7 @@ class GroupPeople {
     // The API server adds the partition of a rolling update, and refuses one for another update strategy.
     want.strategyNow = type === 'OnDelete' ? { type, rollingUpdate: null } : { type, rollingUpdate: { partition: 0 } };
     this.#applyTo(name);
-    this.#scheduler.after(forMs, () => {
+    this.#options.scheduler.after(forMs, () => {
       if (want.strategyTurn === turn) this.#restoreStrategy(name);
     });
     return isNew;
@@ -323,7 +285,7 @@ class GroupPeople {
     want.memberTurn += 1;
     const turn = want.memberTurn;
     this.#membership.leave(name);
-    this.#scheduler.after(forMs, () => {
+    this.#options.scheduler.after(forMs, () => {
       if (want.memberTurn === turn) this.#membership.comeBack(name);
     });
     return true;
@@ -333,15 +295,15 @@ class GroupPeople {
     const { apiVersion, kind, metadata, status: _status, ...rest } = change as Json & { readonly metadata: ModelObject['metadata'] };
     const { name, labels, annotations } = metadata;
     const resource = resourceOfKind(`${apiVersion}`, `${kind}`);
-    this.#told(`apply ${kind} ${name}`);
-    const place = metadata.namespace ?? this.#namespace;
+    this.#options.told(`apply ${kind} ${name}`);
+    const place = metadata.namespace ?? this.#options.namespace;
     const marks = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
-    if (this.#server.get(resource, place, name) === undefined)
-      this.#server.create(actor, resource, { ...change, metadata: { ...metadata, namespace: place } });
-    else this.#server.change(actor, resource, place, name, { ...rest, metadata: marks });
-    const want = resource === statefulSetResource && place === this.#namespace ? this.#desired.get(name) : undefined;
+    if (this.#options.server.get(resource, place, name) === undefined)
+      this.#options.server.create(actor, resource, { ...change, metadata: { ...metadata, namespace: place } });
+    else this.#options.server.change(actor, resource, place, name, { ...rest, metadata: marks });
+    const want = resource === statefulSetResource && place === this.#options.namespace ? this.#desired.get(name) : undefined;
     if (want !== undefined) Object.assign(want, desiredOf(this.#live(name)));
-    for (const { origin } of this.#sources) if (origin?.resource === resource && origin.name === name) this.#learnNumber(origin);
+    for (const { origin } of this.#options.sources) if (origin?.resource === resource && origin.name === name) this.#learnNumber(origin);
   }
 
   /** Without its source object the number stays. */

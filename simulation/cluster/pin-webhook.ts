@@ -10,11 +10,10 @@ import {
   revisionsToRead,
 } from '../../engine/strategies/pinned/placement.ts';
 import type { Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
+import type { World } from './world.ts';
 
-interface WebhookOptions {
-  readonly server: ClusterApi;
+interface WebhookOptions extends Pick<World, 'server'> {
   readonly namespace: string;
   readonly group: string;
   /** Receives each pod before it is stored. */

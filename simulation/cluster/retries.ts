@@ -1,14 +1,10 @@
 // Models people who react to a request for help: after all repairs they `retry` pods that came back without the webhook as often as the
 // agent tries.
-import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { instantText } from './workload.ts';
+import type { ClusterApi, World } from './world.ts';
 
-interface RetriesOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  readonly wallMs: () => number;
+interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly namespace: string;
   readonly group: string;
   readonly told: (what: string) => void;

@@ -1,9 +1,7 @@
 // Models the StatefulSet controller: it works from a lagging cache, creates and deletes pods one turn at a time, and writes what it counted
 // to the status.
 import { between, type Random, streamOf } from '../random.ts';
-import type { Scheduler } from '../scheduler.ts';
 import type { Commit, Json, ModelObject } from '../server/request.ts';
-import type { ClusterApi } from './api.ts';
 import { createInformer, type Informer, keyOf } from './informer.ts';
 import { revisionName } from './revision.ts';
 import { countsOf, isComplete, type TurnInput, turnOf } from './statefulset-turn.ts';
@@ -20,46 +18,19 @@ import {
   statefulSetResource,
   statusOf,
 } from './workload.ts';
+import type { World } from './world.ts';
 
-interface ControllerOptions {
-  readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
-  readonly wallMs: () => number;
-  readonly seed: number;
+interface ControllerOptions extends World {
   /** Mutates a pod on creation, as admission does; optional. */
   readonly admit?: (pod: Json) => Json;
-}
-
-export interface StatefulSetController {
-  readonly hear: (commit: Commit) => void;
-  /** Adds this delay to its cache until another delay is set; 0 is normal. */
-  readonly lag: (delayMs: number) => void;
-  /** Shows StatefulSets with their previous template until it ends. */
-  readonly goStale: () => void;
-  readonly goFresh: () => void;
 }
 
 /** Back-off after a failed turn, doubled each time, as in a rate limited queue. */
 const retry = { firstMs: 100, mostMs: 20_000 };
 
-/** Starts with the existing objects. */
-export function startStatefulSetController(options: ControllerOptions): StatefulSetController {
-  const controller = new SetController(options);
-  return {
-    hear: (commit) => controller.hear(commit),
-    lag: (ms) => controller.lag(ms),
-    goStale: () => controller.goStale(),
-    goFresh: () => controller.goFresh(),
-  };
-}
-
 /** Reconciles each StatefulSet that is due, from caches that lag. */
-class SetController {
-  readonly #server: ControllerOptions['server'];
-  readonly #scheduler: ControllerOptions['scheduler'];
-  readonly #wallMs: ControllerOptions['wallMs'];
-  readonly #seed: ControllerOptions['seed'];
-  readonly #admit: ControllerOptions['admit'];
+export class StatefulSetController {
+  readonly #options: ControllerOptions;
   readonly #random: Random;
   readonly #due = new Set<string>();
   readonly #failures = new Map<string, number>();
@@ -71,39 +42,30 @@ class SetController {
   readonly #sets: Informer;
   readonly #pods: Informer;
 
-  constructor({ server, scheduler, wallMs, seed, admit }: ControllerOptions) {
-    this.#server = server;
-    this.#scheduler = scheduler;
-    this.#wallMs = wallMs;
-    this.#seed = seed;
-    this.#admit = admit;
-    this.#random = streamOf(this.#seed, 'statefulset controller');
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.#random = streamOf(options.seed, 'statefulset controller');
+    const { server, scheduler } = options;
+    const shared = { scheduler, delayMs: () => this.#delayMs(), settled: () => this.#settled() };
     this.#sets = createInformer({
-      scheduler: this.#scheduler,
-      delayMs: () => this.#delayMs(),
+      ...shared,
       arrived: (after, before) => {
         if (before !== undefined && isOtherTemplate(before, after)) this.#past.set(keyOf(after), before);
         this.#due.add(keyOf(after));
       },
-      settled: () => this.#settled(),
     });
     this.#pods = createInformer({
-      scheduler: this.#scheduler,
-      delayMs: () => this.#delayMs(),
+      ...shared,
       arrived: (after, before) => {
         for (const pod of [after, before]) {
           const key = pod && setKeyOf(podFacts(pod));
           if (key !== undefined) this.#due.add(key);
         }
       },
-      settled: () => this.#settled(),
     });
-    for (const set of this.#server.list(statefulSetResource)) {
-      this.#sets.learn(set);
-      this.#due.add(keyOf(set));
-    }
-    for (const pod of this.#server.list('pods')) this.#pods.learn(pod);
-    this.#scheduler.after(this.#delayMs(), () => this.#settled());
+    this.#learnSets();
+    for (const pod of server.list('pods')) this.#pods.learn(pod);
+    scheduler.after(this.#delayMs(), () => this.#settled());
   }
 
   hear(commit: Commit): void {
@@ -111,6 +73,7 @@ class SetController {
     else if (commit.resource === 'pods') this.#pods.hear(commit);
   }
 
+  /** Adds this delay to its cache until another delay is set; 0 is normal. */
   lag(ms: number): void {
     this.#lagMs = ms;
     if (ms > 0) return;
@@ -119,21 +82,26 @@ class SetController {
     this.#pods.thaw();
   }
 
+  /** Shows StatefulSets with their previous template until it ends. */
   goStale(): void {
     const older = [...this.#past.entries()].flatMap(([key, before]) => withTemplateOf(before, this.#sets.get(key)));
     this.#sets.freeze(older);
     for (const set of older) this.#due.add(keyOf(set));
-    this.#scheduler.after(this.#delayMs(), () => this.#settled());
+    this.#options.scheduler.after(this.#delayMs(), () => this.#settled());
   }
 
   goFresh(): void {
     if (!this.#sets.isFrozen()) return;
     this.#sets.thaw();
-    for (const set of this.#server.list(statefulSetResource)) {
+    this.#learnSets();
+    this.#settled();
+  }
+
+  #learnSets(): void {
+    for (const set of this.#options.server.list(statefulSetResource)) {
       this.#sets.learn(set);
       this.#due.add(keyOf(set));
     }
-    this.#settled();
   }
 
   #delayMs(): number {
@@ -156,14 +124,14 @@ class SetController {
   #tryAgain(key: string): void {
     const count = this.#failures.get(key) ?? 0;
     this.#failures.set(key, count + 1);
-    this.#lookAt(key, this.#scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.mostMs));
+    this.#lookAt(key, this.#options.scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.mostMs));
   }
 
   #lookAt(key: string, atMs: number): void {
     const known = this.#looks.get(key);
     if (known !== undefined && known.atMs <= atMs) return;
     known?.cancel();
-    const cancel = this.#scheduler.after(atMs - this.#scheduler.nowMs(), () => {
+    const cancel = this.#options.scheduler.after(atMs - this.#options.scheduler.nowMs(), () => {
       this.#looks.delete(key);
       this.#sync(key);
     });
@@ -181,18 +149,19 @@ class SetController {
       currentRevision: this.#currentRevisionOf(set) ?? updateRevision,
       updateRevision,
       isTerminating: set.metadata.deletionTimestamp !== undefined,
-      wallMs: this.#wallMs(),
+      wallMs: this.#options.wallMs(),
     });
     const before = input();
     const turn = turnOf(before);
     const created = turn.creates.map((place) => this.#create(set, place));
     for (const name of turn.deletes) {
       // Deletes by name only, as Kubernetes does.
-      this.#server.terminate(actor, set.metadata.namespace ?? '', name);
+      this.#options.server.terminate(actor, set.metadata.namespace ?? '', name);
       this.#learnPod(set, name);
     }
     const isTold = this.#writeStatus(set, input());
-    if (turn.lookAgainMs !== undefined) this.#lookAt(keyOf(set), this.#scheduler.nowMs() + turn.lookAgainMs - this.#wallMs());
+    if (turn.lookAgainMs !== undefined)
+      this.#lookAt(keyOf(set), this.#options.scheduler.nowMs() + turn.lookAgainMs - this.#options.wallMs());
     return adopted && isTold && created.every(Boolean);
   }
 
@@ -206,7 +175,7 @@ class SetController {
   }
 
   #learnPod(set: ModelObject, name: string): void {
-    const pod = this.#server.get('pods', set.metadata.namespace ?? '', name);
+    const pod = this.#options.server.get('pods', set.metadata.namespace ?? '', name);
     if (pod !== undefined) this.#pods.learn(pod);
   }
 
@@ -217,11 +186,13 @@ class SetController {
       const one = podFacts(pod);
       if (!one.isOrphan || one.isTerminating || one.namespace !== namespace || !isNamedAfter(one.name, name) || !selects(set, one))
         continue;
-      const live = this.#server.get(statefulSetResource, namespace, name);
+      const live = this.#options.server.get(statefulSetResource, namespace, name);
       if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined) return false;
-      const now = this.#server.get('pods', namespace, one.name);
+      const now = this.#options.server.get('pods', namespace, one.name);
       if (now === undefined || now.metadata.uid !== one.uid || !podFacts(now).isOrphan) return false;
-      const changed = this.#server.change(actor, 'pods', namespace, one.name, { metadata: { ownerReferences: [ownerReference(set)] } });
+      const changed = this.#options.server.change(actor, 'pods', namespace, one.name, {
+        metadata: { ownerReferences: [ownerReference(set)] },
+      });
       if (changed !== undefined) this.#pods.learn(changed);
     }
     return true;
@@ -231,10 +202,12 @@ class SetController {
   #adoptRevisions(set: ModelObject): void {
     const { namespace = '', name } = set.metadata;
     if (set.metadata.deletionTimestamp !== undefined) return;
-    for (const { metadata } of this.#server.list(revisionResource, namespace)) {
+    for (const { metadata } of this.#options.server.list(revisionResource, namespace)) {
       const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
       if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
-      this.#server.change(actor, revisionResource, namespace, metadata.name, { metadata: { ownerReferences: [ownerReference(set)] } });
+      this.#options.server.change(actor, revisionResource, namespace, metadata.name, {
+        metadata: { ownerReferences: [ownerReference(set)] },
+      });
     }
   }
 
@@ -242,22 +215,22 @@ class SetController {
     const { namespace = '', name } = set.metadata;
     const template = this.#templateOf(set, revision);
     // The predecessor may still exist, unseen or owned by another StatefulSet of the name.
-    if (template === undefined || this.#server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
+    if (template === undefined || this.#options.server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
     const pod = podOf(set, { ordinal, revision, template });
-    this.#pods.learn(this.#server.create(actor, 'pods', this.#admit === undefined ? pod : this.#admit(pod)));
+    this.#pods.learn(this.#options.server.create(actor, 'pods', this.#options.admit === undefined ? pod : this.#options.admit(pod)));
     return true;
   }
 
   /** Returns the template of the revision: from the StatefulSet, or from the ControllerRevision. */
   #templateOf(set: ModelObject, revision: string): PodTemplate | undefined {
     if (revision === revisionName(set)) return specOf(set).template;
-    const kept = this.#server.get(revisionResource, set.metadata.namespace ?? '', revision);
+    const kept = this.#options.server.get(revisionResource, set.metadata.namespace ?? '', revision);
     return (kept?.['data'] as { readonly spec?: { readonly template?: PodTemplate } } | undefined)?.spec?.template;
   }
 
   #currentRevisionOf(set: ModelObject): string | undefined {
     const { currentRevision = '' } = statusOf(set);
-    const isKept = this.#server.get(revisionResource, set.metadata.namespace ?? '', currentRevision) !== undefined;
+    const isKept = this.#options.server.get(revisionResource, set.metadata.namespace ?? '', currentRevision) !== undefined;
     return isKept ? currentRevision : undefined;
   }
 
@@ -267,14 +240,14 @@ class SetController {
   #ensureRevision(set: ModelObject): string {
     const { namespace = '', uid } = set.metadata;
     const name = revisionName(set);
-    if (statusOf(set).updateRevision === name && this.#server.get(revisionResource, namespace, name) !== undefined) return name;
-    const known = this.#server.list(revisionResource, namespace).filter((one) => one.metadata.ownerReferences?.[0]?.uid === uid);
+    if (statusOf(set).updateRevision === name && this.#options.server.get(revisionResource, namespace, name) !== undefined) return name;
+    const known = this.#options.server.list(revisionResource, namespace).filter((one) => one.metadata.ownerReferences?.[0]?.uid === uid);
     const newest = known.reduce((most, one) => Math.max(most, Number(one['revision'])), 0);
-    const found = this.#server.get(revisionResource, namespace, name);
+    const found = this.#options.server.get(revisionResource, namespace, name);
     const patch = { revision: newest + 1, metadata: { ownerReferences: [ownerReference(set)] } };
-    if (found === undefined) this.#server.create(actor, revisionResource, revisionOf(set, name, newest + 1));
+    if (found === undefined) this.#options.server.create(actor, revisionResource, revisionOf(set, name, newest + 1));
     else if (!known.includes(found) || Number(found['revision']) < newest)
-      this.#server.change(actor, revisionResource, namespace, name, patch);
+      this.#options.server.change(actor, revisionResource, namespace, name, patch);
     return name;
   }
 
@@ -292,9 +265,9 @@ class SetController {
       collisionCount: statusOf(set).collisionCount ?? 0,
     };
     if (isSameStatus(statusOf(set), status)) return true;
-    const live = this.#server.get(statefulSetResource, namespace, name);
+    const live = this.#options.server.get(statefulSetResource, namespace, name);
     if (live?.metadata.resourceVersion !== set.metadata.resourceVersion) return live === undefined;
-    const changed = this.#server.change(actor, statefulSetResource, namespace, name, { status }, 'status');
+    const changed = this.#options.server.change(actor, statefulSetResource, namespace, name, { status }, 'status');
     if (changed !== undefined) this.#sets.learn(changed);
     return true;
   }

@@ -8,7 +8,7 @@ import { judgeLedgers } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { judgePins } from './pins.ts';
-import { type Book, createBook } from './places.ts';
+import { Book } from './places.ts';
 import { judgePreparations } from './preparations.ts';
 import { judgeReplicas } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
@@ -38,37 +38,12 @@ export const sceneJudges = {
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;
 
-/** Creates one of each; the run reports everything to all of them. */
-export const oracleFactories: readonly OracleFactory[] = [judgesWithBook, ...Object.values(sceneJudges)];
-
-function judgesWithBook(scene: Scene): Oracle {
-  const book = createBook(scene);
-  const judges: readonly Oracle[] = Object.values(bookJudges).map((judgeOf) => judgeOf(book));
-  return {
-    committed: (commit) => {
-      for (const judge of judges) judge.committed?.(commit);
-      book.apply(commit);
-    },
-    answered: (answered) => {
-      for (const judge of judges) judge.answered?.(answered);
-    },
-    turnEnded: (process, report) => {
-      for (const judge of judges) judge.turnEnded?.(process, report);
-    },
-    podCalled: (call) => {
-      for (const judge of judges) judge.podCalled?.(call);
-    },
-    podAdmitted: (admitted) => {
-      for (const judge of judges) judge.podAdmitted?.(admitted);
-    },
-    processChanged: (process, change) => {
-      for (const judge of judges) judge.processChanged?.(process, change);
-    },
-    healingBegan: () => {
-      for (const judge of judges) judge.healingBegan?.();
-    },
-    ended: () => {
-      for (const judge of judges) judge.ended?.();
-    },
-  };
+/** Creates one of each. Judges with the book see a commit before the book does. */
+export function createOracles(scene: Scene): readonly Oracle[] {
+  const book = new Book(scene);
+  return [
+    ...Object.values(bookJudges).map((judgeOf) => judgeOf(book)),
+    book,
+    ...Object.values(sceneJudges).map((judgeOf) => judgeOf(scene)),
+  ];
 }

@@ -17,18 +17,13 @@ const watchesBackMs = 60_000;
 
 /** Judges turns; commits tell the age of the view. */
 export function judgeDecisions(book: Book): Oracle {
-  const judge = new DecisionJudge(book);
-  return {
-    committed: (commit) => judge.committed(commit),
-    turnEnded: (process, report) => judge.turnEnded(process, report),
-    healingBegan: () => judge.healingBegan(),
-  };
+  return new DecisionJudge(book);
 }
 
 /** The versions of an object. */
 type Versions = { readonly revision: number; readonly atMs: number }[];
 
-class DecisionJudge {
+class DecisionJudge implements Oracle {
   readonly #book: Book;
   readonly #versions = new Map<string, Versions>();
   /** By process and UID: the version of its last request. */

@@ -20,15 +20,10 @@ const unappliedMs = 120_000;
 
 /** Called for each commit before the book. */
 export function judgeLedgers(book: Book): Oracle {
-  const judge = new LedgerJudge(book);
-  return {
-    committed: (commit) => judge.committed(commit),
-    healingBegan: () => judge.healingBegan(),
-    ended: () => judge.ended(),
-  };
+  return new LedgerJudge(book);
 }
 
-class LedgerJudge {
+class LedgerJudge implements Oracle {
   readonly #book: Book;
   /** By name of the ConfigMap. */
   readonly #ledgers = new Map<string, LedgerText>();
@@ -100,11 +95,11 @@ class LedgerJudge {
 
   /** A partition that exposes pods; others need no claim. */
   #checkPartition({ before, after, actor, atMs }: Commit): void {
-    const { scene, zoneOf, momentOf } = this.#book;
-    const zone = zoneOf(after.metadata.name);
+    const { scene } = this.#book;
+    const zone = this.#book.zoneOf(after.metadata.name);
     const to = partitionOf(after);
     if (!isAgent(actor, scene.agentUser) || zone === undefined || to >= partitionOf(before)) return;
-    const facts = zone.facts.since(momentOf({ actor, atMs }).fromMs);
+    const facts = zone.facts.since(this.#book.momentOf({ actor, atMs }).fromMs);
     const first = facts.at(-1)?.first ?? 0;
     const goes = [...zone.places.values()].some(
       ({ pod, ordinal }) =>
@@ -222,10 +217,10 @@ class LedgerJudge {
   }
 
   #zoneOf({ verb, uid, zone: name }: Claimed): Zone | undefined {
-    const { zones, terms, podByUid, placeOfPod } = this.#book;
+    const { zones, terms } = this.#book;
     if (verb === 'scaleDown' || verb === 'setPartition') return zones.find(({ set }) => set?.metadata.uid === uid);
-    const pod = podByUid(uid);
-    return (pod === undefined ? undefined : placeOfPod(pod)?.zone) ?? zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === name);
+    const pod = this.#book.podByUid(uid);
+    return (pod && this.#book.placeOfPod(pod)?.zone) ?? zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === name);
   }
 
   #take(map: ModelObject, by: string, atMs: number): void {

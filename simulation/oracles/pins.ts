@@ -44,15 +44,10 @@ interface Tries {
 /** Called for each commit before the book. */
 export function judgePins(book: Book): Oracle {
   if (!traitsOfShape(book.scene.group).pinsPods) return {};
-  const judge = new PinJudge(book);
-  return {
-    podAdmitted: (admitted) => judge.podAdmitted(admitted),
-    committed: (commit) => judge.committed(commit),
-    ended: () => judge.ended(),
-  };
+  return new PinJudge(book);
 }
 
-class PinJudge {
+class PinJudge implements Oracle {
   readonly #book: Book;
   #ledger: LedgerText | undefined;
   readonly #admitted = new Map<string, PodAdmitted>();
@@ -145,8 +140,8 @@ class PinJudge {
   /** A partition rises to its maximum, and only after every pod is pinned. */
   #checkPartition(commit: Commit): void {
     const { before, after, actor } = commit;
-    const { scene, zoneOf } = this.#book;
-    const zone = zoneOf(after.metadata.name);
+    const { scene } = this.#book;
+    const zone = this.#book.zoneOf(after.metadata.name);
     const [from, to] = [partitionOf(before), partitionOf(after)];
     if (zone === undefined || from === to || !isAgent(actor, scene.agentUser)) return;
     const what = `${actor.process ?? ''} writes the partition ${to} of ${zone.statefulSet}`;
@@ -180,8 +175,8 @@ class PinJudge {
 
   /** A pin is stored before the deletion, and after two failed attempts a person is asked. */
   #checkTaken(place: Place, pod: ModelObject, { actor, atMs }: Commit): void {
-    const { scene, momentOf } = this.#book;
-    const { fromMs } = momentOf({ actor, atMs });
+    const { scene } = this.#book;
+    const { fromMs } = this.#book.momentOf({ actor, atMs });
     const by = actor.process ?? '';
     const { name } = pod.metadata;
     const pinned = this.#pinOf(place)?.revision;

@@ -15,7 +15,7 @@ import {
   statefulSetResource,
   textAt,
 } from './objects.ts';
-import type { Scene } from './oracle.ts';
+import type { Oracle, Scene } from './oracle.ts';
 import { createTerms, limitOf, type TermsBook } from './terms.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
@@ -65,36 +65,9 @@ export interface Zone {
   surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
 }
 
-export interface Book {
-  readonly scene: Scene;
-  readonly zones: readonly Zone[];
-  readonly terms: TermsBook;
-  readonly apply: (commit: Commit) => void;
-  readonly zoneOf: (statefulSet: string) => Zone | undefined;
-  readonly placeOfPod: (pod: ModelObject) => Place | undefined;
-  /** By UID as stored. */
-  readonly podByUid: (uid: string) => ModelObject | undefined;
-  readonly momentOf: (asked: Asked) => Moment;
-}
-
-/** Begins with the stored state. */
-export function createBook(scene: Scene): Book {
-  const book = new PlaceBook(scene);
-  return {
-    scene,
-    zones: book.zones,
-    terms: book.terms,
-    apply: (commit) => book.apply(commit),
-    zoneOf: (statefulSet) => book.zoneOf(statefulSet),
-    placeOfPod: (given) => book.placeOfPod(given),
-    podByUid: (uid) => book.podByUid(uid),
-    momentOf: (asked) => book.momentOf(asked),
-  };
-}
-
 /** Applies commits to the places of the zones. */
-class PlaceBook {
-  readonly #scene: Scene;
+export class Book implements Oracle {
+  readonly scene: Scene;
   readonly terms: TermsBook;
   readonly zones: readonly Zone[];
   readonly #byName: Map<string, Zone>;
@@ -102,9 +75,9 @@ class PlaceBook {
   readonly #nodes = new Map<string, boolean>();
 
   constructor(scene: Scene) {
-    this.#scene = scene;
-    this.terms = createTerms(this.#scene);
-    this.zones = this.#scene.statefulSets.map(
+    this.scene = scene;
+    this.terms = createTerms(scene);
+    this.zones = scene.statefulSets.map(
       (statefulSet): Zone => ({
         statefulSet,
         set: undefined,
@@ -115,10 +88,9 @@ class PlaceBook {
       }),
     );
     this.#byName = new Map(this.zones.map((zone) => [zone.statefulSet, zone]));
-    for (const node of this.#scene.list(nodeResource)) this.#nodes.set(node.metadata.name, readyCondition(node).isTrue);
-    for (const zone of this.zones)
-      this.#putSet(zone, this.#scene.get(statefulSetResource, this.#scene.namespace, zone.statefulSet), 0, false);
-    for (const pod of this.#scene.list(podResource, this.#scene.namespace)) this.#putPod(pod, false, 0);
+    for (const node of scene.list(nodeResource)) this.#nodes.set(node.metadata.name, readyCondition(node).isTrue);
+    for (const zone of this.zones) this.#putSet(zone, scene.get(statefulSetResource, scene.namespace, zone.statefulSet), 0, false);
+    for (const pod of scene.list(podResource, scene.namespace)) this.#putPod(pod, false, 0);
     for (const zone of this.zones) {
       for (const place of zone.places.values()) this.#refresh(place, 0);
       count(zone, 0, false);
@@ -130,11 +102,11 @@ class PlaceBook {
     return named === undefined ? undefined : this.#byName.get(named.statefulSet)?.places.get(named.ordinal);
   }
 
-  apply(commit: Commit): void {
+  committed(commit: Commit): void {
     const { resource, after, type, atMs, actor } = commit;
     this.terms.apply(commit);
     for (const zone of this.zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
-    const isOurs = isAgent(actor, this.#scene.agentUser);
+    const isOurs = isAgent(actor, this.scene.agentUser);
     if (resource === nodeResource) {
       if (type === 'DELETED') this.#nodes.delete(after.metadata.name);
       else this.#nodes.set(after.metadata.name, readyCondition(after).isTrue);
@@ -143,7 +115,7 @@ class PlaceBook {
       }
       return;
     }
-    if (after.metadata.namespace !== this.#scene.namespace) return;
+    if (after.metadata.namespace !== this.scene.namespace) return;
     if (resource === statefulSetResource) {
       const zone = this.#byName.get(after.metadata.name);
       if (zone !== undefined) this.#putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
@@ -160,12 +132,13 @@ class PlaceBook {
     return this.#byName.get(statefulSet);
   }
 
+  /** By UID as stored. */
   podByUid(uid: string): ModelObject | undefined {
     return this.#pods.get(uid);
   }
 
   momentOf(asked: Asked): Moment {
-    return momentOf(this.#scene, asked);
+    return momentOf(this.scene, asked);
   }
 
   #isReadyNode(name: string): boolean {
@@ -173,7 +146,7 @@ class PlaceBook {
   }
 
   #availableFromMs(place: Place): number {
-    return availability(place, this.#scene.group.kind === 'adopted', (name) => this.#isReadyNode(name));
+    return availability(place, this.scene.group.kind === 'adopted', (name) => this.#isReadyNode(name));
   }
 
   #refresh(place: Place, atMs: number): void {

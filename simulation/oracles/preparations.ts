@@ -26,16 +26,11 @@ const roundingMs = 1_000;
  * error, because only wall-clock time survives restarts. Drop-in groups trust the pod, as the original does.
  */
 export function judgePreparations(book: Book): Oracle {
-  const judge = new PreparationJudge(book);
-  return {
-    podCalled: (call) => judge.podCalled(call),
-    committed: (commit) => judge.committed(commit),
-    ended: () => judge.ended(),
-  };
+  return new PreparationJudge(book);
 }
 
 /** Remembers which pods were asked to leave, and checks each decrease against it. */
-class PreparationJudge {
+class PreparationJudge implements Oracle {
   readonly #book: Book;
   readonly #scene: Book['scene'];
   /** By name of the pod. */
@@ -124,9 +119,9 @@ function isDecrease({ before, after }: Commit): boolean {
   return (numberAt(after, 'spec', 'replicas') ?? 1) < (numberAt(before, 'spec', 'replicas') ?? 1);
 }
 
-function isStaying({ zoneOf }: Book, pod: string): boolean {
+function isStaying(book: Book, pod: string): boolean {
   const named = placeOf(pod);
-  const zone = named === undefined ? undefined : zoneOf(named.statefulSet);
+  const zone = named && book.zoneOf(named.statefulSet);
   const facts = zone?.facts.latest();
   if (named === undefined || zone === undefined || facts === undefined || zone.places.get(named.ordinal)?.pod === undefined) return false;
   return named.ordinal >= facts.first && named.ordinal < facts.first + facts.replicas;

@@ -43,17 +43,10 @@ const lookEveryMs = 5_000;
 
 /** Receives everything; reports only after all repairs. */
 export function judgeSettling(scene: Scene): Oracle {
-  const judge = new SettlingJudge(scene);
-  return {
-    committed: (commit) => judge.committed(commit),
-    answered: (answered) => judge.answered(answered),
-    turnEnded: (process, report) => judge.turnEnded(process, report),
-    healingBegan: () => judge.healingBegan(),
-    ended: () => judge.ended(),
-  };
+  return new SettlingJudge(scene);
 }
 
-class SettlingJudge {
+class SettlingJudge implements Oracle {
   readonly #scene: Scene;
   #healingMs = Number.POSITIVE_INFINITY;
   /** Time since which no work is left. */

@@ -9,22 +9,19 @@ import { draw } from '../random.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
+import type { ModelServer } from '../server/server.ts';
 import { type Body, startBody } from './body.ts';
-import { createMachineClock, createProcessTime, type MachineClock, runStartMs } from './clock.ts';
+import { createMachineClock, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createHolds, type Holds } from './holds.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
-import type { ServedModel } from './transport.ts';
 
 export { agentNamespace, agentUser, leaseName } from './body.ts';
 
 export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
   readonly scheduler: Scheduler;
-  readonly server: ServedModel & {
-    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
-    readonly goBackFrontEnd: (frontEnd: number, revision: number, untilMs: number) => void;
-  };
+  readonly server: Pick<ModelServer, 'handle' | 'watch' | 'lagFrontEnd' | 'goBackFrontEnd'>;
   /** Number of front ends of the server. */
   readonly frontEnds: number;
   readonly faults: Faults;
@@ -52,32 +49,6 @@ export interface Leak {
   readonly what: string;
 }
 
-/** Letters name processes across lives. The name of a life is also its Lease identity. Methods return whether the process was there. */
-export interface Agents {
-  /** Dies at once; no effect on a dead process. */
-  readonly crash: (letter: string, restartAfterMs: number) => boolean;
-  /** Shuts down as after SIGTERM; the next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
-  readonly stop: (letter: string, restartAfterMs: number) => boolean;
-  readonly pause: (letter: string, durationMs: number) => boolean;
-  readonly jumpWallClock: (letter: string, byMs: number) => boolean;
-  /** Releases everything that a fault delays: starts the dead, resumes the suspended, corrects clocks, updates lagging front ends. */
-  readonly heal: () => void;
-  /** Returns speed and wall-clock offset of the machine of a process such as `a1`. */
-  readonly clockOf: (process: string) => { readonly rate: number; readonly wallErrorMs: number };
-  /** Names of living processes, such as `a1`. */
-  readonly alive: () => readonly string[];
-  /** Returns whether every process lives and is ready. */
-  readonly isReady: () => boolean;
-  /** Returns whether a watch is dead and its process has not noticed. */
-  readonly isWatchDead: () => boolean;
-  /** Shuts every process down and returns what each left behind. Resolves within half a minute of scheduler time. */
-  readonly end: () => Promise<readonly Leak[]>;
-  /** Unexpected errors in agents: unhandled rejections, listeners that threw. */
-  readonly defects: () => readonly string[];
-  /** Ends everything at once. Call it after the run. */
-  readonly close: () => void;
-}
-
 interface Running {
   readonly life: Life;
   body?: Body;
@@ -96,36 +67,12 @@ const lingerMs = 1_000;
 /** Longest duration of a request, both ways at their slowest. It cannot be revoked. */
 const longestAnswerMs = 2 * slowestWayMs;
 
-/** Starts the processes of the scenario one after the other within the first second. One run at a time per Node process. */
-export function startAgents(options: AgentsOptions): Agents {
-  const agents = new AgentFleet(options);
-  return {
-    crash: (letter, restartAfterMs) => agents.crash(letter, restartAfterMs),
-    stop: (letter, restartAfterMs) => agents.stop(letter, restartAfterMs),
-    pause: (letter, durationMs) => agents.pause(letter, durationMs),
-    jumpWallClock: (letter, byMs) => agents.jumpWallClock(letter, byMs),
-    heal: () => agents.heal(),
-    clockOf: (process) => agents.clockOf(process),
-    alive: () => agents.alive(),
-    isReady: () => agents.isReady(),
-    isWatchDead: () => agents.isWatchDead(),
-    end: () => agents.end(),
-    defects: () => agents.defects(),
-    close: () => agents.close(),
-  };
-}
-
-/** Starts, ends and restarts the processes of each machine. */
-class AgentFleet {
+/**
+ * Starts, ends and restarts the processes of the scenario: one after the other within the first second. Letters name processes across
+ * lives; the name of a life is also its Lease identity. Methods return whether the process was there. One run at a time per Node process.
+ */
+export class Agents {
   readonly #options: AgentsOptions;
-  readonly #scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
-  readonly #scheduler: Scheduler;
-  readonly #server: ServedModel & {
-    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
-    readonly goBackFrontEnd: (frontEnd: number, revision: number, untilMs: number) => void;
-  };
-  readonly #frontEnds: number;
-  readonly #processChanged: ((process: string, change: ProcessChange) => void) | undefined;
   readonly #seed: number;
   readonly #holds: Holds;
   readonly #defects: string[] = [];
@@ -134,41 +81,22 @@ class AgentFleet {
   #isEnding = false;
   readonly #machines = new Map<string, Machine>();
   #pastUntilMs = 0;
-  readonly #past: {
-    frontEndOfPast: (behindMs: number) => number;
-    showVersion: (revision: number, forMs: number) => void;
-    isPastShown: () => boolean;
-  };
   readonly #unwatch = watchRejections((message) => this.#defects.push(message));
 
   constructor(options: AgentsOptions) {
+    const { scenario, scheduler } = options;
     this.#options = options;
-    const { scenario, scheduler, server, frontEnds, processChanged } = this.#options;
-    this.#scenario = scenario;
-    this.#scheduler = scheduler;
-    this.#server = server;
-    this.#frontEnds = frontEnds;
-    this.#processChanged = processChanged;
-    const { seed } = this.#scenario;
-    this.#seed = seed;
-    this.#holds = createHolds(this.#scheduler);
-    for (let index = 0; index < this.#scenario.agents; index += 1) {
+    this.#seed = scenario.seed;
+    this.#holds = createHolds(scheduler);
+    for (let index = 0; index < scenario.agents; index += 1) {
       const letter = letterOf(index);
-      const machine = { letter, clock: createMachineClock(this.#scheduler, this.#scenario.clockRates?.[letter]), lives: 0 };
+      const machine = { letter, clock: createMachineClock(scheduler, scenario.clockRates?.[letter]), lives: 0 };
       this.#machines.set(letter, machine);
-      this.#scheduler.after(Math.round(draw(this.#seed, `${letter} starts`) * 1000), () => this.#start(machine));
+      scheduler.after(Math.round(draw(this.#seed, `${letter} starts`) * 1000), () => this.#start(machine));
     }
-    this.#past = {
-      frontEndOfPast: (behindMs) => this.#frontEndOfPast(behindMs),
-      showVersion: (revision: number, forMs: number): void => {
-        this.#pastUntilMs = this.#scheduler.nowMs() + forMs;
-        for (let frontEnd = 0; frontEnd < this.#frontEnds; frontEnd += 1)
-          this.#server.goBackFrontEnd(frontEnd, revision, this.#pastUntilMs);
-      },
-      isPastShown: () => this.#scheduler.nowMs() < this.#pastUntilMs,
-    };
   }
 
+  /** Shuts down as after SIGTERM; the next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
   stop(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     if (found?.running.body === undefined || found.running.isStopping) return false;
@@ -177,6 +105,7 @@ class AgentFleet {
     return true;
   }
 
+  /** Dies at once; no effect on a dead process. */
   crash(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     found?.running.life.crash(restartAfterMs);
@@ -195,30 +124,36 @@ class AgentFleet {
     return machine !== undefined;
   }
 
+  /** Releases everything that a fault delays: starts the dead, resumes the suspended, corrects clocks, updates lagging front ends. */
   heal(): void {
     for (const { clock } of this.#machines.values()) clock.mend();
-    for (const frontEnd of this.#lagging) this.#server.lagFrontEnd(frontEnd, this.#scheduler.nowMs());
+    for (const frontEnd of this.#lagging) this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs());
     this.#holds.release();
   }
 
+  /** Returns speed and wall-clock offset of the machine of a process such as `a1`. */
   clockOf(process: string): { readonly rate: number; readonly wallErrorMs: number } {
     const clock = this.#machines.get(processLetter(process))?.clock;
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
-    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#scheduler.nowMs() };
+    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#options.scheduler.nowMs() };
   }
 
+  /** Names of living processes, such as `a1`. */
   alive(): readonly string[] {
     return [...this.#machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name]));
   }
 
+  /** Returns whether every process lives and is ready. */
   isReady(): boolean {
     return [...this.#machines.values()].every(({ running }) => running?.body?.agent.isReady() === true);
   }
 
+  /** Returns whether a watch is dead and its process has not noticed. */
   isWatchDead(): boolean {
     return [...this.#machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0);
   }
 
+  /** Shuts every process down and returns what each left behind. Resolves within half a minute of scheduler time. */
   async end(): Promise<readonly Leak[]> {
     this.#isEnding = true;
     const running = [...this.#machines.values()].flatMap((machine) => machine.running ?? []);
@@ -226,21 +161,29 @@ class AgentFleet {
     return leaks.flat();
   }
 
+  /** Unexpected errors in agents: unhandled rejections, listeners that threw. */
   defects(): readonly string[] {
     return [...this.#defects];
   }
 
+  /** Ends everything at once. Call it after the run. */
   close(): void {
     this.#isEnding = true;
     for (const { running } of this.#machines.values()) if (running !== undefined) endTime(running.life);
     this.#unwatch();
   }
 
+  #showVersion(revision: number, forMs: number): void {
+    const { scheduler, server, frontEnds } = this.#options;
+    this.#pastUntilMs = scheduler.nowMs() + forMs;
+    for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.goBackFrontEnd(frontEnd, revision, this.#pastUntilMs);
+  }
+
   #frontEndOfPast(behindMs: number): number {
     this.#pasts += 1;
-    const frontEnd = Math.floor(draw(this.#seed, `front end of past ${this.#pasts}`) * this.#frontEnds);
+    const frontEnd = Math.floor(draw(this.#seed, `front end of past ${this.#pasts}`) * this.#options.frontEnds);
     this.#lagging.add(frontEnd);
-    this.#server.lagFrontEnd(frontEnd, this.#scheduler.nowMs() + behindMs);
+    this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs() + behindMs);
     return frontEnd;
   }
 
@@ -248,23 +191,23 @@ class AgentFleet {
     if (this.#isEnding || machine.running !== undefined) return;
     machine.lives += 1;
     const name = `${machine.letter}${machine.lives}`;
-    const time = createProcessTime({
-      scheduler: this.#scheduler,
+    const time = new ProcessTime({
+      scheduler: this.#options.scheduler,
       machine: machine.clock,
       holds: this.#holds,
       seed: this.#seed,
       name,
-      onPaused: () => this.#processChanged?.(name, 'paused'),
-      onResumed: () => this.#processChanged?.(name, 'resumed'),
+      onPaused: () => this.#options.processChanged?.(name, 'paused'),
+      onResumed: () => this.#options.processChanged?.(name, 'resumed'),
     });
     const life: Life = {
       name,
       seed: this.#seed,
-      scheduler: this.#scheduler,
+      scheduler: this.#options.scheduler,
       time,
       holds: this.#holds,
       faults: this.#options.faults,
-      places: createPlaces(name, this.#scheduler),
+      places: createPlaces(name, this.#options.scheduler),
       crash: (restartAfterMs) => this.#endLife(machine, running, 'crashed', restartAfterMs),
       note: this.#options.note ?? (() => undefined),
       open: { requests: 0, watches: 0, begun: 0, dead: 0 },
@@ -272,16 +215,23 @@ class AgentFleet {
     };
     const running: Running = { life, isStopping: false };
     machine.running = running;
-    this.#processChanged?.(name, 'started');
+    this.#options.processChanged?.(name, 'started');
     // It may die of its first request.
-    running.body = startBody({ ...this.#options, ...this.#past, life, onDefect: (message) => this.#defects.push(message) });
+    running.body = startBody({
+      ...this.#options,
+      life,
+      frontEndOfPast: (behindMs) => this.#frontEndOfPast(behindMs),
+      showVersion: (revision, forMs) => this.#showVersion(revision, forMs),
+      isPastShown: () => this.#options.scheduler.nowMs() < this.#pastUntilMs,
+      onDefect: (message) => this.#defects.push(message),
+    });
   }
 
   #endLife(machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void {
     if (!life.time.isAlive()) return;
     endTime(life);
     delete machine.running;
-    this.#processChanged?.(life.name, change);
+    this.#options.processChanged?.(life.name, change);
     this.#holds.after(restartAfterMs, () => this.#start(machine));
   }
 
@@ -291,7 +241,7 @@ class AgentFleet {
   }
 
   #later(delayMs: number): Promise<void> {
-    return new Promise((resolve) => void this.#scheduler.after(delayMs, resolve));
+    return new Promise((resolve) => void this.#options.scheduler.after(delayMs, resolve));
   }
 
   async #leftBy({ life, body }: Running): Promise<readonly Leak[]> {
@@ -306,7 +256,7 @@ class AgentFleet {
     if (!life.time.isAlive()) return [];
     const left = [...leftNow(life), ...counted(life.open.begun - begun, 'later request')];
     endTime(life);
-    this.#processChanged?.(life.name, 'stopped');
+    this.#options.processChanged?.(life.name, 'stopped');
     return [...(end === 'late' ? ['a hand-over that took too long'] : []), ...left].map((what) => ({ process: life.name, what }));
   }
 }

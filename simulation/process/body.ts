@@ -11,7 +11,7 @@ import type { AgentsOptions } from './agents.ts';
 import { gateHttp } from './gates.ts';
 import type { Life } from './life.ts';
 import { createPods } from './pods.ts';
-import { createTransport, type TransportOptions } from './transport.ts';
+import { Transport, type TransportOptions } from './transport.ts';
 
 /** User name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
@@ -48,10 +48,10 @@ export function startBody(options: BodyOptions): Body {
     ...(gateServer === undefined ? {} : { gates: gateHttp({ life, server: gateServer }) }),
     ...(policies === undefined ? {} : { policyDirectory: { read: async () => policies, watch: () => () => undefined } }),
   };
-  const env: AgentEnv = { ...rest, kubernetes: createTransport(transport, 'acting'), random: streamOf(life.seed, `${life.name} random`) };
+  const env: AgentEnv = { ...rest, kubernetes: new Transport(transport, 'acting'), random: streamOf(life.seed, `${life.name} random`) };
   const writersEnv: AgentEnv = {
     ...rest,
-    kubernetes: createTransport(transport, 'writing'),
+    kubernetes: new Transport(transport, 'writing'),
     random: streamOf(life.seed, `${life.name} random of writers`),
   };
   const config = configOf(life.name, namespace);

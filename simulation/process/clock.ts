@@ -59,24 +59,6 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
   };
 }
 
-export interface ProcessTime {
-  readonly clock: Clock;
-  readonly timers: Timers;
-  /** Delivers an external event: at once, after a suspension, or never to a dead process. */
-  readonly take: (callback: () => void) => void;
-  /**
-   * Suspends for these milliseconds on the scheduler's clock, or for the rest of a longer suspension; clocks continue. `resumeWith` runs
-   * first afterwards, as the interrupted work.
-   */
-  readonly pause: (durationMs: number, resumeWith?: () => void) => void;
-  /** Delivers nothing from now on, and drops all timers. */
-  readonly end: () => void;
-  readonly isAlive: () => boolean;
-  readonly isPaused: () => boolean;
-  /** Number of pending timers. */
-  readonly timerCount: () => number;
-}
-
 interface ProcessTimeOptions {
   readonly scheduler: Scheduler;
   readonly machine: MachineClock;
@@ -100,29 +82,11 @@ interface Arrival {
   readonly run: () => void;
 }
 
-/** Time for a process that begins now. */
-export function createProcessTime(options: ProcessTimeOptions): ProcessTime {
-  const time = new PausableTime(options);
-  return {
-    clock: { nowMs: options.machine.wallMs, monotonicMs: () => time.monotonicMs() },
-    timers: { after: (delayMs, callback) => time.after(delayMs, callback) },
-    take: (callback) => time.take(callback),
-    pause: (durationMs, resumeWith) => time.pause(durationMs, resumeWith),
-    end: () => time.end(),
-    isAlive: () => time.isAlive(),
-    isPaused: () => time.isPaused(),
-    timerCount: () => time.timerCount(),
-  };
-}
-
 /** Keeps the timers of one process, and what arrives while the process is paused. */
-class PausableTime {
+export class ProcessTime {
+  readonly clock: Clock;
+  readonly timers: Timers;
   readonly #options: ProcessTimeOptions;
-  readonly #scheduler: Scheduler;
-  readonly #machine: MachineClock;
-  readonly #holds: Holds;
-  readonly #seed: number;
-  readonly #name: string;
   readonly #offsetMs: number;
   readonly #timers = new Set<Timer>();
   readonly #inbox: Arrival[] = [];
@@ -134,26 +98,23 @@ class PausableTime {
   readonly #forgetMachine: () => void;
 
   constructor(options: ProcessTimeOptions) {
+    const { machine, seed, name } = options;
     this.#options = options;
-    const { scheduler, machine, holds, seed, name } = this.#options;
-    this.#scheduler = scheduler;
-    this.#machine = machine;
-    this.#holds = holds;
-    this.#seed = seed;
-    this.#name = name;
-    this.#offsetMs = Math.floor(draw(this.#seed, `${this.#name} monotonic`) * 1e9) - this.#machine.elapsedMs();
-    this.#forgetMachine = this.#machine.onRate(() => {
+    this.#offsetMs = Math.floor(draw(seed, `${name} monotonic`) * 1e9) - machine.elapsedMs();
+    this.clock = { nowMs: machine.wallMs, monotonicMs: () => this.#monotonicMs() };
+    this.timers = { after: (delayMs, callback) => this.#after(delayMs, callback) };
+    this.#forgetMachine = machine.onRate(() => {
       for (const timer of this.#timers) {
         timer.cancel();
-        this.#schedule(timer, Math.max(0, timer.dueMs - this.monotonicMs()));
+        this.#schedule(timer, Math.max(0, timer.dueMs - this.#monotonicMs()));
       }
     });
   }
 
-  after(delayMs: number, callback: () => void): () => void {
+  #after(delayMs: number, callback: () => void): () => void {
     if (this.#state === 'over') return () => undefined;
     const restMs = Math.max(0, delayMs);
-    const timer: Timer = { dueMs: this.monotonicMs() + restMs, callback, cancel: () => undefined };
+    const timer: Timer = { dueMs: this.#monotonicMs() + restMs, callback, cancel: () => undefined };
     this.#timers.add(timer);
     this.#schedule(timer, restMs);
     return () => {
@@ -162,25 +123,31 @@ class PausableTime {
     };
   }
 
+  /**
+   * Suspends for these milliseconds on the scheduler's clock, or for the rest of a longer suspension; clocks continue. `resumeWith` runs
+   * first afterwards, as the interrupted work.
+   */
   pause(durationMs: number, resumeWith?: () => void): void {
     if (this.#state === 'over') return;
     if (resumeWith !== undefined) this.#inbox.unshift({ kind: 'middle', run: resumeWith });
-    const untilMs = this.#scheduler.nowMs() + durationMs;
+    const untilMs = this.#options.scheduler.nowMs() + durationMs;
     if (this.#state === 'paused' && untilMs <= this.#pausedUntilMs) return;
     const wasPaused = this.#state === 'paused';
     this.#state = 'paused';
     this.#pausedUntilMs = untilMs;
     this.#cancelResume();
-    this.#cancelResume = this.#holds.after(durationMs, () => this.#resume());
+    this.#cancelResume = this.#options.holds.after(durationMs, () => this.#resume());
     if (wasPaused) return;
     this.#pauses += 1;
     this.#options.onPaused?.();
   }
 
+  /** Delivers an external event: at once, after a suspension, or never to a dead process. */
   take(callback: () => void): void {
     this.#arrive({ kind: 'outside', run: callback });
   }
 
+  /** Delivers nothing from now on, and drops all timers. */
   end(): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
@@ -199,12 +166,13 @@ class PausableTime {
     return this.#state === 'paused';
   }
 
+  /** Number of pending timers. */
   timerCount(): number {
     return this.#timers.size;
   }
 
-  monotonicMs(): number {
-    this.#floorMs = Math.max(this.#floorMs, this.#offsetMs + this.#machine.elapsedMs());
+  #monotonicMs(): number {
+    this.#floorMs = Math.max(this.#floorMs, this.#offsetMs + this.#options.machine.elapsedMs());
     return this.#floorMs;
   }
 
@@ -215,7 +183,7 @@ class PausableTime {
 
   #schedule(timer: Timer, delayMs: number): void {
     // In whole milliseconds, as Node's timers; never early by the process's own clock.
-    timer.cancel = this.#scheduler.after(Math.ceil(delayMs / this.#machine.rate()), () =>
+    timer.cancel = this.#options.scheduler.after(Math.ceil(delayMs / this.#options.machine.rate()), () =>
       this.#arrive({ kind: 'timer', run: () => this.#fire(timer) }),
     );
   }
@@ -230,7 +198,7 @@ class PausableTime {
   #resume(): void {
     if (this.#state !== 'paused') return;
     this.#state = 'catchingUp';
-    inOrderOfResume(this.#inbox, draw(this.#seed, `${this.#name} resume ${this.#pauses}`));
+    inOrderOfResume(this.#inbox, draw(this.#options.seed, `${this.#options.name} resume ${this.#pauses}`));
     this.#options.onResumed?.();
     this.#catchUp();
   }
@@ -244,7 +212,7 @@ class PausableTime {
       return;
     }
     arrival.run();
-    this.#scheduler.after(0, () => this.#catchUp());
+    this.#options.scheduler.after(0, () => this.#catchUp());
   }
 }
 

@@ -23,16 +23,6 @@ interface Hidden {
   readonly cancel: () => void;
 }
 
-export interface Lines {
-  readonly sink: WatchSink;
-  /** The server opened it. */
-  readonly opened: (watch: ModelWatch) => void;
-  /** The process knows that it is open. */
-  readonly connect: (onLine: (line: string) => void) => KubernetesStream;
-  /** The process will never know it, or is over: the server closes it. */
-  readonly abandon: () => void;
-}
-
 interface Coming {
   readonly kind: 'line' | 'end';
   /** A line, or the reason for the end. */
@@ -45,26 +35,11 @@ interface Coming {
 /** Longest wait for the next line of an object before the replaced one is delivered. */
 const longestCoalesceMs = 5_000;
 
-export function createLines(options: LinesOptions): Lines {
-  const queue = new LineQueue(options);
-  return {
-    sink: { line: (text) => queue.enqueue('line', text), end: (reason) => queue.enqueue('end', reason) },
-    opened: (watch) => queue.opened(watch),
-    connect: (listener) => queue.connect(listener),
-    abandon: () => queue.abandon(),
-  };
-}
-
 /** Delivers the lines of one watch in order, with the latency and the faults of its connection. */
-class LineQueue {
-  readonly #life: LinesOptions['life'];
-  readonly #site: LinesOptions['site'];
-  readonly #key: LinesOptions['key'];
-  readonly #onReconnectToPast: LinesOptions['onReconnectToPast'];
-  readonly #onShowVersion: LinesOptions['onShowVersion'];
-  readonly #scheduler: Life['scheduler'];
-  readonly #time: Life['time'];
-  readonly #holds: Life['holds'];
+export class Lines {
+  readonly sink: WatchSink = { line: (text) => this.#enqueue('line', text), end: (reason) => this.#enqueue('end', reason) };
+  readonly #options: LinesOptions;
+  readonly #life: Life;
   readonly #random: Random;
   #coming: Coming[] = [];
   #lastDueMs = 0;
@@ -81,25 +56,20 @@ class LineQueue {
   readonly #hidden = new Map<string, Hidden>();
   #awaited: { readonly object: string; readonly found: () => void } | undefined;
 
-  constructor({ life, site, key, onReconnectToPast, onShowVersion }: LinesOptions) {
-    this.#life = life;
-    this.#site = site;
-    this.#key = key;
-    this.#onReconnectToPast = onReconnectToPast;
-    this.#onShowVersion = onShowVersion;
-    const { scheduler, time, holds } = this.#life;
-    this.#scheduler = scheduler;
-    this.#time = time;
-    this.#holds = holds;
-    this.#random = streamOf(this.#life.seed, `${this.#key} lines`);
+  constructor(options: LinesOptions) {
+    this.#options = options;
+    this.#life = options.life;
+    this.#random = streamOf(this.#life.seed, `${options.key} lines`);
     this.#life.onEnd.add(this.#closeServer);
   }
 
+  /** The server opened it. */
   opened(watch: ModelWatch): void {
     this.#server = watch;
     if (!this.#isServed) watch.close();
   }
 
+  /** The process knows that it is open. */
   connect(listener: (line: string) => void): KubernetesStream {
     this.#state = 'open';
     this.#life.open.watches += 1;
@@ -119,15 +89,16 @@ class LineQueue {
     };
   }
 
+  /** The process will never know it, or is over: the server closes it. */
   abandon(): void {
     this.#closeServer();
     this.#state = 'ended';
   }
 
-  enqueue(kind: Coming['kind'], text: string): void {
+  #enqueue(kind: Coming['kind'], text: string): void {
     if (!this.#isServed || this.#isDead || this.#state === 'ended') return;
     // In the order of sending, under any network fault.
-    this.#lastDueMs = Math.max(this.#lastDueMs, this.#scheduler.nowMs() + latencyMs(this.#random()));
+    this.#lastDueMs = Math.max(this.#lastDueMs, this.#life.scheduler.nowMs() + latencyMs(this.#random()));
     this.#coming.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
     if (kind === 'line' && this.#awaited !== undefined && objectOf(text) === this.#awaited.object) this.#awaited.found();
     this.#plan();
@@ -137,13 +108,13 @@ class LineQueue {
     const first = this.#coming[0];
     if (first === undefined || this.#isPlanned || this.#isBlocked || this.#state !== 'open') return;
     this.#isPlanned = true;
-    this.#scheduler.after(Math.max(0, first.dueMs - this.#scheduler.nowMs()), () => {
+    this.#life.scheduler.after(Math.max(0, first.dueMs - this.#life.scheduler.nowMs()), () => {
       this.#isPlanned = false;
       while (
         this.#state === 'open' &&
         !this.#isBlocked &&
         this.#coming[0] !== undefined &&
-        this.#coming[0].dueMs <= this.#scheduler.nowMs()
+        this.#coming[0].dueMs <= this.#life.scheduler.nowMs()
       )
         this.#arrive(this.#coming.shift() as Coming);
       this.#plan();
@@ -152,7 +123,9 @@ class LineQueue {
 
   #arrive(one: Coming): void {
     const fault =
-      one.kind === 'end' || one.isDecided ? undefined : this.#life.faults.ofLine(this.#life.places.next('line', this.#site), one.text);
+      one.kind === 'end' || one.isDecided
+        ? undefined
+        : this.#life.faults.ofLine(this.#life.places.next('line', this.#options.site), one.text);
     if (one.kind === 'end') this.#end(one.text);
     else if (this.#isPassedOver(one.text)) return;
     else if (fault === undefined) this.#deliver(one.text);
@@ -182,7 +155,7 @@ class LineQueue {
         this.#coalesce(one);
         break;
       case 'reconnectToPast':
-        this.#onReconnectToPast(fault.behindMs);
+        this.#options.onReconnectToPast(fault.behindMs);
         this.#end('the connection was closed');
         break;
       case 'hide':
@@ -190,7 +163,7 @@ class LineQueue {
         break;
       case 'showVersion':
         this.#deliver(one.text);
-        this.#onShowVersion(fault.revision, fault.forMs);
+        this.#options.onShowVersion(fault.revision, fault.forMs);
         if (fault.restartAfterMs === undefined) this.#end('the connection was closed');
         else this.#life.crash(fault.restartAfterMs);
         break;
@@ -211,7 +184,7 @@ class LineQueue {
       this.#awaited = undefined;
       this.#plan();
     };
-    const cancel = this.#holds.after(durationMs, goOn);
+    const cancel = this.#life.holds.after(durationMs, goOn);
     return () => {
       this.#coming.shift();
       goOn();
@@ -232,7 +205,7 @@ class LineQueue {
       this.#deliver(text);
       return;
     }
-    const cancel = this.#holds.after(forMs, () => {
+    const cancel = this.#life.holds.after(forMs, () => {
       this.#deliver(goneLine);
       this.#end('the server closed the watch');
     });
@@ -254,9 +227,9 @@ class LineQueue {
   }
 
   #deliver(text: string): void {
-    this.#time.take(() => {
+    this.#life.time.take(() => {
       if (this.#state !== 'open') return;
-      this.#life.note('line', this.#key, text.length);
+      this.#life.note('line', this.#options.key, text.length);
       this.#onLine?.(text);
     });
   }
@@ -273,7 +246,7 @@ class LineQueue {
 
   #end(reason: string): void {
     this.#closeServer();
-    this.#time.take(() => this.#finish(reason));
+    this.#life.time.take(() => this.#finish(reason));
   }
 
   #finish(reason: string): void {
@@ -281,7 +254,7 @@ class LineQueue {
     this.#state = 'ended';
     this.#life.open.watches -= 1;
     if (this.#isDead) this.#life.open.dead -= 1;
-    this.#life.note('ended', this.#key);
+    this.#life.note('ended', this.#options.key);
     this.#resolveEnded(reason);
   }
 }

@@ -2,20 +2,15 @@
 import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import { draw } from '../random.ts';
-import type { ModelRequest, ModelResponse, ModelWatch, WatchSink } from '../server/request.ts';
+import type { ModelRequest, ModelResponse } from '../server/request.ts';
+import type { ModelServer } from '../server/server.ts';
 import { faultyAnswer, versionAnswer } from './answers.ts';
 import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
-import { createLines, type Lines } from './lines.ts';
-
-/** The parts of the model server that the transport needs (server/server.ts). */
-export interface ServedModel {
-  readonly handle: (request: ModelRequest, frontEnd?: number) => ModelResponse | Promise<ModelResponse>;
-  readonly watch: (request: ModelRequest, sink: WatchSink, frontEnd?: number) => ModelWatch | ModelResponse;
-}
+import { Lines } from './lines.ts';
 
 export interface TransportOptions {
   readonly life: Life;
-  readonly server: ServedModel;
+  readonly server: Pick<ModelServer, 'handle' | 'watch'>;
   /** User name of the process. */
   readonly user: string;
   /** Number of front ends, 1 or more. */
@@ -34,41 +29,25 @@ export interface TransportOptions {
  * A client with its own connections; the agent has two: one for actions and one for status. Connections keep their front end until a
  * failure; watches sometimes find another.
  */
-export function createTransport(options: TransportOptions, connection: 'acting' | 'writing'): KubernetesHttp {
-  const transport = new ProcessTransport(options, connection);
-  return {
-    request: (request) => transport.request(request),
-    stream: (request, onLine) => transport.stream(request, onLine),
-  };
-}
-
-/** Sends the requests of one process to the front end to which the process is connected. */
-class ProcessTransport {
+export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: 'acting' | 'writing';
   readonly #life: Life;
-  readonly #server: ServedModel;
-  readonly #user: string;
-  readonly #frontEnds: number;
   #connections = 0;
   #frontEnd = 0;
   readonly #past = new Map<string, number>();
 
   constructor(options: TransportOptions, connection: 'acting' | 'writing') {
     this.#options = options;
+    this.#life = options.life;
     this.#connection = connection;
-    const { life, server, user, frontEnds } = this.#options;
-    this.#life = life;
-    this.#server = server;
-    this.#user = user;
-    this.#frontEnds = frontEnds;
     this.#connect();
   }
 
   request(request: KubernetesRequest): Promise<KubernetesResponse> {
     const at = this.#frontEnd;
     return this.#call<KubernetesResponse>(request, verbOf(request), {
-      ask: (model) => this.#server.handle(model, at),
+      ask: (model) => this.#options.server.handle(model, at),
       made: (response) => response,
       responseOf: (answer) => answer,
       unheard: () => undefined,
@@ -82,14 +61,14 @@ class ProcessTransport {
         this.#past.delete(request.site);
         if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
         const at = behindMs === undefined ? this.#frontEnd : this.#options.frontEndOfPast(behindMs);
-        const lines = createLines({
+        const lines = new Lines({
           life: this.#life,
           site: request.site,
           key,
           onShowVersion: this.#options.showVersion,
           onReconnectToPast: (ms) => this.#past.set(request.site, ms),
         });
-        const answer = this.#server.watch(model, lines.sink, at);
+        const answer = this.#options.server.watch(model, lines.sink, at);
         if ('status' in answer) {
           lines.abandon();
           return { response: answer };
@@ -107,7 +86,7 @@ class ProcessTransport {
   #connect(): void {
     this.#connections += 1;
     this.#frontEnd = Math.floor(
-      draw(this.#life.seed, `${this.#life.name} ${this.#connection} connection ${this.#connections}`) * this.#frontEnds,
+      draw(this.#life.seed, `${this.#life.name} ${this.#connection} connection ${this.#connections}`) * this.#options.frontEnds,
     );
   }
 
@@ -119,7 +98,7 @@ class ProcessTransport {
       ...(accept === undefined ? {} : { accept }),
       ...(body === undefined ? {} : { body }),
       actor: {
-        user: this.#user,
+        user: this.#options.user,
         process: this.#life.name,
         site,
         point,

@@ -3,7 +3,7 @@ import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
-import { oracleFactories } from '../../../simulation/oracles/all.ts';
+import { createOracles } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import type { GroupShape } from '../../../simulation/scenario.ts';
@@ -85,7 +85,7 @@ export class History {
       isWatchDead: () => this.isWatchDead,
       clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
     };
-    this.#oracles = oracleFactories.map((make) => make(this.scene));
+    this.#oracles = createOracles(this.scene);
   }
 
   /** Messages of one invariant. */

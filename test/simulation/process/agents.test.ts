@@ -3,7 +3,7 @@ import { type ClusterModel, startCluster } from '../../../simulation/cluster/clu
 import type { Faults } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
 import { touchObject } from '../../../simulation/play.ts';
-import { type Agents, type AgentsOptions, agentNamespace, leaseName, startAgents } from '../../../simulation/process/agents.ts';
+import { Agents, type AgentsOptions, agentNamespace, leaseName } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import { ModelServer } from '../../../simulation/server/server.ts';
@@ -42,7 +42,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
     },
   });
   let touches = 0;
-  const agents = startAgents({
+  const agents = new Agents({
     scenario: { seed, agents: 2 },
     scheduler,
     server,

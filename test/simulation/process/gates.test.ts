@@ -4,7 +4,7 @@ import { createGateServer, type GateServerOptions, gatedParts, gateQuery, gateSo
 import type { Faults, GateFault, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
 import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';
-import { startAgents } from '../../../simulation/process/agents.ts';
+import { Agents } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { gateHttp } from '../../../simulation/process/gates.ts';
 import type { Scheduler } from '../../../simulation/scheduler.ts';
@@ -90,7 +90,7 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   });
   const asked: GateAnswered[] = [];
   const trace = createTrace();
-  const agents = startAgents({
+  const agents = new Agents({
     scenario: { seed, agents: 2 },
     scheduler,
     server: memory.server,

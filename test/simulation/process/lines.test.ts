@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesStream } from '../../../cluster/env.ts';
 import type { PlacedFault, WatchFault } from '../../../simulation/faults/fault.ts';
-import { createTransport } from '../../../simulation/process/transport.ts';
+import { Transport } from '../../../simulation/process/transport.ts';
 import { lifeWith, nowOnly, type OpenWatch } from './memory-server.ts';
 
 const request = { method: 'GET', path: '/api/v1/pods?watch=1', timeoutMs: 10_000, site: 'watch.pods.watch' } as const;
@@ -20,7 +20,7 @@ async function watching(...placed: readonly PlacedFault[]) {
   };
   const touch = (): void => undefined;
   const options = { life, server, user: 'agent', frontEnds: 1, touch, frontEndOfPast, ...nowOnly, showVersion };
-  const http = createTransport(options, 'acting');
+  const http = new Transport(options, 'acting');
   const heard: { readonly atMs: number; readonly line: string }[] = [];
   const ends: string[] = [];
   const open = async (): Promise<{ readonly stream: KubernetesStream; readonly watch: OpenWatch }> => {
@@ -74,7 +74,7 @@ describe('a watch through the network', () => {
         return world.server.watch(...args);
       },
     };
-    const http = createTransport(
+    const http = new Transport(
       { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
       'acting',
     );
@@ -119,7 +119,7 @@ describe('a watch through the network', () => {
     const world = lifeWith();
     const { life, scheduler } = world;
     const server = { ...world.server, watch: () => ({ status: 403, headers: {}, body: 'no' }) };
-    const http = createTransport(
+    const http = new Transport(
       { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
       'acting',
     );

@@ -1,12 +1,12 @@
 // A small API server and a life of a process, for tests of what lies between the two.
 import type { Faults, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { placedFaults } from '../../../simulation/faults/source.ts';
-import { createMachineClock, createProcessTime, runStartMs } from '../../../simulation/process/clock.ts';
+import { createMachineClock, ProcessTime, runStartMs } from '../../../simulation/process/clock.ts';
 import { createHolds, type Holds } from '../../../simulation/process/holds.ts';
 import { createPlaces, type Life } from '../../../simulation/process/life.ts';
-import type { ServedModel } from '../../../simulation/process/transport.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import type { ModelRequest, ModelResponse, WatchSink } from '../../../simulation/server/request.ts';
+import type { ModelServer } from '../../../simulation/server/server.ts';
 import { MemoryApi } from '../../kit/memory-api.ts';
 import { MemoryWorkloads } from '../../kit/memory-workloads.ts';
 import type { Served, ServedRequest } from '../../kit/virtual-env.ts';
@@ -23,7 +23,7 @@ function noteServer(scheduler: Pick<Scheduler, 'nowMs'>) {
   const arrived: { readonly atMs: number; readonly request: ModelRequest; readonly frontEnd: number }[] = [];
   const watches: OpenWatch[] = [];
   const touched: string[] = [];
-  const server: ServedModel = {
+  const server: Pick<ModelServer, 'handle' | 'watch'> = {
     handle: (request, frontEnd = 0): ModelResponse => {
       arrived.push({ atMs: scheduler.nowMs(), request, frontEnd });
       return { status: 200, headers: {}, body: JSON.stringify({ count: arrived.length }) };
@@ -46,7 +46,7 @@ export function newLife(scheduler: Scheduler, faults: Faults, { name = 'a1', see
   const holds: Holds = createHolds(scheduler);
   const changes: string[] = [];
   const machine = createMachineClock(scheduler, rate);
-  const time = createProcessTime({
+  const time = new ProcessTime({
     scheduler,
     machine,
     holds,

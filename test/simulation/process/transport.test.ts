@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import type { PlacedFault, RequestFault } from '../../../simulation/faults/fault.ts';
-import { createTransport, verbOf } from '../../../simulation/process/transport.ts';
+import { Transport, verbOf } from '../../../simulation/process/transport.ts';
 import { lifeWith, nowOnly } from './memory-server.ts';
 
 const deletion: KubernetesRequest = {
@@ -20,7 +20,7 @@ function client(...placed: readonly PlacedFault[]) {
   const world = lifeWith(...placed);
   const { life, server, touched, scheduler } = world;
   const options = { life, server, user: 'agent', frontEnds: 3, touch: () => touched.push('touched'), frontEndOfPast: () => 7, ...nowOnly };
-  const http = createTransport(options, 'acting');
+  const http = new Transport(options, 'acting');
   const outcomes: Outcome[] = [];
   const ask = (request: KubernetesRequest = deletion): void => {
     http.request(request).then(
@@ -216,7 +216,7 @@ describe('a connection', () => {
       const { life, server, arrived, scheduler } = lifeWith();
       const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frontEndOfPast: () => 7, ...nowOnly };
       for (const connection of ['acting', 'writing'] as const) {
-        void createTransport({ ...options, life: { ...life, seed } }, connection).request(deletion);
+        void new Transport({ ...options, life: { ...life, seed } }, connection).request(deletion);
       }
       await scheduler.runUntil(5_000);
       seen.add(arrived.map(({ frontEnd }) => frontEnd).join(''));
