@@ -1,12 +1,18 @@
 // The help of the program and of each verb, built from the descriptions that the parser uses.
 import type { OutputStream } from './context.ts';
 import { paragraph } from './output/plan/table-layout.ts';
-import { globalOptions, verbs } from './verbs/all.ts';
-import { connectionOptions } from './verbs/connection.ts';
-import type { ArgumentSpec, OptionSpec, Verb, VerbGroup } from './verbs/verb.ts';
-import { argumentText, optionText, programName, usageText } from './verbs/wording.ts';
+import { globalOptions, verbGroups, verbs } from './verbs/all.ts';
+import {
+  type ArgumentSpec,
+  argumentText,
+  connectionOptions,
+  type OptionSpec,
+  optionText,
+  programName,
+  usageText,
+  type Verb,
+} from './verbs/verb.ts';
 
-const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Observe', 'Act', 'Meta'];
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
 /** Returns the verb if the words ask only for its help, `all` for the help of the program, and undefined if the parser is needed. */
@@ -35,16 +41,14 @@ interface Section {
 }
 
 function programSections(): readonly Section[] {
-  const verbSection = (group: VerbGroup): Section => ({
-    title: group,
-    entries: verbs
-      .filter((verb) => verb.group === group && verb.isHidden !== true)
-      .map(({ name, summary }) => ({ label: name, text: summary })),
-  });
+  const verbSections = Object.entries(verbGroups).map(([title, ofGroup]) => ({
+    title,
+    entries: ofGroup.filter(({ isHidden }) => isHidden !== true).map(({ name, summary }) => ({ label: name, text: summary })),
+  }));
   return [
     { entries: [{ text: 'Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.' }] },
     { title: 'Usage', entries: [{ text: `${programName} VERB [flags]` }] },
-    ...groups.map(verbSection),
+    ...verbSections,
     { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
     {
       entries: [

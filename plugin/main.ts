@@ -34,14 +34,14 @@ async function answer(): Promise<number> {
     return 0;
   }
   if (words.length < 3 && (await hasShownHelp())) return 0;
-  const [{ runProgram }, { readStandardInput }] = await Promise.all([import('./program.ts'), import('./source/stdin.ts')]);
+  const [{ runProgram }, { readStandardInput }] = await Promise.all([import('./program.ts'), import('./source/input.ts')]);
   return runProgram(words, {
     stdout: process.stdout,
     stderr: process.stderr,
     readStdin: readStandardInput(process.stdin),
     ...(process.stdin.isTTY === true
       ? {
-          ask: async (question: string) => (await import('./prompt.ts')).ask(question),
+          ask,
           keyboard: async (onKey: (key: string) => void) => (await import('./live/keyboard.ts')).openKeyboard(process.stdin, onKey),
         }
       : {}),
@@ -49,6 +49,18 @@ async function answer(): Promise<number> {
     cwd: process.cwd(),
     nowMs: Date.now,
   });
+}
+
+/** Asks on standard error, which keeps standard output free for the result. Returns the typed line; empty at the end of input. */
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  try {
+    return await Promise.race([lines.question(question), ended]);
+  } finally {
+    lines.close();
+  }
 }
 
 async function hasShownHelp(): Promise<boolean> {

@@ -1,13 +1,22 @@
-// The one snapshot of a cluster that every verb decides on: listed objects as the engine reads them.
-import type { KubernetesObject } from '../../cluster/request/resource.ts';
+// The state of a cluster that every verb decides on, from listed objects: policies in force, published decisions and the snapshot.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
+import { readPublished } from '../../engine/publish/decision.ts';
 import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isUnknown, type Known, type Ledger, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
-import type { LivePolicies } from '../../policies/live/sources.ts';
+import { isStatusMapName } from '../../engine/publish/status-map.ts';
+import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import type { Cluster } from '../connection.ts';
+import { resourcesOf } from './kinds.ts';
 import { itemsOf, type Listing, textIn } from './listing.ts';
 
 interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
@@ -93,4 +102,108 @@ function known<Value>(
 ): Known<Value> {
   if (list === undefined) return { unknown: 'they were not read' };
   return isUnknown(list) ? { unknown: list.unknown } : read(list);
+}
+
+export interface ClusterState {
+  readonly policies: LivePolicies;
+  /** The namespace whose policies may name other namespaces. */
+  readonly agentNamespace: string;
+  /** By `namespace/group`. */
+  readonly published: ReadonlyMap<string, PublishedDecision>;
+  /** Published decisions that could not be read, one sentence part each. */
+  readonly problems: readonly string[];
+}
+
+/** Precedence of the definitions of a group: the default of the agent's flag. */
+const order = ['directory', 'objects', 'adopted'] as const;
+
+/** Resolves the policies of a listing, as the agent does, and reads the published decisions. */
+export function clusterState(listing: Listing, agentNamespace = usualAgentNamespace): ClusterState {
+  const policies = resolveLive({
+    objects: [listing.groups, listing.policies, listing.agentPolicies, listing.exceptions, listing.intents].flatMap(itemsOf),
+    statefulSets: itemsOf(listing.statefulSets),
+    order,
+    agentNamespace,
+    areIntentsStamped: true,
+  });
+  const published = new Map<string, PublishedDecision>();
+  const problems: string[] = [];
+  for (const object of [...itemsOf(listing.documents), ...itemsOf(listing.groups)]) {
+    const stored = storedDecision(object);
+    if (stored === undefined) continue;
+    const decision = readPublished(stored);
+    if (isUnknown(decision))
+      problems.push(`what was published in ${object.kind} ${object.metadata.namespace}/${object.metadata.name}: ${decision.unknown}`);
+    else published.set(`${decision.namespace}/${decision.group}`, decision);
+  }
+  return { policies, agentNamespace, published, problems };
+}
+
+/** Returns the decision inside of an object, if one was published there. */
+function storedDecision(object: KubernetesObject): unknown {
+  if (object.kind === 'ConfigMap') return isStatusMapName(object.metadata.name) ? jsonIn(object, 'decision') : undefined;
+  const status = object['status'];
+  return typeof status === 'object' && status !== null && 'decision' in status ? status.decision : undefined;
+}
+
+/** Parses a value of `data`. Returns a text that is no JSON as it is, so that it is reported as a problem. */
+function jsonIn(object: KubernetesObject, key: string): unknown {
+  const text = textIn(object, key);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A replica source as the engine reads it, with its object or Scale when there is one. */
+interface ReadReplicaSource {
+  readonly view: ReplicaSourceView;
+  readonly object: KubernetesObject | undefined;
+}
+
+/** Reads the numbers of the replica sources of the groups. */
+export async function readReplicaSources(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<readonly ReplicaSourceView[]> {
+  return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
+}
+
+/** Reads the replica sources of the groups; sends no request when no group mirrors anything. A source that may not be read is unknown. */
+export async function readReplicaSourceObjects(
+  cluster: Cluster,
+  groups: readonly GroupDefinition[],
+): Promise<readonly ReadReplicaSource[]> {
+  const references = new Map<string, ReplicaSourceReference>();
+  for (const { namespace, zones } of groups) {
+    for (const { replicas } of zones) {
+      if (replicas.kind !== 'mirror') continue;
+      const { apiVersion, resourceKind: kind, name, read, fieldPath } = replicas;
+      references.set(`${namespace}/${apiVersion}/${kind}/${name}`, { namespace, apiVersion, kind, name, read, fieldPath });
+    }
+  }
+  const find = await resourcesOf(cluster, [...references.values()]);
+  return Promise.all(
+    [...references.values()].map(async (reference) => {
+      const { namespace, apiVersion, kind, name } = reference;
+      const object = await readSource(cluster, reference, find(apiVersion, kind));
+      if (isUnknown(object)) return { view: { namespace, apiVersion, kind, name, replicas: object }, object: undefined };
+      return { view: observeReplicaSource(reference, object), object };
+    }),
+  );
+}
+
+async function readSource(
+  { env, timeoutMs }: Cluster,
+  { apiVersion, kind, namespace, name, read }: ReplicaSourceReference,
+  resource: Resource | undefined,
+): Promise<Known<KubernetesObject | undefined>> {
+  if (resource === undefined) return { unknown: `the kind ${kind} of ${apiVersion} is not installed` };
+  try {
+    const subresource = read === 'scale' ? { subresource: 'scale' } : {};
+    return await getObject(env, resource, { namespace, name }, { site: 'live.replicaSource', timeoutMs, ...subresource });
+  } catch (error) {
+    if (isStatus(error, 403)) return { unknown: `no permission to get ${resource.plural}${read === 'scale' ? '/scale' : ''}` };
+    if (isStatus(error, 404)) return { unknown: `${kind} ${namespace}/${name} has no scale subresource` };
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-// The verb abort: ends the current run as failed. Pods stay as they are, or return to their previous revision with --rollback.
+// The verbs abort and retry: end the current run as failed, with or without a rollback, and continue an ended run.
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
@@ -10,7 +10,7 @@ export interface AbortFlags extends AskFlags {
   readonly rollback?: boolean;
 }
 
-export function run(context: CommandContext, options: AbortFlags): Promise<ExitCode> {
+export function abort(context: CommandContext, options: AbortFlags): Promise<ExitCode> {
   return ask(context, options, (asked) => {
     const { name } = asked;
     const run = publishedRun(asked);
@@ -53,4 +53,29 @@ function resultText({ name, live }: Asked, { reason, rollback }: AbortFlags, by:
     `  Roll back: kubectl rollout-group undo ${name}\n`,
     `  Continue: kubectl rollout-group ${by === undefined ? 'cancel' : 'retry'} ${name}\n`,
   ].join('');
+}
+
+/** Continues a failed or aborted run, and restarts a run that was rolled back. */
+export function retry(context: CommandContext, options: AskFlags): Promise<ExitCode> {
+  return ask(context, options, (asked) => {
+    const { name, live } = asked;
+    const run = publishedRun(asked);
+    // Pods with the wrong revision after a restart block a run that has not failed.
+    const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
+    const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';
+    if (run === undefined || (run.outcome !== 'failed' && !isRolledBack && !isBlocked))
+      return { text: () => `${name} has no failed run; nothing was retried\n` };
+    return {
+      isPermit: true,
+      // A run that fails again needs a new request, and so does a request written by a clock behind that of the agent.
+      key: `${run.id} ${asked.cluster.env.clock.nowMs()}`,
+      spec: { action: 'retry', runId: run.id },
+      text: (by) =>
+        isRolledBack
+          ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave\n`
+          : run.outcome === 'failed'
+            ? `${name}: run ${run.id} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over\n`
+            : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
+    };
+  });
 }

@@ -15,7 +15,7 @@ import { type AppliedObject, applyAll, type ReadyObject, type Trouble, tryAll } 
 import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster/live-plan.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
-import type { GivenFiles, LivePlanOptions } from '../source/live-options.ts';
+import type { GivenFiles, LivePlanOptions } from '../source/plan-inputs.ts';
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {

@@ -15,8 +15,12 @@ export interface ApproveOptions extends AskFlags {
   readonly for?: string;
 }
 
-export function run(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
-  return answer(context, options, 'approve');
+export function approve(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
+  return ask(context, options, (asked) => answerRequest(asked, options, 'approve'));
+}
+
+export function reject(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
+  return ask(context, options, (asked) => answerRequest(asked, options, 'reject'));
 }
 
 /** A wave or a rule that can be approved. */
@@ -28,10 +32,6 @@ export interface Approvable {
   readonly digest?: string;
   /** The approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
   readonly isWithoutRun?: boolean;
-}
-
-export function answer(context: CommandContext, options: ApproveOptions, action: 'approve' | 'reject'): Promise<ExitCode> {
-  return ask(context, options, (asked) => answerRequest(asked, options, action));
 }
 
 function answerRequest(asked: Asked, options: ApproveOptions, action: 'approve' | 'reject'): Request {

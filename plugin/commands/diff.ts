@@ -1,13 +1,13 @@
 // The verb diff: shows the differences by zone with their effects. The exit code is 1 if there are differences.
 import { planGroups } from '../../engine/plan/plan.ts';
+import { isRecord } from '../../policies/schema/schema-walk.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
-import { isLive, type LivePlanOptions } from '../source/live-options.ts';
-import { type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
+import { isLive, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
@@ -53,7 +53,7 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   const { input } = inputs;
   if (options.output === 'external') {
     const { externalDiff } = await import('../output/diff-external.ts');
-    return externalDiff(context, input.current.filter(isContent), input.desired.filter(isContent));
+    return externalDiff(context, input.current.filter(isRecord), input.desired.filter(isRecord));
   }
   return showDifference(context, options, differenceOf(inputs, options.namespace));
 }
@@ -62,15 +62,11 @@ function differenceOf({ input, documents }: PlanInputs, namespace: string | unde
   return {
     groups: groupDifferences(planGroups(input)),
     objects: objectDifferences(
-      [...documents.current, ...input.current.filter(isContent)],
-      [...documents.desired, ...input.desired.filter(isContent)],
+      [...documents.current, ...input.current.filter(isRecord)],
+      [...documents.desired, ...input.desired.filter(isRecord)],
       { members: memberNames(input.groups), namespace },
     ),
   };
-}
-
-function isContent(object: unknown): object is Readonly<Record<string, unknown>> {
-  return typeof object === 'object' && object !== null && !Array.isArray(object);
 }
 
 async function showDifference({ stdout }: CommandContext, { output }: DiffOptions, difference: Difference): Promise<ExitCode> {
@@ -83,8 +79,8 @@ async function showDifference({ stdout }: CommandContext, { output }: DiffOption
 }
 
 async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions, { input }: PlanInputs): Promise<ExitCode> {
-  const [{ siblingDifferences }, { renderSiblings }] = await Promise.all([import('../zone-difference.ts'), import('../output/diff.ts')]);
-  const groups = siblingDifferences(input.desired.filter(isContent), input.groups);
+  const [{ siblingDifferences }, { renderSiblings }] = await Promise.all([import('../difference.ts'), import('../output/diff.ts')]);
+  const groups = siblingDifferences(input.desired.filter(isRecord), input.groups);
   if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'SiblingDifference', groups });
   else await writeText(stdout, output, (look) => renderSiblings(groups, look));
   return groups.some(({ siblings, missing }) => siblings.length + missing.length > 0) ? exitCodes.differences : exitCodes.done;

@@ -1,12 +1,34 @@
 // The verb docs: shows the embedded pages of docs/, the finding codes and the rules.
-import { type RuleEntry, ruleCatalog } from '../../engine/rules/catalog.ts';
-import { type CodeEntry, explainCode, findingCodes } from '../../policies/findings/codes.ts';
+import agent from '../../docs/agent.md';
+import commandLine from '../../docs/command-line.md';
+import concepts from '../../docs/concepts.md';
+import conditions from '../../docs/conditions.md';
+import deprecationPolicy from '../../docs/deprecation-policy.md';
+import exitCodesPage from '../../docs/exit-codes.md';
+import gates from '../../docs/gates.md';
+import gettingStarted from '../../docs/getting-started.md';
+import install from '../../docs/install.md';
+import migrateOthers from '../../docs/migrate-from-other-operators.md';
+import migrate from '../../docs/migrate-from-rollout-operator.md';
+import notifications from '../../docs/notifications.md';
+import output from '../../docs/output.md';
+import people from '../../docs/people.md';
+import plan from '../../docs/plan.md';
+import policyTests from '../../docs/policy-tests.md';
+import simulate from '../../docs/simulate.md';
+import simulation from '../../docs/simulation.md';
+import sources from '../../docs/sources.md';
+import strategies from '../../docs/strategies.md';
+import waves from '../../docs/waves.md';
+import webhook from '../../docs/webhook.md';
+import windows from '../../docs/windows.md';
+import { type RuleEntry, ruleCatalog, rulesMarkdown } from '../../engine/rules/catalog.ts';
+import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/findings/codes.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { writeDocument } from '../output/formats.ts';
-import { topics } from './docs-topics.ts';
 
 export interface DocsOptions {
   readonly topic?: string;
@@ -98,3 +120,32 @@ function unknownTopic(topic: string): Failure {
 function titleOf(markdown: string): string {
   return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }
+
+/** Markdown by topic. */
+export const topics: Readonly<Record<string, string>> = {
+  agent,
+  'command-line': commandLine,
+  concepts,
+  conditions,
+  'deprecation-policy': deprecationPolicy,
+  'exit-codes': exitCodesPage,
+  findings: findingsMarkdown(),
+  gates,
+  'getting-started': gettingStarted,
+  install,
+  'migrate-from-other-operators': migrateOthers,
+  'migrate-from-rollout-operator': migrate,
+  notifications,
+  output,
+  people,
+  plan,
+  'policy-tests': policyTests,
+  rules: rulesMarkdown(),
+  simulate,
+  simulation,
+  sources,
+  strategies,
+  waves,
+  webhook,
+  windows,
+};

@@ -1,13 +1,19 @@
-// The verb explain for a cluster.
-import { type ConnectionFlags, withCluster } from '../connection.ts';
+// The verb explain for a cluster: the next decision about a group, or one denial of the admission webhook.
+import { isStatus } from '../../cluster/request/failure.ts';
+import type { Judgement } from '../../engine/decision.ts';
+import { messageOf } from '../../policies/error-message.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { channelLines } from '../live/channels.ts';
+import { findDenied, judgeAgain } from '../live/denied-requests.ts';
+import { type GroupEvent, listEvents } from '../live/events.ts';
 import { markUnattended, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { readGroups } from '../live/read.ts';
 import { findSubject } from '../live/subject.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
+import { type Now, renderDenial, renderFoundAgain } from '../output/denial.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
 import { writeDocument } from '../output/formats.ts';
 import { groupDocument } from '../output/group-document.ts';
@@ -38,5 +44,93 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
     if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
     return exitCodes.done;
+  });
+}
+
+/** The label that the webhook gives the Event of a denial. */
+const decisionLabel = 'rollout-group.dev/decision';
+
+/** Returns the id in `decision/ID`, or undefined for any other text. */
+export function decisionNamed(text: string): string | undefined {
+  return /^decision\/([0-9a-f]{12})$/.exec(text)?.[1];
+}
+
+export function explainDecision(context: CommandContext, id: string, options: LiveExplainOptions): Promise<ExitCode> {
+  return withCluster(context, options, 'read', async (cluster) => {
+    const events = await eventsOf(cluster, id);
+    const last = events.at(-1);
+    if (last === undefined) return await explainFound(context, cluster, id, options);
+    const nowMs = cluster.env.clock.nowMs();
+    const { request } = last;
+    const now = request === undefined ? undefined : await answerNow(() => judgeAgain(cluster, request));
+    if (options.output === 'table') context.stdout.write(renderDenial({ id, events, last, nowMs, now }, context.stdout));
+    else {
+      const told = events.map(({ atMs, object, namespace, reason, note }) => ({
+        at: new Date(atMs).toISOString(),
+        namespace,
+        object,
+        reason,
+        note,
+      }));
+      await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: told, ...nowDocument(now) });
+    }
+    const [, name = ''] = last.object.split('/');
+    suggestNext(context, `explain ${last.namespace}/${name}`);
+    return exitCodes.done;
+  });
+}
+
+/** Looks for the request among the requests that would be denied now, because the Event has expired. */
+async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
+  const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
+  if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
+  if (options.output === 'table') context.stdout.write(renderFoundAgain(id, now, context.stdout));
+  else await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });
+  return exitCodes.done;
+}
+
+/** Returns the judgement now. An error becomes an unknown judgement, so that the Event is shown in any case. */
+async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    return { unknown: messageOf(error) };
+  }
+}
+
+function nowDocument(now: Now | undefined): object {
+  if (now === undefined) return {};
+  if ('unknown' in now) return { now: { outcome: 'unknown', message: now.unknown } };
+  const { outcome, message, decisionId, results } = now;
+  return { now: { outcome, message, decision: decisionId, results } };
+}
+
+/** Returns the Events of the namespace, or of all namespaces if the namespace has no such Event. The oldest comes first. */
+async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEvent[]> {
+  const labelSelector = `${decisionLabel}=${id}`;
+  let refused: unknown;
+  try {
+    const here = await listEvents(cluster, cluster.namespace, labelSelector);
+    if (here.length > 0) return here;
+  } catch (error) {
+    if (!isStatus(error, 403)) throw error;
+    refused = error;
+  }
+  try {
+    return await listEvents(cluster, undefined, labelSelector);
+  } catch (error) {
+    // A user with access to only one namespace already has the result of that namespace.
+    if (!isStatus(error, 403)) throw error;
+    if (refused !== undefined) throw refused;
+    return [];
+  }
+}
+
+function unknownDecision({ namespace }: Cluster, id: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `no Event was found for decision/${id}`,
+    why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; by default the API server keeps Events for one hour`,
+    todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
   });
 }

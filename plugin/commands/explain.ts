@@ -15,7 +15,7 @@ export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOption
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
   const { current, desired, file = [], set = [], at } = options;
   if (options.group.startsWith('decision/')) {
-    const { decisionNamed, explainDecision } = await import('./explain-decision.ts');
+    const { decisionNamed, explainDecision } = await import('./explain-live.ts');
     const id = decisionNamed(options.group);
     if (id !== undefined) return explainDecision(context, id, options);
   }

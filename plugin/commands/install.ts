@@ -1,17 +1,34 @@
-// The verb install: prints an installation as YAML, or applies it object by object.
-import { installation } from '../../install/installation.ts';
+// The verbs install and uninstall: print the objects of an installation as YAML, or apply or delete them one by one.
+import { isUnknown } from '../../engine/snapshot.ts';
+import { type HeldSet, heldLeftovers, heldWarning } from '../../install/held-partitions.ts';
+import { installation, leftovers, removal } from '../../install/installation.ts';
 import { installNotes } from '../../install/notes.ts';
 import type { InstallOptions } from '../../install/object.ts';
+import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { accessFor, printObjects } from '../live/dry-run.ts';
+import { isMeant, type PromptFlags } from '../live/confirm.ts';
+import { accessFor, type DryRun, printObjects } from '../live/dry-run.ts';
+import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/plural.ts';
-import { applyInstallation } from '../source/cluster/install.ts';
-import { type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';
+import { readPolicyFiles } from '../policy-files.ts';
+import { applyInstallation, deleteInstallation, readHeldSets } from '../source/cluster/install.ts';
+import { readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
-export interface InstallFlags extends InstallationFlags, Omit<ConnectionFlags, 'namespace'> {
+/** The flags that both verbs have. */
+interface InstallationFlags extends Omit<ConnectionFlags, 'namespace'> {
+  readonly namespace: string;
+  readonly policies?: string;
+  readonly file?: readonly string[];
+  readonly groupsIn?: readonly string[];
+  readonly compat?: boolean;
+  readonly apply?: boolean;
+  readonly dryRun?: DryRun;
+}
+
+export interface InstallFlags extends InstallationFlags {
   readonly image?: string;
   readonly replicas?: number;
   readonly createNamespace?: boolean;
@@ -21,19 +38,108 @@ export interface InstallFlags extends InstallationFlags, Omit<ConnectionFlags, '
   readonly admissionPolicies?: boolean;
 }
 
+export interface UninstallFlags extends InstallationFlags, PromptFlags {
+  readonly crds?: boolean;
+}
+
+export async function install(context: CommandContext, flags: InstallFlags): Promise<ExitCode> {
+  const options = await readOptions(context, flags);
+  if (options === undefined) return exitCodes.findings;
+  refuseUnnamed(options);
+  const objects = installation(options);
+  for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
+  if (flags.apply !== true) {
+    printObjects(context, objects);
+    return exitCodes.done;
+  }
+  if (flags.image === undefined && !context.quiet) {
+    context.stderr.write(
+      `note: the image ${options.image} names no registry, so nodes pull it from their default registry. Use --image REGISTRY/NAME:TAG\n`,
+    );
+  }
+  const { dryRun } = flags;
+  const count = await withCluster(context, flags, accessFor(dryRun), (cluster) =>
+    applyInstallation(cluster, objects, {
+      dryRun,
+      onApplied: (object) => context.stdout.write(`${object} applied${dryRunText(dryRun)}\n`),
+      onSkipped: (object) => context.stdout.write(`${object} skipped: this API server does not serve the kind\n`),
+    }),
+  );
+  context.stdout.write(countText(count, 'applied', dryRun));
+  if (dryRun === undefined) suggestNext(context, `doctor --agent-namespace ${flags.namespace}`);
+  return exitCodes.done;
+}
+
+export async function uninstall(context: CommandContext, flags: UninstallFlags): Promise<ExitCode> {
+  const options = await readOptions(context, flags);
+  if (options === undefined) return exitCodes.findings;
+  const isFound = flags.apply === true;
+  const hasDefinitions = flags.crds === true;
+  if (!isFound) {
+    // Only the identity of each object.
+    const identities = removal(options, { hasDefinitions }).map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
+      apiVersion,
+      kind,
+      metadata: namespace === undefined ? { name } : { name, namespace },
+    }));
+    printObjects(context, identities);
+  }
+  const held = isFound ? await remove(context, flags, options, hasDefinitions) : [];
+  if (held === undefined) return exitCodes.refused;
+  if (!context.quiet) {
+    for (const { what, command } of [...heldLeftovers(held), ...leftovers(options, { hasDefinitions, isFound })])
+      context.stderr.write(`remains: ${what}\n  ${command}\n`);
+  }
+  return exitCodes.done;
+}
+
+/** Returns the StatefulSets whose update a partition still blocks, or undefined if the user did not confirm. */
+async function remove(
+  context: CommandContext,
+  flags: UninstallFlags,
+  options: InstallOptions,
+  hasDefinitions: boolean,
+): Promise<readonly HeldSet[] | undefined> {
+  const { dryRun } = flags;
+  return withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', async (cluster) => {
+    const held = await readHeldSets(cluster, options);
+    if (isUnknown(held)) context.stderr.write(`the partitions of the StatefulSets are unknown: ${held.unknown}\n`);
+    else if (held.length > 0) {
+      context.stderr.write(heldWarning(held));
+      if (dryRun === undefined && !(await isMeant(context, flags, ''))) return undefined;
+    }
+    const count = await deleteInstallation(cluster, options, {
+      dryRun,
+      hasDefinitions,
+      onDeleted: (object) => context.stdout.write(`${object} deleted${dryRunText(dryRun)}\n`),
+    });
+    context.stdout.write(count === 0 ? `No installation found in namespace ${flags.namespace}.\n` : countText(count, 'deleted', dryRun));
+    return isUnknown(held) ? [] : held;
+  });
+}
+
+function dryRunText(dryRun: DryRun): string {
+  return dryRun === undefined ? '' : ` (dry run, ${dryRun})`;
+}
+
+function countText(count: number, done: string, dryRun: DryRun): string {
+  return `${plural(count, 'object')} ${dryRun === undefined ? `${done}.` : `would be ${done}. Nothing was changed.`}\n`;
+}
+
 /** Three replicas: one still answers while another is replaced and the node of the third is drained. */
 const usualReplicas = 3;
 
-export async function run(context: CommandContext, flags: InstallFlags): Promise<ExitCode> {
-  const { scope, errors } = await readScope(context, flags);
-  if (errors.length > 0) {
-    writePolicyErrors(context, errors);
-    return exitCodes.findings;
-  }
-  const options: InstallOptions = {
-    namespace: flags.namespace,
-    image: imageOf(flags),
-    replicas: flags.replicas ?? usualReplicas,
+/** Returns the options of the installation; undefined if the policies have errors, which are printed. For uninstall the workload does not matter. */
+async function readOptions(context: CommandContext, flags: InstallFlags): Promise<InstallOptions | undefined> {
+  const scope = await readScope(context, flags);
+  if (scope === undefined) return undefined;
+  const { namespace, image = `rollout-group-agent:${version}`, replicas = usualReplicas } = flags;
+  if (!/^[^\s'"]+$/.test(image))
+    throw usageFailure('--image is not an image reference', 'write it as REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST');
+  return {
+    namespace,
+    image,
+    replicas,
     scope,
     hasCompat: flags.compat === true,
     hasNamespace: flags.createNamespace === true,
@@ -41,34 +147,36 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
     isMembersOnly: flags.membersOnly === true,
     hasAdmissionPolicies: flags.admissionPolicies !== false,
   };
-  refuseUnnamed(options);
-  const objects = installation(options);
-  for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
-  if (flags.apply === true && flags.image === undefined && !context.quiet) {
-    context.stderr.write(
-      `note: the image ${options.image} names no registry, so nodes pull it from their default registry. Use --image REGISTRY/NAME:TAG\n`,
-    );
-  }
-  if (flags.apply !== true) {
-    printObjects(context, objects);
-    return exitCodes.done;
-  }
-  const suffix = flags.dryRun === undefined ? '' : ` (dry run, ${flags.dryRun})`;
-  const done = await withCluster(context, flags, accessFor(flags.dryRun), (cluster) =>
-    applyInstallation(cluster, objects, {
-      dryRun: flags.dryRun,
-      onApplied: (object) => context.stdout.write(`${object} applied${suffix}\n`),
-      onSkipped: (object) => context.stdout.write(`${object} skipped: this API server does not serve the kind\n`),
-    }),
-  );
-  context.stdout.write(`${plural(done, 'object')} ${flags.dryRun === undefined ? 'applied.' : 'would be applied. Nothing was changed.'}\n`);
-  if (flags.dryRun === undefined) suggestNext(context, `doctor --agent-namespace ${flags.namespace}`);
-  return exitCodes.done;
 }
 
-function imageOf({ image = `rollout-group-agent:${version}` }: InstallFlags): string {
-  if (/^[^\s'"]+$/.test(image)) return image;
-  throw usageFailure('--image is not an image reference', 'write it as REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST');
+/** @throws Failure for invalid names, and for sources that cannot be read. */
+async function readScope(context: CommandContext, flags: InstallationFlags): Promise<InstallScope | undefined> {
+  const { namespace: agentNamespace, policies, file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
+  if (dryRun !== undefined && apply !== true)
+    throw usageFailure('--dry-run needs --apply', 'add --apply: without it the command sends nothing');
+  for (const name of [agentNamespace, ...namespaces]) refuseNoNamespace(name);
+  const sources = [...(policies === undefined ? [] : [policies]), ...file];
+  if (sources.length === 0) return { ...everywhere, namespaces: [...new Set(namespaces)].sort() };
+  const [only, ...others] = namespaces;
+  // As the agent reads them: objects without a namespace are in the watched one.
+  const where = only === undefined || others.length > 0 ? {} : { namespace: only };
+  const { loaded, resolution, findings } = readPolicyFiles(await readInputs(sources, context), { agentNamespace, ...where });
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) {
+    const { stderr } = context;
+    for (const block of findingBlocks(errors, stderr)) stderr.write(`${block}\n`);
+    stderr.write(`${plural(errors.length, 'error')} in the policies; nothing was printed or changed\n`);
+    return undefined;
+  }
+  const scope = installScope(loaded.documents, resolution.bundle, { agentNamespace, namespaces });
+  if (scope.namespaces.length > 0) return scope;
+  throw usageFailure('the policies define no group, so the namespaces of groups are unknown', 'name the namespaces with --groups-in');
+}
+
+function refuseNoNamespace(name: string): void {
+  // Checks an RFC 1123 label.
+  if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+  throw usageFailure(`${name === '' ? 'an empty text' : name} is not a valid namespace name`, 'write lower-case letters, digits and -');
 }
 
 function refuseUnnamed({ scope, isEnforced, isMembersOnly }: InstallOptions): void {

@@ -1,70 +1,101 @@
-// The verb pause: no further pod is replaced until resume or the end of the pause.
+// The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
 import { isStatus } from '../../cluster/request/failure.ts';
-import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
-import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
-import { accessFor, type DryRun, findZone, printObjects } from '../live/dry-run.ts';
+import { accessFor, findZone, printObjects } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { applyIntent, pauseIntent } from '../live/intents.ts';
+import { applyIntent, deleteIntent, pauseIntent, standingPauses } from '../live/intents.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
-import { groupNamed, nameOf } from '../live/target.ts';
+import type { AskFlags } from '../live/submit-request.ts';
+import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { zoneProgress } from '../output/group-text.ts';
-import { instantText } from '../output/plan/plan-text.ts';
+import { instantText, sourceText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 import { placeText, reasonSuffix } from '../output/request-text.ts';
 
-export interface PauseOptions extends ConnectionFlags {
-  readonly group: string;
+export interface ResumeOptions extends AskFlags {
   readonly zone?: string;
-  readonly for?: string;
-  readonly reason?: string;
-  readonly dryRun?: DryRun;
 }
 
-export function run(context: CommandContext, options: PauseOptions): Promise<ExitCode> {
+export interface PauseOptions extends ResumeOptions {
+  readonly for?: string;
+}
+
+export function pause(context: CommandContext, options: PauseOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const name = groupNamed(options.group, cluster);
-    const { groups } = await readGroups(cluster, scopeOf([name]));
-    const [live] = groups;
-    const zone = live === undefined ? undefined : findZone(live, options.zone);
+    const { target, live, zone } = await readPlace(cluster, options);
+    const { reason, dryRun } = options;
     const expiresMs = options.for === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--for', options.for);
-    const { reason } = options;
-    const object = pauseIntent({ ...name, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
-    if (options.dryRun === 'client') printObjects(context, [object]);
-    else {
-      const applied = await apply(cluster, object, options.dryRun);
-      if (options.dryRun === 'server') printObjects(context, [applied]);
-      else report(context, { name: nameOf(name), zone, reason, expiresMs, live });
+    const object = pauseIntent({ ...target, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
+    const applied =
+      dryRun === 'client' ? object : await applyIntent(cluster, object, dryRun === 'server').catch(ifNotInstalled('nothing was paused'));
+    if (dryRun !== undefined) {
+      printObjects(context, [applied]);
+      return exitCodes.done;
     }
+    const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+    const { zones = [], pods = [] } = live?.decision ?? {};
+    const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
+    const finishing = inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
+    const name = nameOf(target);
+    context.stdout.write(`${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishing}no further pod is replaced\n`);
+    suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
     return exitCodes.done;
   });
 }
 
-async function apply(cluster: Cluster, object: KubernetesObject, dryRun: DryRun): Promise<KubernetesObject> {
-  try {
-    return await applyIntent(cluster, object, dryRun === 'server');
-  } catch (error) {
-    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was paused') : error;
-  }
+export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
+  return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
+    const { target, live, zone } = await readPlace(cluster, options);
+    const pauses = await standingPauses(cluster, target, cluster.env.clock.nowMs()).catch(ifNotInstalled('nothing was resumed'));
+    // A pause of the whole group pauses every zone and cannot be ended for a single zone.
+    const meant = pauses.filter(({ view }) => zone === undefined || view.zone === zone).map(({ object }) => object);
+    if (options.dryRun !== undefined) {
+      printObjects(context, meant);
+      return exitCodes.done;
+    }
+    for (const object of meant) await deleteIntent(cluster, object);
+    const name = nameOf(target);
+    context.stdout.write(`${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`);
+    for (const { view } of zone === undefined ? [] : pauses)
+      if (view.zone === undefined) context.stdout.write(`  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`);
+    if (live !== undefined) for (const line of remainingBlocks(live, name)) context.stdout.write(line);
+    suggestNext(context, `status ${name}`);
+    return exitCodes.done;
+  });
 }
 
-interface Paused {
-  readonly name: string;
-  readonly zone: string | undefined;
-  readonly reason: string | undefined;
-  readonly expiresMs: number | undefined;
+interface Place {
+  readonly target: GroupName;
   readonly live: LiveGroup | undefined;
+  readonly zone: string | undefined;
 }
 
-function report(context: CommandContext, { name, zone, reason, expiresMs, live }: Paused): void {
-  const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-  const zones = live?.decision.zones ?? [];
-  const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, live?.decision.pods ?? []).inFlight, 0);
-  const finishing = inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
-  context.stdout.write(`${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n`);
-  context.stdout.write(`  ${finishing}no further pod is replaced\n`);
-  suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
+async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Promise<Place> {
+  const target = groupNamed(group, cluster);
+  const [live] = (await readGroups(cluster, scopeOf([target]))).groups;
+  return { target, live, zone: live === undefined ? undefined : findZone(live, zone) };
+}
+
+function ifNotInstalled(what: string): (error: unknown) => never {
+  return (error) => {
+    throw isStatus(error, 404) ? notInstalled(rolloutIntents, what) : error;
+  };
+}
+
+/** Returns the lines about an ended run, and about settings that still pause the group. */
+function remainingBlocks({ decision: { run, waits } }: LiveGroup, name: string): readonly string[] {
+  const ended =
+    run?.outcome === 'failed'
+      ? [`  run ${run.id} has ended (${run.failure ?? 'it failed'}). Run: kubectl rollout-group retry ${name}\n`]
+      : [];
+  const settings = waits.filter(({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'));
+  const paused = settings.map(({ fact, source }) => {
+    const place = sourceText(source);
+    return `  ${fact}; resume does not change it${place === undefined ? '' : `, edit ${place}`}\n`;
+  });
+  return [...ended, ...paused];
 }

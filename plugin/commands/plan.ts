@@ -7,8 +7,7 @@ import { type ExitCode, exitCodes, mostSevere, usageFailure } from '../failure.t
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/plural.ts';
-import { isLive, type LivePlanOptions } from '../source/live-options.ts';
-import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { isLive, type LivePlanOptions, type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { locatedPlan, locateIn } from '../source/plan-places.ts';
 import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 

@@ -10,13 +10,12 @@ import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/plural.ts';
 import { type GroupSimulation, renderSimulation } from '../output/simulate.ts';
-import { progressLine } from '../simulation/progress.ts';
-import { simulateGroup } from '../simulation/runs.ts';
+import { type Progress, simulateGroup } from '../simulation/runs.ts';
 import { simulatedGroup } from '../simulation/scenario.ts';
 import { eventsOf, parseFault, parseFaults, refuseUnknownFault } from '../source/faults.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
-import { programName } from '../verbs/wording.ts';
+import { programName } from '../verbs/verb.ts';
 
 export interface SimulateOptions extends PlanInputOptions {
   readonly seed?: number;
@@ -156,4 +155,33 @@ function hasMember({ statefulSets }: Snapshot, { namespace, zones }: GroupDefini
 
 function forPrograms({ simulation: { spans: _, ...simulation }, ...group }: GroupSimulation) {
   return { ...group, ...simulation };
+}
+
+interface ProgressLine {
+  readonly show: (group: string, progress: Progress) => void;
+  /** Clears the line. */
+  readonly clear: () => void;
+}
+
+const firstAfterMs = 1000;
+const everyMs = 200;
+/** Moves to the first column and erases the rest of the line. */
+const erase = '\r\u001b[K';
+
+export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): ProgressLine {
+  const startedMs = nowMs();
+  let shownMs = Number.NEGATIVE_INFINITY;
+  const isWanted = stderr.isTerminal && !quiet && env['TERM'] !== 'dumb';
+  return {
+    show: (group, { what, done, of }) => {
+      const now = nowMs();
+      if (!isWanted || now - startedMs < firstAfterMs || now - shownMs < everyMs) return;
+      shownMs = now;
+      const text = what === 'run' ? `run ${done + 1} of ${of}` : `an invariant broke; shrinking the run, try ${done + 1} of ${of} at most`;
+      stderr.raw.write(`${erase}${group}: ${text}`.slice(0, (stderr.columns ?? 80) + erase.length - 1));
+    },
+    clear: () => {
+      if (Number.isFinite(shownMs)) stderr.raw.write(erase);
+    },
+  };
 }

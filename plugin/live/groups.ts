@@ -5,9 +5,8 @@ import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { ClusterState } from '../cluster-snapshot/cluster-state.ts';
 import { type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
-import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
+import { type ClusterState, clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { GroupName } from './target.ts';
 
 /** One group with its decision. */

@@ -38,7 +38,7 @@ export function pauseIntent({ namespace, group, zone, reason, expiresMs }: Pause
 }
 
 /** An intent in force, with the object that a deletion needs. */
-export interface StandingIntent {
+interface StandingIntent {
   readonly view: IntentView;
   readonly object: KubernetesObject;
 }

@@ -30,11 +30,11 @@ async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, 
   const inZone = zone === undefined ? {} : { zone };
   switch (verb) {
     case 'pause':
-      return (await import('../commands/pause.ts')).run(context, { ...flags, group, ...inZone });
+      return (await import('../commands/pause.ts')).pause(context, { ...flags, group, ...inZone });
     case 'resume':
-      return (await import('../commands/resume.ts')).run(context, { ...flags, group, ...inZone });
+      return (await import('../commands/pause.ts')).resume(context, { ...flags, group, ...inZone });
     case 'approve':
-      return (await import('../commands/approve.ts')).run(context, {
+      return (await import('../commands/approve.ts')).approve(context, {
         ...flags,
         group,
         ...(wave === undefined ? {} : { wave }),

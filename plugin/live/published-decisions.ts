@@ -1,8 +1,8 @@
 // Published decisions, and which of several agents decides about a namespace.
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { clusterState } from '../cluster-snapshot/cluster-state.ts';
 import { listCluster } from '../cluster-snapshot/listing.ts';
+import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 
 /** The latest published decision about a group. */

@@ -3,7 +3,6 @@
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { type ClusterState, clusterState } from '../cluster-snapshot/cluster-state.ts';
 import {
   definitionNames,
   denialOf,
@@ -16,8 +15,7 @@ import {
   unreadLists,
   watchListing,
 } from '../cluster-snapshot/listing.ts';
-import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
-import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
+import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes, Failure } from '../failure.ts';

@@ -1,9 +1,8 @@
 // Finds the object whose replicas scale a group: a leading StatefulSet, a replica source, or the group itself.
 import { type Resource, resources } from '../../cluster/request/resource.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
+import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { resourcesOf } from '../cluster-snapshot/resources.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import type { Members } from './members.ts';

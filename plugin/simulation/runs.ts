@@ -1,17 +1,15 @@
-// Runs many simulations of one group, counts how they end, and keeps the most telling run as a timeline. Shrinks a run that breaks an
-// invariant.
+// Runs many simulations of one group, counts how they end, and keeps the most telling run as a timeline.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Violation } from '../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../simulation/process/clock.ts';
 import { type RunOptions, type RunResult, runScenario, type TimelineEntry } from '../../simulation/run.ts';
-import type { Scenario } from '../../simulation/scenario.ts';
+import type { Scenario, ScenarioEvent } from '../../simulation/scenario.ts';
 import { failureOf } from '../../simulation/search/judge.ts';
 import { shrink } from '../../simulation/search/shrink.ts';
 import type { LaneSpan } from '../output/timeline.ts';
 import { type Simulated, scenarioOfGiven } from './scenario.ts';
-import { faultSpans, readableEntries } from './timeline-entries.ts';
-import { zoneSpans } from './zone-spans.ts';
 
 interface SimulatedRun {
   /** The seed repeats exactly this run. */
@@ -188,4 +186,70 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
     endSeconds: span.endSeconds + from / 1000,
   }));
   return { shown, spans: [...shifted, ...faultSpans(scenario.events, group, run.durationMs)] };
+}
+
+/** Leaves out single requests of agents and faults of retried requests: there are thousands of them. */
+function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
+  return timeline
+    .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))
+    .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));
+}
+
+/** Faults of requests and watches start with their class. Only crashes and pauses of a process are shown. */
+function isAccident(what: string): boolean {
+  return !/^F\d/.test(what) || /^F1[12] /.test(what);
+}
+
+function withZones(what: string, group: GroupDefinition): string {
+  return what
+    .replace(/\bzone=([a-z])\b/g, (_, letter: string) => `zone=${group.zones[letter.charCodeAt(0) - 97]?.name ?? letter}`)
+    .replace(/(\w*)Ms=(\d+)/g, (_, name: string, ms: string) => `${name}=${Math.round(Number(ms) / 100) / 10}s`);
+}
+
+/** Faults mark the columns in which they happen, in the lane of their zone. */
+function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition, endMs: number): readonly LaneSpan[] {
+  return events.flatMap((event): readonly LaneSpan[] => {
+    const letter = 'zone' in event ? event.zone : undefined;
+    const zone = letter === undefined ? undefined : zones[letter.charCodeAt(0) - 97];
+    if (zone === undefined || event.atMs > endMs) return [];
+    return [{ lane: zone.name, kind: 'fault', startSeconds: event.atMs / 1000, endSeconds: event.atMs / 1000 }];
+  });
+}
+
+/** Returns the spans of every zone, in seconds from the first decision. Equal consecutive states make one span. */
+export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
+  const [first] = turns;
+  if (first === undefined) return [];
+  const seconds = (ms: number) => (ms - first.nowMs) / 1000;
+  const open = new Map<string, { kind: LaneSpan['kind']; startMs: number }>();
+  const spans: LaneSpan[] = [];
+  const close = (lane: string, atMs: number) => {
+    const span = open.get(lane);
+    if (span !== undefined && atMs > span.startMs)
+      spans.push({ lane, kind: span.kind, startSeconds: seconds(span.startMs), endSeconds: seconds(atMs) });
+    open.delete(lane);
+  };
+  for (const { nowMs, decision } of turns) {
+    for (const { zone } of decision.zones) {
+      const kind = zoneKind(decision, zone);
+      if (open.get(zone)?.kind === kind) continue;
+      close(zone, nowMs);
+      if (kind !== undefined) open.set(zone, { kind, startMs: nowMs });
+    }
+  }
+  const end = turns.at(-1)?.nowMs ?? first.nowMs;
+  for (const lane of [...open.keys()]) close(lane, end);
+  return spans.sort((a, b) => a.startSeconds - b.startSeconds || (a.lane < b.lane ? -1 : 1));
+}
+
+/** Returns the state of a zone; undefined when it has nothing to do. */
+function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
+  const zone = decision.zones.find((candidate) => candidate.zone === name);
+  const step = decision.steps.find((candidate) => candidate.zone === name);
+  const isActing = decision.actions.some((action) => 'zone' in action && action.zone === name);
+  if (zone === undefined) return undefined;
+  if (step !== undefined && step.kind !== 'roll' && isActing) return 'scale';
+  if (isActing || zone.available < zone.replicas) return 'roll';
+  if (decision.waits.some((result) => result.rule === 'soak' || result.rule === 'gate') && zone.updated > 0) return 'soak';
+  return step !== undefined || zone.updated < zone.replicas ? 'wait' : undefined;
 }

@@ -1,5 +1,4 @@
-// Finds the namespace of the agent that decides about given namespaces: policies there may name other namespaces.
-
+// Finds the namespace of the agent that decides about given namespaces, and the namespaces that an agent watches.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -45,4 +44,14 @@ async function readLeases({ env, timeoutMs }: Cluster): Promise<readonly HeldLea
     if (isStatus(error, 403, 404)) return [];
     throw error;
   }
+}
+
+/** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */
+export function namespacesFlagOf(podSpec: unknown): readonly string[] | undefined {
+  const containers = fieldAt(podSpec, ['containers']);
+  const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>
+    ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
+  );
+  const named = words.flatMap((word) => (typeof word === 'string' ? (/^--?namespaces=(.+)$/.exec(word)?.[1]?.split(',') ?? []) : []));
+  return named.length === 0 ? undefined : named.map((one) => one.trim());
 }

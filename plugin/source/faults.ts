@@ -5,7 +5,7 @@ import { listed } from '../../policies/wording.ts';
 import type { FaultClass } from '../../simulation/faults/fault.ts';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
-import { faultNames, usualFaults } from '../verbs/fault-names.ts';
+import { faultNames, usualFaults } from '../verbs/preview.ts';
 
 const kinds = ['pod', 'zone', 'node', 'drain', 'agent'] as const;
 type Kind = (typeof kinds)[number];

@@ -1,9 +1,10 @@
-// Reads a source of policies and manifests: a file, a directory, standard input or a Git revision.
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+// Reads a source of policies and manifests within size limits: a file, a directory, standard input or a Git revision.
+import { createReadStream } from 'node:fs';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { join, relative, resolve, sep } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { CommandContext } from '../context.ts';
-import { unreadable } from './failures.ts';
-import { readDirectory, readFile, shownPath } from './files.ts';
+import { exitCodes, Failure } from '../failure.ts';
 
 /** A file with the name that findings quote: as typed without detours such as `./`, or `-`, or `git:REV:path`. */
 export interface InputFile {
@@ -40,4 +41,165 @@ export async function readInputs(specs: readonly string[], access: InputAccess):
     for (const file of await readInput(spec, access)) byName.set(file.name, file);
   }
   return [...byName.values()];
+}
+
+/** Reports whether a file of a directory is read: by its extension, and not in hidden directories or node_modules. */
+export function isDocumentFile(path: string): boolean {
+  return /\.(?:ya?ml|json)$/i.test(path) && !path.split('/').some(isLeftOut);
+}
+
+/** Reads every document file below `root`. `shownAs` is the directory as typed. */
+export async function readDirectory(root: string, shownAs: string): Promise<readonly InputFile[]> {
+  const paths = await list(root, shownAs);
+  if (paths.length === 0) throw emptySource(shownAs);
+  const files: InputFile[] = [];
+  let bytes = 0;
+  for (const path of paths) {
+    const text = await readFile(join(root, path), shownPath(shownAs, path));
+    bytes += text.length;
+    if (bytes > maxTotalBytes) throw tooLarge(shownAs, bytes, maxTotalBytes);
+    files.push({ name: shownPath(shownAs, path), text });
+  }
+  return files;
+}
+
+/** Reads one file, a pipe or a device as UTF-8. */
+export async function readFile(path: string, shownAs: string): Promise<string> {
+  try {
+    return await readLimited(createReadStream(path), shownAs);
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(shownAs, error as NodeJS.ErrnoException);
+  }
+}
+
+/** Returns the paths below the root, with slashes, sorted. */
+async function list(root: string, shownAs: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      throw unreadable(shownPath(shownAs, folder ?? ''), error);
+    });
+    for (const entry of entries) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (isLeftOut(entry.name)) continue;
+      if (entry.isDirectory()) folders.push(withinDepth(path, shownAs));
+      else if (isDocumentFile(entry.name)) found.push(entry.isFile() ? path : await withinRoot(root, path, shownAs));
+    }
+    if (found.length > maxFileCount) throw tooMany(shownAs);
+  }
+  return found.sort();
+}
+
+function isLeftOut(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
+function withinDepth(path: string, shownAs: string): string {
+  if (path.split('/').length <= maxDepth) return path;
+  throw new Failure({ exitCode: exitCodes.usage, what: `${shownAs} has folders more than ${maxDepth} deep` });
+}
+
+/** Mounted ConfigMaps contain links to files next to them. A link out of the root could show any file of the machine in an excerpt. */
+async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
+  const shown = shownPath(shownAs, path);
+  const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {
+    throw unreadable(shown, error);
+  });
+  const fromRoot = relative(await realpath(root), target);
+  if (fromRoot === '..' || fromRoot.startsWith(`..${sep}`)) {
+    const what = `${shown} is a link out of ${shownAs}`;
+    throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the target of the link' });
+  }
+  // Reading a named pipe would wait for a writer.
+  if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is not a regular file` });
+  return path;
+}
+
+/** Returns the shown name of a file: the source as typed, with slashes and without `.` or `..`. */
+export function shownPath(shownAs: string, path = ''): string {
+  return join(shownAs, path).split(sep).join('/');
+}
+
+/** Returns the failure for a path that cannot be read. */
+export function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
+    return new Failure({
+      exitCode: exitCodes.notFound,
+      what: `${name} does not exist`,
+      todo: 'name a file, a directory, - or git:REV[:PATH]',
+    });
+  }
+  const why = error.code === 'EACCES' ? 'the permission to read it is missing' : (error.code ?? error.message);
+  return new Failure({ exitCode: exitCodes.notFound, what: `${name} cannot be read`, why });
+}
+
+/** Returns the failure for a source without files: most often a wrong path, which must not pass as "no findings". */
+export function emptySource(shownAs: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${shownAs} holds no .yaml, .yml or .json file`,
+    todo: 'name the directory that holds policies or manifests',
+  });
+}
+
+/** Returns the failure for a source with too many files. */
+export function tooMany(shownAs: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: `${shownAs} holds more than ${maxFileCount} files`,
+    todo: 'name only the directories that hold policies and manifests',
+  });
+}
+
+/** Returns the failure for a source above the size limit. */
+export function tooLarge(name: string, bytes: number, limitBytes: number): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: `${name} is larger than ${limitBytes / 1_048_576} MiB`,
+    why: `${bytes} bytes were found, and the whole source is read into memory`,
+    todo: 'name only the files that hold policies and manifests',
+  });
+}
+
+/** Returns the failure for `-` without piped input. */
+export function nothingPiped(): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: 'standard input is a terminal, so - reads nothing',
+    todo: 'pipe a file into the command, or name a file or directory',
+  });
+}
+
+/** Bytes of one file. Kubernetes stores objects of up to 1.5 MiB; a rendered chart has many of them. */
+export const maxFileBytes = 16 * 1_048_576;
+
+/** Bytes of all files of one source. */
+export const maxTotalBytes = 128 * 1_048_576;
+
+/** Document files of one source. */
+export const maxFileCount = 20_000;
+
+/** Depth of directories. */
+export const maxDepth = 64;
+
+/** Returns a reader that waits for standard input on its first call and returns the same text on every call. */
+export function readStandardInput(stdin: Readable & { readonly isTTY?: boolean }): () => Promise<string> {
+  let text: Promise<string> | undefined;
+  return () => {
+    text ??= stdin.isTTY ? Promise.reject(nothingPiped()) : readLimited(stdin, 'standard input');
+    return text;
+  };
+}
+
+/** Returns the whole stream as UTF-8. */
+export async function readLimited(stream: Readable, name: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > maxFileBytes) throw tooLarge(name, bytes, maxFileBytes);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

@@ -16,8 +16,7 @@ import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
-import { absentMembers } from './missing-members.ts';
-import { notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
+import { absentMembers, notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 
 export interface PlanInputOptions {
@@ -179,4 +178,22 @@ function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: strin
 
 function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
   return `${group.namespace}/${group.name}`;
+}
+
+export interface LivePlanOptions extends PlanInputOptions {
+  readonly live?: boolean;
+  readonly allNamespaces?: boolean;
+  /** Replaces the namespaces that the files name; empty for all. */
+  readonly namespaces?: readonly string[];
+}
+
+/** Files as read, so that a saved plan can be checked without them. */
+export interface GivenFiles {
+  readonly manifests: readonly PolicyFile[];
+  readonly policies: readonly PolicyFile[];
+}
+
+/** Reports whether the plan is on a cluster: with --live, or without --current and --desired. */
+export function isLive({ live, current, desired }: LivePlanOptions): boolean {
+  return live === true || (current === undefined && desired === undefined);
 }

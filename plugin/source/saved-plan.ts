@@ -8,8 +8,8 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster/plan-basis.ts';
-import { unreadable } from './failures.ts';
-import type { GivenFiles } from './live-options.ts';
+import { unreadable } from './input.ts';
+import type { GivenFiles } from './plan-inputs.ts';
 
 /** A plan that `plan --out` saves and `apply` carries out. */
 export interface SavedPlan {

@@ -1,9 +1,9 @@
 // The changes of `--set`: an image, replicas or another field of the manifests of groups.
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isRecord } from '../../policies/schema/schema-walk.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
-
-type ObjectContent = Readonly<Record<string, unknown>>;
 
 /** A parsed `--set`. */
 type WhatIf = { readonly text: string; readonly zone?: string } & (
@@ -126,7 +126,7 @@ function withImage(
   };
   if (!containers.some(isMeant)) return undefined;
   return containers.map((container, index) =>
-    isMeant(container, index) && isObject(container) ? { ...container, image: change.image } : container,
+    isMeant(container, index) && isRecord(container) ? { ...container, image: change.image } : container,
   );
 }
 
@@ -142,9 +142,5 @@ function repository(image: string): string {
 function withField(object: ObjectContent, [key = '', ...rest]: readonly string[], value: unknown): ObjectContent {
   if (rest.length === 0) return { ...object, [key]: value };
   const inner = object[key];
-  return { ...object, [key]: withField(isObject(inner) ? inner : {}, rest, value) };
-}
-
-function isObject(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return { ...object, [key]: withField(isRecord(inner) ? inner : {}, rest, value) };
 }

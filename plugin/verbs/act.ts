@@ -1,8 +1,6 @@
 // The verbs that change what happens to a group.
-import { actOptions } from './connection.ts';
-import { agentNamespaceOption, type OptionSpec, type Verb } from './verb.ts';
+import { actOptions, agentNamespaceOption, clusterExits, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
-const groupArgument = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true } as const;
 const zone = { flags: '--zone <name>', description: 'Only this zone.' } as const;
 const prompts: readonly OptionSpec[] = [
   { flags: '--yes', description: 'Do not ask for confirmation.' },
@@ -10,13 +8,11 @@ const prompts: readonly OptionSpec[] = [
 ];
 const exits = {
   10: 'the group does not exist, or the CRD of the request is not installed',
-  11: 'permission is missing',
-  12: 'the cluster is unreachable',
+  ...clusterExits,
 } as const;
 
 const pause: Verb = {
   name: 'pause',
-  group: 'Act',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
   description: 'Creates a RolloutIntent. Scaling goes on. If the group is already paused, updates only the reason and the end.',
   arguments: [groupArgument],
@@ -24,12 +20,11 @@ const pause: Verb = {
   examples: ['pause ingester --zone zone-c --for 2h --reason "read latency"'],
   exits,
   usesCluster: true,
-  load: async () => (await import('../commands/pause.ts')).run,
+  load: async () => (await import('../commands/pause.ts')).pause,
 };
 
 const resume: Verb = {
   name: 'resume',
-  group: 'Act',
   summary: 'Resume a paused group or zone',
   description: 'Deletes the RolloutIntents that pause it. If nothing is paused, says so and exits with 0.',
   arguments: [groupArgument],
@@ -37,12 +32,11 @@ const resume: Verb = {
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
   exits,
   usesCluster: true,
-  load: async () => (await import('../commands/resume.ts')).run,
+  load: async () => (await import('../commands/pause.ts')).resume,
 };
 
 const restart: Verb = {
   name: 'restart',
-  group: 'Act',
   summary: 'Restart all pods in the safe order of the group',
   description:
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
@@ -56,7 +50,6 @@ const restart: Verb = {
 
 const scale: Verb = {
   name: 'scale',
-  group: 'Act',
   summary: 'Change the replicas at the source that the group follows',
   description:
     'Updates the scale subresource of the leading StatefulSet, of the mirrored object or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
@@ -87,7 +80,6 @@ const subject: readonly OptionSpec[] = [
 
 const approve: Verb = {
   name: 'approve',
-  group: 'Act',
   summary: 'Approve a wave that waits for approval',
   description: `Creates a RolloutIntent. Fails if you belong to none of the groups that may approve. ${verified}`,
   arguments: [groupArgument],
@@ -95,12 +87,11 @@ const approve: Verb = {
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --for 2h'],
   exits: requestExits,
   usesCluster: true,
-  load: async () => (await import('../commands/approve.ts')).run,
+  load: async () => (await import('../commands/approve.ts')).approve,
 };
 
 const reject: Verb = {
   name: 'reject',
-  group: 'Act',
   summary: 'Reject a wave that waits for approval',
   description: `The wave does not start until you approve it or cancel the rejection. ${verified}`,
   arguments: [groupArgument],
@@ -108,12 +99,11 @@ const reject: Verb = {
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
   exits: requestExits,
   usesCluster: true,
-  load: async () => (await import('../commands/reject.ts')).run,
+  load: async () => (await import('../commands/approve.ts')).reject,
 };
 
 const promote: Verb = {
   name: 'promote',
-  group: 'Act',
   summary: 'Skip the soak and the gates of a wave',
   description: `Approvals, windows, policy rules and all availability rules still apply. ${verified}`,
   arguments: [groupArgument],
@@ -141,7 +131,6 @@ const promote: Verb = {
 
 const abort: Verb = {
   name: 'abort',
-  group: 'Act',
   summary: 'Abort the current run and keep all pods as they are, or roll back',
   description:
     'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0.',
@@ -154,12 +143,11 @@ const abort: Verb = {
   examples: ['abort ingester --reason "bad WAL replay"', 'abort ingester --rollback --reason "bad WAL replay"'],
   exits,
   usesCluster: true,
-  load: async () => (await import('../commands/abort.ts')).run,
+  load: async () => (await import('../commands/abort.ts')).abort,
 };
 
 const retry: Verb = {
   name: 'retry',
-  group: 'Act',
   summary: 'Continue a run that failed or was aborted',
   description: `The run continues from its current state. Soaks, gates and deadlines start over. ${verified}`,
   arguments: [groupArgument],
@@ -167,12 +155,11 @@ const retry: Verb = {
   examples: ['retry ingester --reason "node was replaced"'],
   exits: requestExits,
   usesCluster: true,
-  load: async () => (await import('../commands/retry.ts')).run,
+  load: async () => (await import('../commands/abort.ts')).retry,
 };
 
 const undo: Verb = {
   name: 'undo',
-  group: 'Act',
   summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
     'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still ask for it. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
@@ -194,7 +181,6 @@ const undo: Verb = {
 
 const override: Verb = {
   name: 'override',
-  group: 'Act',
   summary: 'Let one rule pass for a limited time',
   description:
     'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
@@ -218,7 +204,6 @@ const override: Verb = {
 
 const cancel: Verb = {
   name: 'cancel',
-  group: 'Act',
   summary: 'Cancel a request, or a scale-down that has not happened yet',
   description:
     'With a name: deletes that RolloutIntent or RolloutException. Without a name: the zone that is about to scale down keeps its replicas, and its prepared pods return to service, until different replicas are requested.',
@@ -232,7 +217,6 @@ const cancel: Verb = {
 
 const protect: Verb = {
   name: 'protect',
-  group: 'Act',
   summary: 'Protect a group, a zone or single pods until a given time',
   description:
     'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. It ends by itself, or with cancel.',

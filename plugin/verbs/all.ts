@@ -1,14 +1,21 @@
 // All verbs, in the order of the help, and the flags that every verb takes.
 import { actVerbs } from './act.ts';
 import { authorVerbs } from './author.ts';
-import { connectionOptions } from './connection.ts';
-import { installVerbs } from './install.ts';
 import { metaVerbs } from './meta.ts';
 import { observeVerbs } from './observe.ts';
 import { previewVerbs } from './preview.ts';
-import type { OptionSpec, Verb } from './verb.ts';
+import { connectionOptions, type OptionSpec, type Verb } from './verb.ts';
 
-export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...observeVerbs, ...actVerbs, ...installVerbs, ...metaVerbs];
+/** The verbs under their headings in the help. */
+export const verbGroups: Readonly<Record<string, readonly Verb[]>> = {
+  Author: authorVerbs,
+  Preview: previewVerbs,
+  Observe: observeVerbs,
+  Act: actVerbs,
+  Meta: metaVerbs,
+};
+
+export const verbs: readonly Verb[] = Object.values(verbGroups).flat();
 
 /** Returns the flags of a verb, including the connection flags if it can talk to a cluster. */
 export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {

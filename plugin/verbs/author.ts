@@ -1,10 +1,8 @@
 // The verbs for writing policy files.
-import { allNamespacesOption, namespaceOption } from './connection.ts';
-import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
+import { agentNamespaceOption, allNamespacesOption, fileOption, namespaceOption, outputOption, type Verb } from './verb.ts';
 
 const lint: Verb = {
   name: 'lint',
-  group: 'Author',
   summary: 'Check policies and manifests and show where each finding is',
   description:
     'Checks syntax, schema and meaning, also across files. Errors and warnings fail. Notices name checks that need a running agent; they fail only with --strict.',
@@ -22,7 +20,6 @@ const lint: Verb = {
 
 const fmt: Verb = {
   name: 'fmt',
-  group: 'Author',
   summary: 'Format policy files and keep their comments',
   description: 'Prints the result. --write changes the files. --check only names the files that would change.',
   arguments: [
@@ -39,7 +36,6 @@ const fmt: Verb = {
 
 const schema: Verb = {
   name: 'schema',
-  group: 'Author',
   summary: 'Show the fields of a kind, its JSON Schema or its CRD',
   description: 'Documents fields. To see why a group waits, use explain.',
   arguments: [{ name: 'path', description: 'A kind, or a field path such as RolloutGroup.spec.scaling.down.', completes: 'schemaPath' }],
@@ -51,7 +47,6 @@ const schema: Verb = {
 
 const test: Verb = {
   name: 'test',
-  group: 'Author',
   summary: 'Run the PolicyTests next to the policies',
   arguments: [
     {
@@ -75,7 +70,6 @@ const test: Verb = {
 
 const init: Verb = {
   name: 'init',
-  group: 'Author',
   summary: 'Write policy files for existing StatefulSets',
   description:
     'Reads groups from the labels and objects of other rollout operators. Without such labels, or with --guess, it also proposes groups of StatefulSets whose names or zones belong together, and says why. Every other StatefulSet becomes a group with one zone.',

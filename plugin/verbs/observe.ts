@@ -1,9 +1,17 @@
 // The verbs that show the current state and past runs.
-import { allNamespacesOption, namespaceOption } from './connection.ts';
-import { currentState, desiredState, instant } from './preview.ts';
-import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
 
-const groupArgument = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true } as const;
+import { currentState, desiredState, instant } from './preview.ts';
+import {
+  agentNamespaceOption,
+  allNamespacesOption,
+  clusterExits,
+  fileOption,
+  groupArgument,
+  namespaceOption,
+  outputOption,
+  type Verb,
+} from './verb.ts';
+
 const heartbeat = {
   flags: '--heartbeat <duration>',
   description: 'Interval of the progress line in a log; 0 for never.',
@@ -12,7 +20,6 @@ const heartbeat = {
 
 const get: Verb = {
   name: 'get',
-  group: 'Observe',
   summary: 'List groups, or show the zones and pods of one group',
   description:
     'Shows the status that the agent published, its age, and when a run is likely to end. Without a published status, this command decides itself from the cluster and says so. On a terminal, keys show more details; a key asks before it changes anything.',
@@ -34,14 +41,13 @@ const get: Verb = {
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w'],
-  exits: { 10: 'the group does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
+  exits: { 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/get.ts')).run,
 };
 
 const status: Verb = {
   name: 'status',
-  group: 'Observe',
   summary: 'Show the progress of a rollout and wait until it ends',
   description:
     'Ends with an exit code for pipelines. Ctrl-C stops the waiting, not the rollout. Shows when the rollout is likely to end, as a range, or why the end is unknown. On a terminal, ? lists the keys.',
@@ -74,7 +80,6 @@ const status: Verb = {
 
 const explain: Verb = {
   name: 'explain',
-  group: 'Observe',
   summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
     'Lists every rule with its fact, its limit and the file and line that set it. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
@@ -103,14 +108,13 @@ const explain: Verb = {
     'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
   ],
-  exits: { 10: 'the group or decision does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
+  exits: { 10: 'the group or decision does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/explain.ts')).run,
 };
 
 const events: Verb = {
   name: 'events',
-  group: 'Observe',
   summary: 'List the recorded decisions about groups',
   arguments: [{ name: 'group', description: 'Name of the group, or NAMESPACE/GROUP; default: all groups.' }],
   options: [
@@ -121,19 +125,18 @@ const events: Verb = {
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
-  exits: { 10: 'the group does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
+  exits: { 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/events.ts')).run,
 };
 
 const history: Verb = {
   name: 'history',
-  group: 'Observe',
   summary: 'List the rollout runs of a group, or the steps of one run',
   arguments: [groupArgument, { name: 'run', description: 'A run from the list; shows its steps.' }],
   options: [namespaceOption, outputOption('table', 'json', 'yaml')],
   examples: ['history ingester -n mimir', 'history ingester 4f1c9a02'],
-  exits: { 10: 'the group, the run or its record does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
+  exits: { 10: 'the group, the run or its record does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/history.ts')).run,
 };

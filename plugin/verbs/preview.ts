@@ -1,7 +1,13 @@
 // The verbs that preview a change from files or a cluster, and the verb that applies it.
-import { allNamespacesOption } from './connection.ts';
-import { faultNames, usualFaults } from './fault-names.ts';
-import { agentNamespaceOption, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+
+import { agentNamespaceOption, allNamespacesOption, clusterExits, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+
+/** All fault names, in the order of docs/simulate.md. */
+export const faultNames: readonly string[] =
+  'network conflicts watch server crash pause clock lease pods nodes controllers webhook people'.split(' ');
+
+/** The default faults: each of them happens in any cluster within a week. */
+export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pods'];
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.' };
 export const currentState: OptionSpec = {
@@ -40,7 +46,6 @@ const planInputs: readonly OptionSpec[] = [
 
 const plan: Verb = {
   name: 'plan',
-  group: 'Preview',
   summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
   description:
     'Compares the running state with the requested state. The running state is the cluster, or the manifests of --current. With the cluster, the manifests in -f are the requested state, validated by a server-side dry run if permitted.',
@@ -63,8 +68,7 @@ const plan: Verb = {
     4: 'a policy has findings',
     5: 'a policy denies a part of it',
     10: 'a file, a revision or a group does not exist',
-    11: 'permission is missing',
-    12: 'the cluster is unreachable',
+    ...clusterExits,
   },
   usesCluster: true,
   load: async () => (await import('../commands/plan.ts')).run,
@@ -72,7 +76,6 @@ const plan: Verb = {
 
 const diff: Verb = {
   name: 'diff',
-  group: 'Preview',
   summary: 'Show field differences by zone, and the effect of each one',
   description:
     'Compares manifests with each other, or with the cluster if --current is not given. With the cluster, the manifests in -f are the requested state; objects missing from them do not count as removed.',
@@ -97,8 +100,7 @@ const diff: Verb = {
     1: 'there are differences',
     4: 'a policy has findings',
     10: 'a file or a revision does not exist',
-    11: 'permission is missing',
-    12: 'the cluster is unreachable',
+    ...clusterExits,
   },
   usesCluster: true,
   load: async () => (await import('../commands/diff.ts')).run,
@@ -106,7 +108,6 @@ const diff: Verb = {
 
 const apply: Verb = {
   name: 'apply',
-  group: 'Preview',
   summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
   description:
     'Uses server-side apply without force, object by object. A saved plan is refused if an object that it depends on changed since. Objects that another tool syncs from Git are refused too.',
@@ -140,8 +141,7 @@ const apply: Verb = {
     5: 'denied by policy, by another field manager or by another tool, or not confirmed',
     9: 'the plan is stale',
     10: 'a file or a kind does not exist',
-    11: 'permission is missing',
-    12: 'the cluster is unreachable',
+    ...clusterExits,
   },
   usesCluster: true,
   load: async () => (await import('../commands/apply.ts')).run,
@@ -149,7 +149,6 @@ const apply: Verb = {
 
 const simulate: Verb = {
   name: 'simulate',
-  group: 'Preview',
   summary: 'Run the plan on a virtual clock, with failures',
   description:
     'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. A run that breaks one is reduced and shown as a timeline. The kinds of fault are in: docs simulate.',
@@ -186,7 +185,6 @@ const simulate: Verb = {
 
 const demo: Verb = {
   name: 'demo',
-  group: 'Preview',
   summary: 'Plan an embedded example and run the plan',
   options: [{ flags: '--fast', description: 'Do not wait between the steps.' }],
   examples: ['demo'],

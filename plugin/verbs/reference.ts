@@ -1,8 +1,15 @@
 // Generates docs/command-line.md from the descriptions of the verbs.
 import { globalOptions, verbs } from './all.ts';
-import { connectionOptions } from './connection.ts';
-import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
-import { argumentText, optionText, programName, usageText } from './wording.ts';
+import {
+  type ArgumentSpec,
+  argumentText,
+  connectionOptions,
+  type OptionSpec,
+  optionText,
+  programName,
+  usageText,
+  type Verb,
+} from './verb.ts';
 
 /** Returns the page, with a final newline. CI checks that the committed page is current. */
 export function commandLineMarkdown(): string {

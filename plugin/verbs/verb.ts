@@ -1,4 +1,4 @@
-// The description of a verb, used by the parser, the help, the completion and the documentation.
+// The description of a verb for the parser, the help, the completion and the documentation, with flags that several verbs share.
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
@@ -38,11 +38,8 @@ export interface ArgumentSpec {
  */
 type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
-export type VerbGroup = 'Author' | 'Preview' | 'Observe' | 'Act' | 'Meta';
-
 export interface Verb {
   readonly name: string;
-  readonly group: VerbGroup;
   /** The line in the list of verbs. */
   readonly summary: string;
   /** Further sentences in the help of the verb. */
@@ -82,3 +79,75 @@ export const fileOption: OptionSpec = {
   isRepeatable: true,
   completes: 'source',
 };
+
+/** The command that users type. */
+export const programName = 'kubectl rollout-group';
+
+/** Returns the usage line of a verb, for example `kubectl rollout-group lint [FILES...] [flags]`. */
+export function usageText({ name, arguments: values = [] }: Verb): string {
+  const shown = values.map((value) => {
+    const word = `${value.name.toUpperCase()}${value.isVariadic === true ? '...' : ''}`;
+    return value.isRequired === true ? word : `[${word}]`;
+  });
+  return [programName, name, ...shown, '[flags]'].join(' ');
+}
+
+export function argumentText({ description, choices }: ArgumentSpec): string {
+  return `${description}${choicesText(choices)}`;
+}
+
+export function optionText({ description, choices, default: standard, isRepeatable, isRequired }: OptionSpec): string {
+  const notes = [
+    isRequired === true ? ' Required.' : '',
+    isRepeatable === true ? ' Repeatable.' : '',
+    choicesText(choices),
+    standard === undefined ? '' : ` Default: ${standard}.`,
+  ];
+  return `${description}${notes.join('')}`;
+}
+
+function choicesText(choices: readonly string[] | undefined): string {
+  return choices === undefined ? '' : ` One of ${choices.join(', ')}.`;
+}
+
+/** The flags of every verb that can talk to a cluster. */
+export const connectionOptions: readonly OptionSpec[] = [
+  { flags: '--kubeconfig <file>', description: 'Kubeconfig file; default: KUBECONFIG, then ~/.kube/config.', completes: 'file' },
+  { flags: '--context <name>', description: 'Context in the kubeconfig.' },
+  { flags: '--cluster <name>', description: 'Cluster in the kubeconfig.' },
+  { flags: '--user <name>', description: 'User in the kubeconfig.' },
+  { flags: '-s, --server <url>', description: 'Address of the API server.' },
+  { flags: '--token <token>', description: 'Bearer token.' },
+  { flags: '--as <user>', description: 'User to impersonate.' },
+  { flags: '--as-group <group>', description: 'Group to impersonate.', isRepeatable: true },
+  { flags: '--as-uid <uid>', description: 'UID to impersonate.' },
+  { flags: '--certificate-authority <file>', description: 'Certificate file of the authority for the API server.', completes: 'file' },
+  { flags: '--client-certificate <file>', description: 'Client certificate file.', completes: 'file' },
+  { flags: '--client-key <file>', description: 'Client key file.', completes: 'file' },
+  { flags: '--insecure-skip-tls-verify', description: 'Do not verify the certificate of the API server.' },
+  { flags: '--tls-server-name <name>', description: 'Server name for certificate verification.' },
+  { flags: '--request-timeout <duration>', description: 'Timeout of a single request, for example 30s; 0 means 30s.' },
+];
+
+export const namespaceOption: OptionSpec = {
+  flags: '-n, --namespace <name>',
+  description: 'Namespace; default: the namespace of the context.',
+};
+
+export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
+
+/** The flags of verbs that change something. */
+export const actOptions: readonly OptionSpec[] = [
+  { flags: '--reason <text>', description: 'Reason; it is recorded.' },
+  {
+    flags: '--dry-run <where>',
+    description: 'Print the objects and change nothing. client: send nothing. server: the API server validates them.',
+    choices: ['client', 'server'],
+  },
+  namespaceOption,
+];
+
+export const groupArgument: ArgumentSpec = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true };
+
+/** Exit codes of every verb that talks to a cluster. */
+export const clusterExits = { 11: 'permission is missing', 12: 'the cluster is unreachable' } as const;

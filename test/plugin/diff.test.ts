@@ -2,9 +2,15 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
-import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../../plugin/difference.ts';
+import {
+  type Difference,
+  groupDifferences,
+  isDifferent,
+  memberNames,
+  objectDifferences,
+  siblingDifferences,
+} from '../../plugin/difference.ts';
 import { renderDifference, renderSiblings } from '../../plugin/output/diff.ts';
-import { siblingDifferences } from '../../plugin/zone-difference.ts';
 import { type GroupOverrides, group } from '../kit/groups.ts';
 import { look } from './plan-kit.ts';
 

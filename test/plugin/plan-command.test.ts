@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { demoManifests, demoPolicy } from '../../plugin/commands/demo-example.ts';
+import { demoManifests, demoPolicy } from '../../plugin/commands/demo.ts';
 import { folderWith, runPlugin } from './process.ts';
 
 const adopted = `apiVersion: apps/v1

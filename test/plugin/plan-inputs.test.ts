@@ -4,7 +4,7 @@ import { Failure } from '../../plugin/failure.ts';
 import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
 import { eventsOf, faultsNamed, parseFault, parseFaults } from '../../plugin/source/faults.ts';
 import { applyWhatIf, parseWhatIf } from '../../plugin/source/what-if.ts';
-import { faultNames, usualFaults } from '../../plugin/verbs/fault-names.ts';
+import { faultNames, usualFaults } from '../../plugin/verbs/preview.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import { group } from '../kit/groups.ts';
 

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { progressLine } from '../../plugin/commands/simulate.ts';
 import type { CommandContext } from '../../plugin/context.ts';
 import { type GroupSimulation, renderSimulation } from '../../plugin/output/simulate.ts';
 import { outputStream } from '../../plugin/output/terminal.ts';
-import { progressLine } from '../../plugin/simulation/progress.ts';
 import { simulateGroup } from '../../plugin/simulation/runs.ts';
 import { type Simulated, scenarioOfGiven } from '../../plugin/simulation/scenario.ts';
 import { faultsNamed } from '../../plugin/source/faults.ts';
-import { faultNames } from '../../plugin/verbs/fault-names.ts';
+import { faultNames } from '../../plugin/verbs/preview.ts';
 import { givenGroup } from '../../simulation/given.ts';
 import type { RunOptions, RunResult } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../plugin/failure.ts';
-import { readInput, readInputs } from '../../plugin/source/input.ts';
-import { readStandardInput } from '../../plugin/source/stdin.ts';
+import { readInput, readInputs, readStandardInput } from '../../plugin/source/input.ts';
 import { folderWith } from './process.ts';
 
 const environment = { PATH: process.env['PATH'], HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };

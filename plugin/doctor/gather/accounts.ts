@@ -6,7 +6,7 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { leaseOfNamespace } from '../../live/published-decisions.ts';
-import { namespacesFlagOf } from '../../source/agent-flags.ts';
+import { namespacesFlagOf } from '../../source/agent-namespace.ts';
 import type { AccountFact, LeaseFact, PublishedFact } from '../check.ts';
 import { readRights, whoAmI } from './rights.ts';
 

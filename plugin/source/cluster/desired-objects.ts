@@ -3,13 +3,13 @@ import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { createObject, patchObject } from '../../../cluster/request/write.ts';
-import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
-import type { ResourceOf } from '../../cluster-snapshot/resources.ts';
+import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
-import { overlaid } from './overlay.ts';
 
 /** A desired object with its resource and live twin. */
 export interface AskedObject {
@@ -94,7 +94,7 @@ export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectConten
     const [before, after] = [from[key], to[key]];
     if (canonicalJson(before) === canonicalJson(after)) return [];
     if (after === undefined) return [[key, null]];
-    if (!isMap(before) || !isMap(after)) return [[key, after]];
+    if (!isRecord(before) || !isRecord(after)) return [[key, after]];
     const inner = mergePatch(before, after);
     return inner === undefined ? [] : [[key, inner]];
   });
@@ -130,9 +130,76 @@ export function toApply(manifest: ObjectContent): KubernetesObject {
 /** Reports whether the manifest has a name. */
 function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
   const metadata = manifest['metadata'];
-  return isMap(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';
+  return isRecord(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';
 }
 
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * Returns the live object with the manifest laid over it. Fields that only the last manifest named are removed; kubectl keeps that manifest
+ * in an annotation. All other fields stay. List entries are matched by their keys.
+ */
+export function overlaid(live: ObjectContent | undefined, asked: ObjectContent): ObjectContent {
+  if (live === undefined) return asked;
+  const merged = merge(live, asked, lastManifest(live), '');
+  return isRecord(merged) ? merged : asked;
+}
+
+/**
+ * Returns the live objects in order with the desired ones laid over them; new objects come last. Applying removes no object. StatefulSets
+ * have replicas only if a manifest names them.
+ */
+export function overlaidAll(live: readonly ObjectContent[], asked: readonly ObjectContent[]): readonly ObjectContent[] {
+  const wanted = new Map(asked.map((object) => [nameOf(object), object]));
+  const present = new Set(live.map(nameOf));
+  return [
+    ...live.map((object) => {
+      const manifest = wanted.get(nameOf(object));
+      return withReplicasAsAsked(manifest === undefined ? object : overlaid(object, manifest), manifest);
+    }),
+    ...asked.filter((object) => !present.has(nameOf(object))),
+  ];
+}
+
+/** Removes replicas that only the cluster names: a plan takes the number in a manifest as desired. */
+export function withReplicasAsAsked(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
+  const spec = object['spec'];
+  if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return object;
+  const { replicas: _replicas, ...rest } = spec;
+  return { ...object, spec: rest };
+}
+
+/** A field that neither side nor the last manifest has is undefined and left out. */
+function merge(live: unknown, asked: unknown, last: unknown, name: string): unknown {
+  if (asked === undefined) return last === undefined ? live : undefined;
+  if (isRecord(live) && isRecord(asked)) return mergeMaps(live, asked, isRecord(last) ? last : {});
+  if (Array.isArray(live) && Array.isArray(asked)) return mergeLists(live, asked, Array.isArray(last) ? last : [], name);
+  return asked;
+}
+
+function mergeMaps(live: ObjectContent, asked: ObjectContent, last: ObjectContent): ObjectContent {
+  const keys = new Set([...Object.keys(live), ...Object.keys(asked)]);
+  const members = [...keys].map((key): readonly [string, unknown] => [key, merge(live[key], asked[key], last[key], key)]);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+function mergeLists(live: readonly unknown[], asked: readonly unknown[], last: readonly unknown[], name: string): readonly unknown[] {
+  const key = entryKey(name, [live, asked, last]);
+  // Without a key the list is one value, as it is for the API server.
+  if (key === undefined || live.length === 0 || asked.length === 0) return asked;
+  const keyed = (list: readonly unknown[]) => new Map(list.map((entry) => [keyOf(entry, key), entry]));
+  const [present, wanted, before] = [keyed(live), keyed(asked), keyed(last)];
+  const kept = live.filter((entry) => !wanted.has(keyOf(entry, key)) && !before.has(keyOf(entry, key)));
+  return [...asked.map((entry) => merge(present.get(keyOf(entry, key)), entry, before.get(keyOf(entry, key)), '')), ...kept];
+}
+
+function lastManifest(live: ObjectContent): unknown {
+  const text = fieldAt(live, ['metadata', 'annotations', lastApplied]);
+  if (typeof text !== 'string') return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
 }

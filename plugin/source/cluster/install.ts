@@ -1,18 +1,28 @@
-// Applies an installation object by object, and deletes it.
+// Applies an installation object by object, deletes it, and finds the StatefulSets that its partitions block.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../../cluster/request/write.ts';
+import { observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy-objects.ts';
+import type { HeldSet } from '../../../install/held-partitions.ts';
 import { removal } from '../../../install/installation.ts';
-import { type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
+import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { everywhere } from '../../../install/scope.ts';
+import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
+import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
 import { exitCodes, Failure } from '../../failure.ts';
 import type { DryRun } from '../../live/dry-run.ts';
 import { fieldManager } from '../../live/intents.ts';
+import { readPolicyFiles } from '../../policy-files.ts';
+import { namespacesFlagOf } from '../agent-namespace.ts';
 import { conflictsOf } from './apply.ts';
+import { comparedObjects, listForPlan } from './live-plan-inputs.ts';
+import { asFile } from './plan-policies.ts';
 
 const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({
   group,
@@ -208,4 +218,48 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
       resourceVersion = now.metadata.resourceVersion ?? '';
     }
   }
+}
+
+/**
+ * Returns the StatefulSets with the partition that blocks all pods, and members of groups with the strategies `partition` and `pinned`
+ * whose partition blocks some pods. Sorted. Unknown if StatefulSets may not be read.
+ */
+export async function readHeldSets(
+  cluster: Cluster,
+  { scope, namespace: agentNamespace }: InstallOptions,
+): Promise<Known<readonly HeldSet[]>> {
+  try {
+    const namespaces = scope.namespaces.length === 0 ? await watchedNamespaces(cluster, agentNamespace) : scope.namespaces;
+    const { listing } = await listForPlan(cluster, namespaces, agentNamespace);
+    const { groups } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace }).resolution.bundle;
+    const live = groups.filter((group) => traitsOf(group).holdsPartition);
+    const members = new Set([
+      ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
+      ...[...scope.partition.members, ...scope.pinned.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),
+    ]);
+    return itemsOf(listing.statefulSets)
+      .map(observeStatefulSet)
+      .flatMap((set) => (isUnknown(set) || set.updateStrategy !== 'RollingUpdate' ? [] : [set]))
+      .filter(
+        ({ namespace, name, partition, firstOrdinal }) =>
+          partition >= holdingPartition || (partition > firstOrdinal && members.has(`${namespace}/${name}`)),
+      )
+      .map(({ namespace, name }) => ({ namespace, name }))
+      .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
+  } catch (error) {
+    if (!isStatus(error, 403) && !(error instanceof Failure && error.exitCode === exitCodes.notAllowed)) throw error;
+    return { unknown: 'no permission to list statefulsets, or to get the Deployment of the agent' };
+  }
+}
+
+/** Returns the namespaces that the agent watches; undefined for all, or when unknown. */
+async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
+  const agent = await getObject(
+    env,
+    resource('apps', 'deployments', 'Deployment'),
+    { namespace, name: agentName },
+    { site: 'uninstall.agent', timeoutMs },
+  );
+  const told = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
+  return told?.includes('*') === true ? undefined : told;
 }

@@ -1,4 +1,5 @@
 // Reads the input of a plan on a cluster: the live objects, with the manifests and policies laid over them.
+
 import { resources } from '../../../cluster/request/resource.ts';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
@@ -7,7 +8,8 @@ import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
 import { loadPolicies } from '../../../policies/load.ts';
-import { clusterState } from '../../cluster-snapshot/cluster-state.ts';
+import { isRecord } from '../../../policies/schema/schema-walk.ts';
+import { resourcesOf } from '../../cluster-snapshot/kinds.ts';
 import {
   itemsOf,
   type Listing,
@@ -16,20 +18,26 @@ import {
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
-import { readReplicaSourceObjects } from '../../cluster-snapshot/replica-sources.ts';
-import { resourcesOf } from '../../cluster-snapshot/resources.ts';
-import { clusterSnapshot } from '../../cluster-snapshot/snapshot.ts';
+import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
 import { agentNamespaceOf } from '../agent-namespace.ts';
 import { readInput, readInputs } from '../input.ts';
-import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
-import { assumptionsOf, instantOf, type PlanInputOptions, type PlanInputs, refuseRepeats, selectGroups, unique } from '../plan-inputs.ts';
+import {
+  assumptionsOf,
+  type GivenFiles,
+  instantOf,
+  type LivePlanOptions,
+  type PlanInputOptions,
+  type PlanInputs,
+  refuseRepeats,
+  selectGroups,
+  unique,
+} from '../plan-inputs.ts';
 import { applyWhatIf, parseWhatIf } from '../what-if.ts';
-import { type AskedObject, liveTwins, type StoredObject, storedObject } from './desired-objects.ts';
+import { type AskedObject, liveTwins, type StoredObject, storedObject, withReplicasAsAsked } from './desired-objects.ts';
 import { liveAbsence } from './members-elsewhere.ts';
-import { withReplicasAsAsked } from './overlay.ts';
 import { basisOf, type ReadObject } from './plan-basis.ts';
 import { documentsOf, policiesOver } from './plan-policies.ts';
 
@@ -198,7 +206,7 @@ function extra(asked: readonly AskedObject[], live: readonly ObjectContent[]): r
 }
 
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
-  const metadata = isMap(object['metadata']) ? object['metadata'] : {};
+  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
   return metadata['namespace'] === undefined && !clusterWide.has(String(object['kind']))
     ? { ...object, metadata: { ...metadata, namespace } }
     : object;
@@ -217,7 +225,3 @@ const clusterWide: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
 ]);
-
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -7,7 +7,7 @@ import { planGroups } from '../../../engine/plan/plan.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { usageFailure } from '../../failure.ts';
-import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
+import type { GivenFiles, LivePlanOptions } from '../plan-inputs.ts';
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
 import type { ReadyObject } from './apply.ts';
 import { toApply } from './desired-objects.ts';

@@ -6,6 +6,7 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { matchesSelector } from '../../../policies/label-selector.ts';
+import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { nameOf } from '../../difference.ts';
 
@@ -166,7 +167,7 @@ export function targetOf(object: string, live: ObjectContent | undefined): ReadO
       ...(live['spec'] === undefined ? {} : { spec }),
       ...(template === undefined ? {} : { template }),
       labels: labels ?? {},
-      annotations: meant(isTexts(annotations) ? annotations : {}),
+      annotations: meant(isRecord(annotations) ? annotations : {}),
     }),
   };
 }
@@ -180,10 +181,6 @@ function meant(annotations: Readonly<Record<string, unknown>>): Readonly<Record<
 
 /** On every object that a plan wrote: the first 16 digits of the plan's digest. */
 export const planAnnotation = 'rollout-group.dev/plan';
-
-function isTexts(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function digests(parts: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(parts).map(([name, value]) => [name, shown(value)]));

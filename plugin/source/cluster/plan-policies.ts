@@ -1,14 +1,15 @@
 // The policies of a plan on a cluster: files over live objects, with the findings of the files.
+
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
 import type { Finding } from '../../../policies/findings/finding.ts';
 import type { PolicyFile } from '../../../policies/load.ts';
+import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import type { AskedObject } from './desired-objects.ts';
-import { overlaid } from './overlay.ts';
+import { type AskedObject, overlaid } from './desired-objects.ts';
 
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
@@ -112,11 +113,7 @@ const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
 export function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
   return files
     .flatMap((file) => parseDocuments(file.name, file.text).documents)
-    .flatMap(({ value }) => (isMap(value) && Array.isArray(value['items']) ? value['items'] : [value]))
-    .filter((value): value is ObjectContent => isMap(value))
+    .flatMap(({ value }) => (isRecord(value) && Array.isArray(value['items']) ? value['items'] : [value]))
+    .filter((value): value is ObjectContent => isRecord(value))
     .filter((value) => String(value['apiVersion']).startsWith('rollout-group.dev/') && !fileKinds.has(value['kind']));
-}
-
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

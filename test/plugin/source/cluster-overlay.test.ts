@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overlaid, overlaidAll, withReplicasAsAsked } from '../../../plugin/source/cluster/overlay.ts';
+import { overlaid, overlaidAll, withReplicasAsAsked } from '../../../plugin/source/cluster/desired-objects.ts';
 
 const live = {
   apiVersion: 'apps/v1',
