@@ -52,7 +52,7 @@ describe('a follower', () => {
     expect(shown(process.podCalls)).toHaveLength(2);
   });
 
-  it('does not shrink while a pod does not prepare, and takes back what others prepared', async () => {
+  it('does not shrink while a pod fails to prepare, and cancels the preparation of the others', async () => {
     const cluster = followed();
     const answer = ({ method, url }: PodRequest): PodResponse => ({
       status: method === 'POST' && url.includes('zone-b-2') ? 500 : 200,

@@ -66,7 +66,7 @@ describe('two processes', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('a Lease that was deleted and counts anew is no reason to stop', async () => {
+  it('do not stop when a Lease was deleted and counts from the start', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });

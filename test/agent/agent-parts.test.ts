@@ -42,7 +42,7 @@ describe('an agent that lacks something', () => {
     expect(process.degradations().map(({ id }) => id)).not.toContain('ledger');
   });
 
-  it('holds every pod while policy objects exist that it may not read', async () => {
+  it('blocks every pod while policy objects exist that it may not read', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.forbid('* rolloutpolicies');
@@ -64,7 +64,7 @@ describe('an agent that lacks something', () => {
   });
 });
 
-describe('what the agent sees', () => {
+describe('the view of the agent', () => {
   it('is not decided upon while the caches show a state before its own writes', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
@@ -90,7 +90,7 @@ describe('what the agent sees', () => {
     expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 
-  it('may be a pod that changes with every look: a deletion that comes too late is decided anew', async () => {
+  it('may be a pod that changes between reads: a late deletion is evaluated again', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     let meddled = 0;

@@ -43,7 +43,7 @@ spec:
 `;
 
 describe('policies', () => {
-  it('of objects bind at once, and let go at once', async () => {
+  it('of objects apply at once, and stop applying at once', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, freeze);
@@ -55,7 +55,7 @@ describe('policies', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
   });
 
-  it('of which a silent watch has not told bind all the same, and nothing goes until they are known', async () => {
+  it('of which a silent watch has not reported apply all the same, and nothing changes until they are known', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -96,7 +96,7 @@ describe('policies', () => {
   it.each([
     ['an operator that does not exist', { when: { greater: [1, 2] }, onUnknown: 'allow' }],
     ['a variable that does not exist', { when: { '>': [{ var: 'target.replica' }, 1] }, onUnknown: 'allow' }],
-  ])('whose condition becomes invalid keep what they said: %s', async (_, change) => {
+  ])('whose condition becomes invalid keep their previous meaning: %s', async (_, change) => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, freeze);
@@ -117,7 +117,7 @@ describe('policies', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
   });
 
-  it('of a file whose condition becomes invalid keep what they said, and hold after a restart', async () => {
+  it('of a file whose condition becomes invalid keep their previous meaning, and block after a restart', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const files = directory(freezeFile);
@@ -152,7 +152,7 @@ describe('policies', () => {
     expect([cluster.deletedPods().length, next.reports]).toEqual([deleted, []]);
   });
 
-  it('that never were valid hold the groups of their namespace', async () => {
+  it('that never were valid block the groups of their namespace', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, { ...freeze, spec: { targets: { all: true }, rules: 'nonsense' } });
@@ -163,7 +163,7 @@ describe('policies', () => {
     expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('unreadable-freeze/hold');
   });
 
-  it('of a directory bind, stay while the directory is broken or away, and let go when they are taken out', async () => {
+  it('of a directory apply, stay while the directory is broken or missing, and stop applying when they are removed', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const files = directory(freezeFile);
@@ -197,7 +197,7 @@ describe('policies', () => {
     expect(process.agent.isReady()).toBe(true);
   });
 
-  it('a pause stops the group until it is taken back', async () => {
+  it('a pause stops the group until it is deleted', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     startProcess({ env: cluster.env });
@@ -213,7 +213,7 @@ describe('policies', () => {
 });
 
 describe('a namespace whose StatefulSets may not be read', () => {
-  it.each(['from the first moment on', 'later'])('%s keeps nobody in another namespace from pausing', async (when) => {
+  it.each(['from the first moment on', 'later'])('%s does not prevent a pause in another namespace', async (when) => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     let isForbidden = when !== 'later';

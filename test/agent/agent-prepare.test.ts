@@ -73,7 +73,7 @@ describe('a delayed downscale', () => {
     expect(called(process.podCalls).slice(6)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
   });
 
-  it('that a former operator had begun and nobody wants any more is taken back once, and never again', async () => {
+  it('that another operator started and no zone needs is cancelled once, and never again', async () => {
     const cluster = mirrored();
     const pods = obedient(cluster);
     pods.prepared.set('ingester-zone-a-3', 1);
@@ -87,7 +87,7 @@ describe('a delayed downscale', () => {
     expect(second.podCalls).toEqual([]);
   });
 
-  it('begins again when somebody else tells a pod to stay, and one that names a new time whenever it is asked never leaves', async () => {
+  it('starts again when another client cancels the preparation of a pod; a pod with a new time on every call never leaves', async () => {
     const cluster = mirrored();
     const pods = obedient(cluster);
     startProcess({ env: cluster.env, pods: pods.call });
@@ -116,7 +116,7 @@ describe('a delayed downscale', () => {
     expect(process.podCalls.length).toBeLessThan(10);
   });
 
-  it('is held by a pod that does not answer when it is asked once more, and then goes on without a new delay', async () => {
+  it('is blocked by a pod that does not answer a repeated call, and then continues without a new delay', async () => {
     const cluster = mirrored();
     const pods = obedient(cluster);
     let isDown = false;

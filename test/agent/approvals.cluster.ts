@@ -85,7 +85,7 @@ describeOnControlPlane('an approval', (controlPlane) => {
   const images = async (): Promise<string> =>
     (await arena.group.pods()).map((pod) => /server:(\d)/.exec(JSON.stringify(pod))?.[1]).join('');
 
-  it('never counts past its end, of a stranger, for another revision, or where nobody vouches for who said so; then one does', {
+  it('never counts past its end, from a stranger, for another revision, or without a verified requester; a valid one does', {
     timeout: 200_000,
   }, async () => {
     let agent = await start();

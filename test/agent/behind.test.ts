@@ -24,8 +24,8 @@ function everySecond({ env }: MemoryCluster, callback: () => void): () => void {
   return () => cancel();
 }
 
-describe('a cache that is behind', () => {
-  it('is not decided upon when a turn begins again because somebody else wrote the ledger', async () => {
+describe('a stale cache', () => {
+  it('is not used when a turn starts again because another writer changed the ledger', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     await cluster.env.advance(60_000);
@@ -56,7 +56,7 @@ describe('a cache that is behind', () => {
     expect(deletions(cluster).filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
   });
 
-  it('of nodes does not overtake what was decided by a look past it', async () => {
+  it('of nodes does not override a decision based on a direct read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     let isSilent = false;
@@ -80,7 +80,7 @@ describe('a cache that is behind', () => {
     expect(deletions(cluster)).not.toEqual([]);
   });
 
-  it('of nodes is listed anew once a look past it has found it wrong, so that no later pod waits for another look', async () => {
+  it('of nodes is listed again once a direct read contradicts it, so later pods need no direct read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const forgetful = new VirtualWatch();
@@ -110,7 +110,7 @@ describe('a cache that is behind', () => {
     stopBookmarks();
   });
 
-  it('of nodes is looked past by an agent that may list nodes and not get them', async () => {
+  it('of nodes is bypassed by an agent that may list nodes but not get them', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     await cluster.env.advance(60_000);
@@ -125,7 +125,7 @@ describe('a cache that is behind', () => {
   it.each<[string, (cluster: MemoryCluster) => void]>([
     ['is adopted', (cluster) => adoptedGroup(cluster)],
     ['has a selector', selectedGroup],
-  ])('of StatefulSets is not believed on who belongs to a group that %s', async (_, group) => {
+  ])('of StatefulSets does not decide the members of a group that %s', async (_, group) => {
     const cluster = newCluster();
     group(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });

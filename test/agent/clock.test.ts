@@ -26,7 +26,7 @@ describe('a claim whose request may be on its way', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('does not hold the group for an hour because the clock was set back', async () => {
+  it('does not block the group for an hour because the clock was set back', async () => {
     const cluster = await afterDeath(-3_600_000);
     await cluster.env.until(() => cluster.deletedPods().length > 0, 180_000);
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);

@@ -7,7 +7,7 @@ import { newCluster } from '../kit/memory-cluster.ts';
 const missing = (id: string, message = `${id} is missing`): Degradation => ({ id, reason: 'missing', message });
 const silent = (): void => undefined;
 
-describe('what is missing in a process', () => {
+describe('degraded parts of a process', () => {
   it('is one list of all its parts, told when it changes', () => {
     const told: (readonly string[])[] = [];
     const { of } = degradationsOf([{ degraded: (all) => void told.push(all.map(({ message }) => message)) }, {}]);

@@ -136,7 +136,7 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
       // What was announced under the old name and not seen to happen is waited out for two minutes.
     }, 300_000);
 
-    it.concurrent('pods of somebody else carry the label of a zone: they are never touched', async () => {
+    it.concurrent('foreign pods with the label of a zone are never touched', async () => {
       const arena = await open('foreign', agentRules(), 2);
       try {
         const { client } = controlPlane();

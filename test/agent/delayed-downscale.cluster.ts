@@ -117,7 +117,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     expect(await arena.group.replicas()).toEqual([4]);
   });
 
-  it('goes on with another agent when the first is killed, and does not begin its delay anew', async () => {
+  it('continues with another agent after the first is killed, without a new delay', async () => {
     await open('killed');
     const first = await arena.start({ env: env(), flags: ['--identity=first'] });
     await first.untilReady();
@@ -162,7 +162,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     expect(await arena.group.replicas()).toEqual([4]);
   });
 
-  describe('of pods that do not play along', () => {
+  describe('of pods that do not cooperate', () => {
     /** By the zone that behaves so. */
     const behaviours: Readonly<Record<string, PodBehaviour>> = {
       a: { kind: 'honest' },

@@ -95,7 +95,7 @@ describe('Kubernetes Events', () => {
     expect(waits()).toHaveLength(2);
   });
 
-  it('pass over what holds a group for a moment', async () => {
+  it('skip a rule that blocks a group for a moment', async () => {
     const { turn, reasons } = setup(
       ['events'],
       group({
@@ -198,7 +198,7 @@ describe('Kubernetes Events', () => {
     expect(results.filter((result) => result === 'dropped')).toHaveLength(99);
   });
 
-  it('do not hold the end up', async () => {
+  it('do not delay the shutdown', async () => {
     const { events, env, report, replaced, server } = setup();
     server.fault = () => ({ lost: 'reply', forever: true });
     events.listener.turnEnded(report({ updated: [0, 0], performed: [replaced('a', 0)] }));

@@ -178,7 +178,7 @@ describe('settingsOf', () => {
     });
   });
 
-  it('serves the webhooks as the original does, with a certificate of its own', () => {
+  it('serves the webhooks as the original does, with a separate certificate', () => {
     expect(settings('-server-tls.enabled=true')).toMatchObject({
       runsAgent: true,
       webhook: {

@@ -92,7 +92,7 @@ describe('the reader of gates', () => {
     expect(readingsOf(reader)).toEqual([]);
   });
 
-  it('begins anew when the gate is defined otherwise', async () => {
+  it('starts again when the definition of the gate changes', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs();
     reader.want(ingester, [{ gate: 'errors', fromMs }]);

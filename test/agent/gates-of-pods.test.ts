@@ -44,7 +44,7 @@ describe('a gate on the availability of pods', () => {
     await process.agent.stop();
   });
 
-  it('holds the first pod while the group is not whole', async () => {
+  it('blocks the first pod while the group is not available', async () => {
     const cluster = world({ podsAvailable: { minReadySeconds: 0 } }, 'before');
     const { env } = cluster;
     const process = startProcess({ env });
@@ -60,7 +60,7 @@ describe('a gate on the availability of pods', () => {
 describe('a gate that probes the pods', () => {
   const provider = { http: { port: 8080, path: '/ready' } };
 
-  it('holds while an updated pod does not answer, asks no other pod, and goes on when all answer', async () => {
+  it('blocks while an updated pod does not answer, asks no other pod, and continues when all answer', async () => {
     const cluster = world(provider);
     const { env } = cluster;
     let answer: PodResponse = { status: 503, body: 'not now' };

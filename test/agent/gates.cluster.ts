@@ -102,7 +102,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
   }
 
   it(
-    'hold on every answer that is not what they ask for, and go on when one is',
+    'block on every unexpected answer, and continue on the expected one',
     async () => {
       await prometheus.start();
       prometheus.expose(['gate_value 7']);
@@ -172,7 +172,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
   });
 
   it(
-    'and a rule of a policy that reads a metric holds by its value, its age and its absence, and lets go when it is good',
+    'and a rule of a policy that reads a metric blocks by its value, its age and its absence, and passes on a good value',
     async () => {
       await prometheus.start();
       prometheus.expose(['queue_length 250']);

@@ -89,7 +89,7 @@ describe('a gate that enforces', () => {
     ['a page', () => ({ status: 200, body: '<html>' }), 'the answer is not JSON'],
     ['a failure of the network', () => new Error('the connection was reset'), 'the connection was reset'],
     ['silence', () => 'hang', 'could not be read'],
-  ])('holds while the answer is %s, and goes on when it is good', async (_what, tell, fact) => {
+  ])('blocks while the answer is %s, and continues on a good one', async (_what, tell, fact) => {
     const given = world();
     const { cluster, env, metrics } = given;
     metrics.tell = () => tell(env);
@@ -156,7 +156,7 @@ describe('a gate that enforces', () => {
     expect(cluster.deletedPods()).toHaveLength(3);
   });
 
-  it('begins its row anew after a reading that flips', async () => {
+  it('starts a new series of successes after a reading that flips', async () => {
     const given = world();
     const { cluster, env, metrics } = given;
     let count = 0;
@@ -215,7 +215,7 @@ describe('a gate that enforces', () => {
     expect(process.reports.at(-1)?.decision?.phase).toBe('Failed');
   });
 
-  it('holds without a port, and the group is quiet', async () => {
+  it('blocks without a port, and the group is quiet', async () => {
     const given = world();
     const { cluster, env } = given;
     const process = startProcess({ env });
@@ -257,7 +257,7 @@ describe('a metric server that hangs', () => {
     expect(Math.max(...process.reports.map(({ durationMs }) => durationMs))).toBeLessThan(1_000);
   });
 
-  it('that never even ends a question is asked no second one meanwhile, and the group holds', async () => {
+  it('whose query never ends gets no second query, and the group is blocked', async () => {
     const given = world();
     const { cluster, env } = given;
     let asked = 0;
@@ -278,7 +278,7 @@ describe('a metric server that hangs', () => {
 });
 
 describe('a new leader', () => {
-  it('begins the row anew', async () => {
+  it('starts a new series of successes', async () => {
     const given = world({ consecutive: 6 });
     const { cluster, env, metrics } = given;
     const first = startProcess({ env, name: 'agent-1', gates: metrics.gates });
@@ -294,7 +294,7 @@ describe('a new leader', () => {
     expect(metrics.asked).toHaveLength(11);
   });
 
-  it('begins the row anew even when it is the same process', async () => {
+  it('starts a new series of successes even in the same process', async () => {
     const given = world({ consecutive: 6 });
     const { cluster, env, metrics } = given;
     let isCut = false;
@@ -342,7 +342,7 @@ describe('a new leader', () => {
   });
 });
 
-describe('gates that nobody waits for', () => {
+describe('gates that no wave waits for', () => {
   it('are not read: groups without one, gates of other providers, and groups that roll nothing', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);

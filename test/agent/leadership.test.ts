@@ -16,7 +16,7 @@ describe('an agent that may work alone', () => {
     );
   });
 
-  it('does not begin to beside another one, because a server that starts refused it the Lease for a moment', async () => {
+  it('does not start next to another one because a starting server denied it the Lease for a moment', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1', config });

@@ -31,7 +31,7 @@ describe('logfmt', () => {
     expect(logged('logfmt', (log) => log.warn('m', { value }))).toBe(`ts=2026-11-21T20:00:00.005Z level=warn msg=m value=${written}\n`);
   });
 
-  it('keeps a key from breaking a line or hiding one of its own', () => {
+  it('prevents a key from breaking a line or hiding another key', () => {
     expect(logged('logfmt', (log) => log.error('m', { 'a b=\n': 1, msg: 'other', level: 'x', ts: 't' }))).toBe(
       'ts=2026-11-21T20:00:00.005Z level=error msg=m a_b__=1 msg_=other level_=x ts_=t\n',
     );

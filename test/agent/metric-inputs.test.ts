@@ -49,7 +49,7 @@ function heldBy({ reports }: ReturnType<typeof startProcess>): string | undefine
 }
 
 describe('a rule that reads a metric', () => {
-  it('holds a rollout while the value says so, and lets it go on with the reading that says otherwise', async () => {
+  it('blocks a rollout while the value demands it, and continues with a reading that does not', async () => {
     const given = world();
     const { env, metrics } = given;
     metrics.tell = () => value(env, '250');
@@ -64,7 +64,7 @@ describe('a rule that reads a metric', () => {
     await process.agent.stop();
   });
 
-  it('holds when the readings have grown too old, and until then by the last of them', async () => {
+  it('blocks when the readings are too old, and uses the last one until then', async () => {
     const given = world();
     const { env, metrics } = given;
     metrics.tell = () => value(env, '3');

@@ -60,7 +60,7 @@ function adoptedReport(overrides: Partial<TurnReport> = {}): TurnReport {
 }
 
 describe('the registry', () => {
-  it('holds the catalog and nothing else, each with its type and help', async () => {
+  it('contains the catalog and nothing else, each with its type and help', async () => {
     const { metrics } = setup();
     const { text, contentType } = await metrics.text();
     expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -188,7 +188,7 @@ describe('the metrics of grafana/rollout-operator', () => {
     ]);
   });
 
-  it('give no more than 200 paths a series of their own', async () => {
+  it('give at most 200 paths a separate series', async () => {
     const { metrics, samples } = setup();
     for (let index = 0; index < 300; index += 1) metrics.podAnswered({ method: 'POST', path: `/${index}`, status: 200, durationMs: 1 });
     const counts = (await samples('rollout_operator_pod_http_client_request_duration_seconds')).filter((line) => line.includes('_count'));
@@ -244,7 +244,7 @@ describe('the metrics of groups', () => {
     ]);
   });
 
-  it('show each rule that holds the group, since when, and not once it does not', async () => {
+  it('show each rule that blocks the group with its start, and drop it when it passes', async () => {
     const { metrics, samples, pass } = setup();
     metrics.listener.turnEnded(reportOf({ decision: decisionOf({ waits: [wait] }) }));
     pass(5000);

@@ -45,7 +45,7 @@ describeOnControlPlane('the namespaces of an agent', (controlPlane) => {
     await agent.untilReady();
   };
 
-  it('several: groups in them roll, and nobody else is touched', async () => {
+  it('several: only groups in them roll', async () => {
     await start('--namespaces=several-a,several-b');
     await groupIn('all-c').setImage('example.com/server:2');
     await groupIn('several-b').setImage('example.com/server:2');

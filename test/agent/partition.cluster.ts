@@ -88,7 +88,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     expect(found.filter(({ invariant }) => ['S1', 'S2', 'S7', 'S8'].includes(invariant))).toEqual([]);
   }
 
-  it('holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself', async () => {
+  it('blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself', async () => {
     await open({ namespace: 'whole', zones: ['a', 'b'], replicas: 3 });
     const agent = await start(undefined);
     await untilPartition('a', holding);
@@ -211,7 +211,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     await expectBudgetsKept();
   });
 
-  it('waits with the other zone, and says why, when somebody lowers a partition by hand', async () => {
+  it('waits with the other zone, and says why, when a user lowers a partition by hand', async () => {
     await open({ namespace: 'by-hand', zones: ['a', 'b'], replicas: 4 });
     const agent = await start(stoppedAt(1));
     await untilPartition('a', holding);
@@ -228,7 +228,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     ).toBe(true);
   });
 
-  it('says that a zone without pods has completed by itself, and holds it at the new version', async () => {
+  it('reports that a zone without pods has completed, and keeps it at the new version', async () => {
     await open({ namespace: 'nothing', zones: ['a', 'b'], replicas: 2 });
     const agent = await start(['{ name: one, zones: [a], pods: 1, after: { soak: 1h } }', '{ name: rest, zones: [a, b], percent: 100 }']);
     await untilPartition('b', holding);

@@ -122,7 +122,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   );
 
   it(
-    'brings pinned pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+    'brings pinned pods back at the old version while the webhook is away, never others at the new one, and corrects them afterwards; a second template updates no pod before its turn',
     async () => {
       const namespace = 'moves';
       const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(2) } });
@@ -176,7 +176,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   );
 
   it(
-    'brings back a zone that had moved as a whole, also what a scale-up makes there, and rolls the failed revision out with nobody else',
+    'rolls back a fully updated zone, also pods that a scale-up creates there, and exposes no other pod to the failed revision',
     async () => {
       const namespace = 'whole';
       const waves = [

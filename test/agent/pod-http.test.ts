@@ -122,7 +122,7 @@ describe('calls to pods', () => {
     await expect(setup().call(`http://${at}/`)).rejects.toThrow(/closed before|aborted/);
   });
 
-  it('fail when nobody listens', async () => {
+  it('fail when no server listens', async () => {
     const at = await serve(() => undefined);
     const [server] = servers.splice(0);
     await new Promise((resolve) => server?.close(resolve));

@@ -47,7 +47,7 @@ it('policies that take long to work out leave most of the time to everything els
   expect(env.timerCount()).toBe(0);
 });
 
-it('policies that cannot be worked out stay as they were, and somebody is told', async () => {
+it('policies that cannot be resolved stay as they were, and a listener is told', async () => {
   const env = virtualEnv();
   let isBroken = false;
   let states = 0;

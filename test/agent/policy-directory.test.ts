@@ -55,14 +55,14 @@ describe('the policy directory', () => {
     ]);
   });
 
-  it('fails when there is none, and when it holds too much', async () => {
+  it('fails when it is missing or too large', async () => {
     const path = await temporary();
     await expect(open(join(path, 'missing')).read()).rejects.toThrow(/ENOENT/);
     await filled(path, { 'big.yaml': 'x'.repeat(17 * 1024 * 1024) });
     await expect(open(path).read()).rejects.toThrow('the policy directory has more than 16 MiB');
   });
 
-  it('does not follow folders for ever', async () => {
+  it('does not follow folders without limit', async () => {
     const path = await filled(await temporary(), { 'a.yaml': 'a' });
     await symlink(path, join(path, 'again'));
     await expect(open(path).read()).rejects.toThrow('nested deeper than 8');

@@ -84,7 +84,7 @@ describe('publishing a decision', () => {
     expect(server.objects.has(mapPath)).toBe(false);
   });
 
-  it('tells an autoscaler how many pods there are when nothing is decided anew: they go a while after replicas were written', async () => {
+  it('updates the pod count for an autoscaler without a new decision: pods terminate a while after replicas were written', async () => {
     const { server, publisher, env, memory } = setup();
     server.put(groupPath, { metadata: { namespace: 'mimir', name: 'ingester', generation: 4 }, spec: {} });
     const replicas = () => (server.objects.get(groupPath) as { status?: { replicas?: number } } | undefined)?.status?.replicas;
@@ -225,7 +225,7 @@ describe('publishing a decision', () => {
     expect(published()?.goal).toBe('theirs');
   });
 
-  it('reads anew when somebody else wrote, and tries again', async () => {
+  it('reads again after another writer, and tries again', async () => {
     const { server, turn, env, updatedPods, warnings } = setup();
     turn(0);
     await env.advance(6000);

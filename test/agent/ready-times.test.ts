@@ -126,7 +126,7 @@ it('is written at once by who leads, by no other agent, and later where only web
 });
 
 describe('of processes that lead nothing', () => {
-  it('one writes what nobody has written after a while, and all agree', async () => {
+  it('write a missing time after a while, and all agree', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     const replicas = [0, 1, 2].map(() => observe(world, () => 'later'));
     await world.env.advance(3000);
@@ -139,7 +139,7 @@ describe('of processes that lead nothing', () => {
     expect(replicas.flatMap(({ results }) => results).filter((result) => result === 'removed')).toHaveLength(1);
   });
 
-  it('none writes where somebody leads and is there', async () => {
+  it('write nothing while a leader is present', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     const leader = observe(world);
     const other = observe(world, () => 'later');
@@ -149,7 +149,7 @@ describe('of processes that lead nothing', () => {
 });
 
 describe('a write that fails', () => {
-  it('is logged and tried again, and one pod does not hold up the others', async () => {
+  it('is logged and tried again, and one pod does not delay the others', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     world.env.replaceServer((request) => {
       const isBad = request.method === 'PATCH' && request.pathname.endsWith('ingester-zone-a-0');

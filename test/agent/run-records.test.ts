@@ -89,7 +89,7 @@ describe('records of runs', () => {
     expect(all().map(({ spec }) => spec.endedAt)).not.toContain([...ends].sort()[0]);
   });
 
-  it('are as many as the group keeps, counted anew when that changes', async () => {
+  it('are as many as the group keeps, counted again when that changes', async () => {
     const { turn, all } = setup();
     const runs = async (count: number, historyLimit: number) => {
       for (let run = 1; run <= count; run += 1) {
@@ -166,7 +166,7 @@ describe('records of runs', () => {
     expect(env.requests).toHaveLength(asked);
   });
 
-  it('are written anew when somebody changed or deleted them', async () => {
+  it('are written again after another client changed or deleted them', async () => {
     const { turn, server, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old' });
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });

@@ -34,7 +34,7 @@ async function slowToRead() {
   return { cluster, process };
 }
 
-describe('what people say of a group', () => {
+describe('requests about a group', () => {
   it('is the same in all of a decision, also when it changes while the turn reads', async () => {
     const { cluster, process } = await slowToRead();
     const reads = cluster.env.requests.length;

@@ -50,7 +50,7 @@ describe('the log of turns', () => {
     );
   });
 
-  it('says what holds a group once, and when it is over', () => {
+  it('reports a rule that blocks a group once, and its end', () => {
     const { listener, report, said } = setup(
       group({
         zones: [

@@ -65,7 +65,7 @@ describe('a turn', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it.each(['an adopted', 'a native'])('of %s group takes no pod away when another zone fails while the ledger is written', async (kind) => {
+  it.each(['an adopted', 'a native'])('of %s group replaces no pod when another zone fails while the ledger is written', async (kind) => {
     const cluster = newCluster();
     if (kind === 'a native') nativeGroup(cluster);
     else adoptedGroup(cluster);
@@ -210,7 +210,7 @@ describe('a turn', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
-  it('asks ever more rarely for what is forbidden, whatever happens meanwhile, and says so once', async () => {
+  it('retries forbidden requests less and less often in every case, and reports them once', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const process = startProcess({ env: cluster.env });

@@ -3,7 +3,7 @@ import { Contact } from '../../cluster/watch/contact.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 import { follow } from './following.ts';
 
-describe('what a watch has told is certain', () => {
+describe('events of a watch are certain', () => {
   it('not before it has told everything once', async () => {
     const env = virtualEnv();
     const contact = new Contact(env.clock);

@@ -50,7 +50,7 @@ const acting = (processes: readonly Process[]): readonly Process[] =>
   processes.filter(({ lease, isPaused }) => !isPaused() && lease.mayAct(0));
 
 describe('processes that contend for a Lease', () => {
-  it('S17, S18: never act at the same time, and change holders only with a larger epoch, whatever pauses, networks and clocks do', async () => {
+  it('S17, S18: never act at the same time, and change holders only with a larger epoch, in spite of pauses, networks and clocks', async () => {
     const rate = fc.double({ min: 0.85, max: 1.15, noNaN: true });
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.array(rate, { minLength: 2, maxLength: 3 }), async (seed, rates) => {

@@ -97,7 +97,7 @@ describe('S17: the holder may act', () => {
     expect(lease.mayAct(0)).toBe(false);
   });
 
-  it('not before it holds the Lease, and not for a request longer than the deadline', async () => {
+  it('not before it has the Lease, and not for a request longer than the deadline', async () => {
     const { env, start } = setUp();
     const { lease } = start('one');
     expect(lease.mayAct(0)).toBe(false);
@@ -244,7 +244,7 @@ describe('a contender', () => {
     expect(told).toEqual(['acquired 5']);
   });
 
-  it('waits also when somebody deletes the Lease of a holder, who may not know yet', async () => {
+  it('waits also after a user deletes the Lease of a holder, who may not know yet', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const { told } = start('one');
@@ -256,7 +256,7 @@ describe('a contender', () => {
     expect(told).toEqual(['acquired 5']);
   });
 
-  it('whose taking landed without an answer holds the Lease, with one change of holder', async () => {
+  it('whose write landed without a response has the Lease, with one change of holder', async () => {
     let isLosing = true;
     const { api, env, start } = setUp((fake) => async (request) => {
       const answer = await fake.serve(request);
@@ -295,7 +295,7 @@ describe('a contender', () => {
     expect([told, problems]).toEqual([['acquired 1'], [reason, undefined]]);
   });
 
-  it('tells who holds the Lease', async () => {
+  it('reports the holder of the Lease', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const holders: (string | undefined)[] = [];
@@ -336,7 +336,7 @@ describe('release', () => {
     expect(specOf(api)?.['holderIdentity']).toBe('');
   });
 
-  it('reads again when somebody has changed the object, and leaves the Lease of another alone', async () => {
+  it('reads again after another client changed the object, and leaves the Lease of another holder alone', async () => {
     for (const [spec, holder] of [
       [{}, ''],
       [{ holderIdentity: 'other' }, 'other'],
@@ -348,7 +348,7 @@ describe('release', () => {
     }
   });
 
-  it('does not reject, nor wait for ever, when nobody answers', async () => {
+  it('neither rejects nor waits forever when no server answers', async () => {
     let isAway = false;
     const { env, lease } = await leading((api) => (request) => (isAway ? { lost: 'reply', forever: true } : api.serve(request)));
     isAway = true;
@@ -356,7 +356,7 @@ describe('release', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('of a Lease that somebody else holds writes nothing', async () => {
+  it('of a Lease of another holder writes nothing', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const { lease } = start('one');

@@ -21,7 +21,7 @@ describe('the address of a pod', () => {
     ['/a@b', undefined],
     ['/a\\b', undefined],
     [`/${'a'.repeat(1024)}`, undefined],
-  ])('keeps its host whatever the path says: %s', (path, expected) => {
+  ])('keeps its host with any path: %s', (path, expected) => {
     const make = () => podUrl(address, { ...endpoint, path });
     if (expected === undefined) expect(make).toThrow(RangeError);
     else {

@@ -29,7 +29,7 @@ describe('listObjects', () => {
     ]);
   });
 
-  it('begins again when the list expires in the middle, and holds each object once', async () => {
+  it('starts again when the list expires midway, and returns each object once', async () => {
     const api = withObjects(1200);
     let hasExpired = false;
     const serve = (request: ServedRequest): Served | Promise<Served> => {
@@ -117,7 +117,7 @@ describe('getObject', () => {
     expect(object?.metadata.name).toBe('cm-00000');
   });
 
-  it('answers undefined when there is none of that name', async () => {
+  it('returns undefined when no object has this name', async () => {
     const env = virtualEnv({ serve: withObjects(0).serve });
     expect(await env.finish(getObject(env, resources.configMaps, target, options))).toBeUndefined();
   });

@@ -172,7 +172,7 @@ describe('a watch', () => {
 });
 
 describe('a list', () => {
-  it('of the past is not believed', async () => {
+  it('of the past is ignored', async () => {
     let isStale = false;
     const { env, api, put, reflector, values, faults } = follow({
       before: ['a'],

@@ -180,7 +180,7 @@ describe('a reflector', () => {
 });
 
 describe('a reflector that is stopped', () => {
-  it('leaves no timer, no request and no watch, and calls nobody', async () => {
+  it('leaves no timer, no request and no watch, and calls no listener', async () => {
     const { env, reflector, put, told } = follow({ before: ['a'] });
     await env.settle();
     reflector.stop();

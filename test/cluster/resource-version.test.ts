@@ -24,7 +24,7 @@ describe('the order of resource versions', () => {
     expect(compareResourceVersions(a, b)).toBeUndefined();
   });
 
-  it('calls the same text the same version, whatever it is', () => {
+  it('treats equal texts as equal versions, also if they are not numbers', () => {
     expect(compareResourceVersions('abc', 'abc')).toBe(0);
   });
 });

@@ -36,7 +36,7 @@ describe('a key of a Secret', () => {
     expect(await env.finish(read(key))).toEqual({ problem });
   });
 
-  it('is named to whoever wrote the names, and to nobody else', () => {
+  it('is named only to the author of the names', () => {
     const key = { name: 'login', key: 'token' };
     expect((['absent', 'keyless', 'empty'] as const).map((problem) => namedSecretProblem(key, problem, 'agent'))).toEqual([
       'Secret login does not exist in namespace agent',

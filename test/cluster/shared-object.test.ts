@@ -50,7 +50,7 @@ function firstWrite(answer: (api: FakeApi, request: ServedRequest) => Served | P
 }
 
 describe('a shared object', () => {
-  it('is created when there is none, and read back', async () => {
+  it('is created when it is missing, and read back', async () => {
     const { env, add, shared, object } = setUp();
     const written = await env.finish(add('a'));
     expect(written).toEqual({ value: ['a'], resourceVersion: object()?.metadata.resourceVersion });
@@ -58,7 +58,7 @@ describe('a shared object', () => {
     expect(object()).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels: { kind: 'list' } } });
   });
 
-  it('has the value of nothing while there is none', async () => {
+  it('has the empty value while it is missing', async () => {
     const { env, shared } = setUp();
     expect(await env.finish(shared.read())).toEqual({ value: [] });
   });
@@ -167,7 +167,7 @@ describe('a conflict', () => {
     expect([stored(), env.clock.monotonicMs() - beforeMs]).toEqual([['a', 'theirs', 'b'], 0]);
   });
 
-  it('with somebody who created it first leads to the change of theirs', async () => {
+  it('with a client that created it first applies the change to that object', async () => {
     const { env, add, stored } = setUp(
       firstWrite((api, request) => {
         api.put(path, { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["theirs"]' } });
@@ -178,7 +178,7 @@ describe('a conflict', () => {
     expect(stored()).toEqual(['theirs', 'a']);
   });
 
-  it('with somebody who deleted it leads to a new one', async () => {
+  it('with a client that deleted it creates a new one', async () => {
     const { api, env, add, stored } = setUp();
     await env.finish(add('a'));
     api.remove(path, 'ns', 'list');
@@ -257,7 +257,7 @@ describe('a lost answer', () => {
     expect(stored()).toEqual(['theirs']);
   });
 
-  it('to a write that may still land is not certain, whatever follows', async () => {
+  it('to a write that may still land is uncertain in every case', async () => {
     let writeCount = 0;
     const { env, add } = setUp((api) => (request) => {
       if (request.method === 'GET') return api.serve(request);
@@ -267,7 +267,7 @@ describe('a lost answer', () => {
     await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: true });
   });
 
-  it('that nobody can follow up says so', async () => {
+  it('that cannot be followed up is reported', async () => {
     let isGone = false;
     const { env, add } = setUp((api) => (request) => {
       if (request.method !== 'GET') isGone = true;

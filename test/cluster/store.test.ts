@@ -10,7 +10,7 @@ function entry(
 }
 
 describe('a store', () => {
-  it('counts each object once, whatever becomes of it', () => {
+  it('counts each object once through all its changes', () => {
     const entries = new Entries<string>();
     entries.put(entry('x', 'a'));
     entries.put(entry('x', 'a', { version: '2' }));

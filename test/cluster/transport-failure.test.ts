@@ -6,7 +6,7 @@ import { ask, authority, connectionTo, failure, ManualTimers, serveHttps, serveT
 describe('a failure says whether the request may have been carried out', () => {
   const write = ask('/', { method: 'POST', body: '{}' });
 
-  it('no: nobody listens', async () => {
+  it('no: no server listens', async () => {
     const server = await serveTcp(() => undefined);
     server.close();
     const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`)).request(write));
@@ -58,7 +58,7 @@ describe('a failure says whether the request may have been carried out', () => {
     ]);
   });
 
-  it('no: a certificate that is none', async () => {
+  it('no: an invalid certificate', async () => {
     const error = await failure(
       transportTo(
         connectionTo('https://127.0.0.1:1', { tls: { ca: Buffer.from('no PEM'), cert: Buffer.from('x'), key: Buffer.from('y') } }),

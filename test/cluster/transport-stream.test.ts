@@ -25,7 +25,7 @@ async function writePieces(response: ServerResponse, pieces: readonly Buffer[]):
 }
 
 describe('a stream', () => {
-  it('delivers whole lines in order, whatever pieces they come in', async () => {
+  it('delivers whole lines in order from any pieces', async () => {
     const lines: string[] = [];
     const { stream, toClient } = await open((line) => lines.push(line));
     const text = '{"name":"zürich"}\n{"name":"𝄞 日本"}\n\n{"name":"three"}\n';
@@ -102,7 +102,7 @@ describe('a stream', () => {
     expect(await stream.ended).toMatch(/^a line could not be processed: /);
   });
 
-  it('holds the server back while its receiver is busy', async () => {
+  it('slows the server down while its receiver is busy', async () => {
     let isBusy = true;
     const { stream, toClient } = await open(() => {
       // Nothing else of this process runs meanwhile, so what is not read stays with the server.

@@ -105,7 +105,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     expect(JSON.parse(watch.body)).toMatchObject({ kind: 'Status', reason: 'Forbidden' });
   });
 
-  it('acts as somebody else when it is told and allowed to', async () => {
+  it('impersonates a user when told and allowed to', async () => {
     const { identities, client } = controlPlane();
     const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
     const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
@@ -123,7 +123,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     expect((await client.ask('GET', '/version')).status).toBe(200);
   });
 
-  it('is unauthenticated with a token that nobody issued', async () => {
+  it('is unauthenticated with a token of no issuer', async () => {
     const { url, authority } = controlPlane();
     const ca = Buffer.from(authority.certificate).toString('base64');
     const kubeconfig = {

@@ -111,7 +111,7 @@ describe('connections', () => {
     expect(server.connectionCount()).toBe(3);
   });
 
-  it('are made anew with a new client certificate, and only then', async () => {
+  it('are opened again with a new client certificate, and only then', async () => {
     const server = await serveHttps((_, response) => response.end('ok'));
     const issued = ['first', 'second'].map((user) => authority().issueForClient({ user, groups: [] }));
     const material = (index: number) => ({
@@ -262,7 +262,7 @@ describe('connections', () => {
 });
 
 describe('credentials that the server refuses', () => {
-  it('are made anew for a GET, once, and for what comes after a refused write', async () => {
+  it('are renewed for a GET, once, and for requests after a denied write', async () => {
     let token = 1;
     let accepted = 1;
     const tls = { ca: Buffer.from(authority().certificate), isVerified: true };

@@ -242,7 +242,7 @@ describeOnControlPlane(
         expect([status, body.message]).toEqual([422, expect.stringMatching(why)]);
       });
 
-      it('a name that is none', async () => {
+      it('an invalid name', async () => {
         expect((await create('RolloutGroup', 'wrong', 'No Name', minimal)).status).toBe(422);
       });
     });

@@ -46,7 +46,7 @@ describeOnControlPlane('a fault proxy', (controlPlane) => {
     return seen;
   }
 
-  it('passes on what no rule names, under the name of whoever asks', async () => {
+  it('passes on requests without a rule, as the user who sent them', async () => {
     expect((await client.ask('POST', configMaps, { metadata: { name: 'passed' } })).status).toBe(201);
     const written = (await controlPlane().auditLog()).find(({ verb, objectRef }) => verb === 'create' && objectRef?.name === 'passed');
     expect(written?.user.username).toBe('admin');

@@ -50,7 +50,7 @@ describe('the image of the agent', () => {
     expect(of('ARG')[0]?.[0]).toContain(`/nodejs${required}-`);
   });
 
-  it('holds files that are there once the executables are built, and no others', () => {
+  it('contains the files that the build creates, and no others', () => {
     for (const { from } of copies) for (const path of from) expect([path, existsSync(path)]).toEqual([path, true]);
     expect(copies.flatMap(({ from }) => from).filter((path) => !path.startsWith('dist/'))).toEqual([]);
     const sent = readFileSync('deploy/Dockerfile.dockerignore', 'utf8')
@@ -59,7 +59,7 @@ describe('the image of the agent', () => {
     expect(sent).toEqual(['*', '!dist']);
   });
 
-  it('runs as the Deployment says: nobody, its ports, its own entry point', () => {
+  it('runs as the Deployment says: user nobody, its ports, its entry point', () => {
     const { securityContext, containers } = installedPod();
     const [container] = containers;
     expect(of('USER')).toEqual([[`${securityContext.runAsUser}:${securityContext.runAsGroup}`]]);
@@ -70,7 +70,7 @@ describe('the image of the agent', () => {
   });
 });
 
-describe('what is in the image', () => {
+describe('the contents of the image', () => {
   const root = mkdtempSync(join(tmpdir(), 'rollout-group-image-'));
   const [directory = ''] = of('WORKDIR').flat();
   const [, entry = ''] = JSON.parse(of('ENTRYPOINT').flat().join(' ')) as readonly string[];

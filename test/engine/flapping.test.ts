@@ -12,7 +12,7 @@ describe('S16, replicas that go back and forth', () => {
     ]);
   });
 
-  it('are none in one direction, in different zones, or when what they follow has changed', () => {
+  it('are no violation in one direction, in different zones, or when their source has changed', () => {
     expect(flapping([write('a', 3, 5), write('a', 5, 7)])).toEqual([]);
     expect(flapping([write('a', 3, 5), write('b', 5, 3)])).toEqual([]);
     expect(flapping([write('a', 3, 5), write('a', 5, 3, 'count 4')])).toEqual([]);

@@ -15,7 +15,7 @@ function firstOf(pods: number) {
 const open = runOf({ openZone: 'a' });
 
 describe('a wave whose pods are on their way', () => {
-  it('takes none beyond its number while a pod that has gone is not made anew', () => {
+  it('replaces no pod beyond its number while a deleted pod is not recreated', () => {
     expect(going(roll(firstOf(1), open))).toBe('a-2');
     expect(going(roll(firstOf(1), open, podsIn({ a: { 2: 'missing' } })))).toBe('');
     expect(going(roll(firstOf(2), open, podsIn({ a: { 2: 'missing' } })))).toBe('a-1');

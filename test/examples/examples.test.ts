@@ -54,7 +54,7 @@ describe.each(exampleNames)('examples/%s', (name) => {
     expect(native.length).toBeGreaterThan(0);
   });
 
-  it('has seen every rule hold and let pass', () => {
+  it('has seen every rule block and pass', () => {
     const seen = coverageOf(
       contents.bundle,
       native.flatMap((test) => runExample(test)),

@@ -35,11 +35,11 @@ export const faults: readonly Row[] = [
     here: 'They are held back before it: the partition stands above every ordinal while nothing rolls, and a write that lets pods go with a template is refused.',
     tests: [
       ...partitionCluster(
-        'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
+        'blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself',
       ),
       ...partition(
-        'holds every pod back when all run the update revision and Kubernetes says so',
-        'holds a StatefulSet that was never rolled',
+        'blocks every pod when all run the update revision and Kubernetes says so',
+        'blocks a StatefulSet that was never rolled',
       ),
       ...enforce('a restart, a strategy, a partition, a first ordinal'),
     ],
@@ -107,7 +107,7 @@ export const faults: readonly Row[] = [
     here: 'A number, no data, an error and a number that is none are four things; scalars are numbers. What is converted counts series, and says where that always passes.',
     tests: [
       ...prometheus('an answer of Prometheus'),
-      ...gate('a reading', 'what is no success'),
+      ...gate('a reading', 'a reading without success'),
       ...query('a query of a PhasedRollout'),
       ...phased('takes any series for a success and none for a failure, and never fails for them'),
     ],
@@ -118,7 +118,7 @@ export const faults: readonly Row[] = [
     here: 'Pods are known by their ordinal, and partitions count from the first one.',
     tests: [
       ...alone('rolls pods by the first ordinal, with partitions counted from it'),
-      ...partitionPlan('ends complete and held: %s'),
+      ...partitionPlan('ends complete and blocked: %s'),
       ...controller('builds a pod that dies below a partition of ordinals that do not begin at 0 at the current revision'),
     ],
   },
@@ -127,7 +127,7 @@ export const faults: readonly Row[] = [
     what: 'a policy that is deleted lets all remaining pods roll at once',
     here: 'Nothing moves: the partition stays, and no pod is taken away.',
     tests: [
-      ...alone('stays where it is when its group is deleted in the middle, until somebody moves it'),
+      ...alone('stays where it is when its group is deleted midway, until a user changes it'),
       ...midWave('in the middle of a wave'),
     ],
   },

@@ -16,7 +16,7 @@ const numbers = (from: number, to: number): readonly number[] => Array.from({ le
 const openOf = (table: readonly Row[]) => table.filter(({ open }) => open !== undefined);
 const told = (table: readonly Row[]) => openOf(table).map(({ id, open }) => `\n      OPEN ${id}: ${open}`);
 
-describe('what rollouts can do', () => {
+describe('the features of rollouts', () => {
   it('has every row once, and says of the others why they are out of scope', () => {
     expect(rows.map(({ id }) => id)).toEqual([...numbers(1, 35), ...numbers(42, 56)]);
     expect(rowsBeyond.map(({ id }) => id)).toEqual(numbers(36, 41));

@@ -59,7 +59,7 @@ export const judgingRows: readonly Row[] = [
       ...gate('passes when enough readings in a row passed', 'the readings that count'),
       ...agentGates(
         'lets the rollout go on after as many good readings as it asks for, one each period, and is not read before or after',
-        'begins its row anew after a reading that flips',
+        'starts a new series of successes after a reading that flips',
       ),
       ...phased('takes any series for a success and none for a failure, and never fails for them'),
     ],
@@ -69,7 +69,7 @@ export const judgingRows: readonly Row[] = [
     what: 'limits of failures and errors, and what an answer means that says nothing',
     here: 'failureLimit, noData and onError; a gate can hold, fail the run or, for no data alone, pass.',
     tests: [
-      ...gate('fails with as many failures as its limit, in a row or not', 'what is no success'),
+      ...gate('fails with as many failures as its limit, in a row or not', 'a reading without success'),
       ...prometheus('an answer of Prometheus'),
       ...agentGates('fails the run after as many failures as it allows, however far apart they are, and is not read any more'),
     ],
@@ -116,7 +116,7 @@ export const judgingRows: readonly Row[] = [
         'asks every updated pod once, and counts those that do not answer 2xx',
         'gives each pod its time, and is an error when not all could be asked',
       ),
-      ...gatesOfPods('holds while an updated pod does not answer, asks no other pod, and goes on when all answer'),
+      ...gatesOfPods('blocks while an updated pod does not answer, asks no other pod, and continues when all answer'),
     ],
   },
   {
@@ -186,7 +186,7 @@ export const judgingRows: readonly Row[] = [
     what: 'a history that is bounded',
     here: 'RolloutRuns, as many as historyLimit of the group; each with its steps, its waits, who asked what, and where it came from.',
     tests: [
-      ...records('are bounded: the oldest finished ones go', 'are as many as the group keeps, counted anew when that changes'),
+      ...records('are bounded: the oldest finished ones go', 'are as many as the group keeps, counted again when that changes'),
       ...record('adds up what it waited for, and ends with the run', 'keeps its bounds however long the run and its texts are'),
     ],
   },
@@ -201,7 +201,7 @@ export const judgingRows: readonly Row[] = [
       ),
       ...pinnedKilledTwice,
       ...pinned(
-        'brings pinned pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+        'brings pinned pods back at the old version while the webhook is away, never others at the new one, and corrects them afterwards; a second template updates no pod before its turn',
       ),
       ...pinnedPod('is the only one at the new version, over restarts of all, and has one token, of its own service account'),
     ],
@@ -213,8 +213,8 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...releaseRules('a release'),
       ...releaseByAgent('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten'),
-      ...releaseCluster('is left to the StatefulSet controller, one zone after the other, past what held its run under the engine $engine'),
-      ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
+      ...releaseCluster('is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $engine'),
+      ...deleted('stays where it is when its group is deleted midway, until a user changes it'),
       ...phased('with standardRollingUpdate has a gate that only observes'),
       ...gate('never fails with a limit of 0, nor when it only observes'),
     ],
@@ -225,8 +225,8 @@ export const judgingRows: readonly Row[] = [
     here: 'Everything stays: pods in flight come back, no other goes, and the partition stays where it is, unless the group said onPolicyDeleted: release.',
     tests: [
       ...releaseRules('a definition'),
-      ...releaseByAgent('a release', 'a group whose file is deleted', 'whatever happens to the agent'),
-      ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
+      ...releaseByAgent('a release', 'a group whose file is deleted', 'failures of the agent'),
+      ...deleted('stays where it is when its group is deleted midway, until a user changes it'),
       ...midWave('in the middle of a wave'),
     ],
   },

@@ -73,9 +73,9 @@ export const movingRows: readonly Row[] = [
       ...rollRules('update-strategy'),
       ...lint('lint compares members with'),
       ...rolloutCluster('keeps every rule, and writes no more than it must'),
-      ...pins('what a ledger says of pinned pods'),
+      ...pins('pinned pods in a ledger'),
       ...partitionCluster(
-        'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
+        'blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself',
       ),
     ],
   },
@@ -85,9 +85,9 @@ export const movingRows: readonly Row[] = [
     here: 'Under RollingUpdate the partition stands above every ordinal before the template comes; a write that would let pods go together with a template is refused.',
     tests: [
       ...partitionCluster(
-        'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
+        'blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself',
       ),
-      ...partition('holds a StatefulSet that was never rolled'),
+      ...partition('blocks a StatefulSet that was never rolled'),
       ...pins('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
       ...enforce('a restart, a strategy, a partition, a first ordinal'),
       ...partitionWebhook('refuses to everybody else %s'),
@@ -109,7 +109,7 @@ export const movingRows: readonly Row[] = [
     here: 'Ascending, zone by zone in the order of the group or of a wave, and a protected pod last. There is no random order: the same state gives the same decision.',
     tests: [
       ...budget('the order in which pods go'),
-      ...words('of a pod leaves it for last, and of a zone holds the zone'),
+      ...words('of a pod leaves it for last, and of a zone blocks the zone'),
       ...roll('the order of zones'),
     ],
   },
@@ -147,7 +147,7 @@ export const movingRows: readonly Row[] = [
     what: 'a step pauses, or goes on when somebody says so',
     here: 'Soak and approvals before and after a wave, from people whom the API server knows.',
     tests: [
-      ...wave('the wave soaks, then somebody approves', 'somebody approves this wave of this run'),
+      ...wave('the wave soaks, then waits for approval', 'an approval is for this wave of this run'),
       ...approval('an approval'),
       ...people('an approval by somebody without the group, for another run, after its end or forged never counts'),
     ],
@@ -211,7 +211,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...rollRules('waits for every zone that is not', 'waits until the pods of another zone are available'),
       ...rollWave('that has its pods waits for them, and says for which zones'),
-      ...gatesOfPods('holds the first pod while the group is not whole'),
+      ...gatesOfPods('blocks the first pod while the group is not available'),
     ],
   },
   {

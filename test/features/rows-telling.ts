@@ -40,7 +40,7 @@ export const tellingRows: readonly Row[] = [
     id: 42,
     what: 'the active pod of several is labelled',
     here: 'A pod that must go last is protected by a person; it then is the last of its zone.',
-    tests: words('of a pod leaves it for last, and of a zone holds the zone'),
+    tests: words('of a pod leaves it for last, and of a zone blocks the zone'),
     open: 'Nobody probes which pod is active and labels it: that belongs to zones made from templates, whose pods a group would write itself; out of scope.',
   },
   {
@@ -78,10 +78,10 @@ export const tellingRows: readonly Row[] = [
     tests: [
       ...notifier(
         'is one message that is edited, with pages and the end in its thread',
-        'of 1,000 pods has 20 pages of 50, each in its place',
+        'of 1,000 pods has 20 pages of 50, each at its place',
         'is edited at most once a second, however fast it goes, and every message ends as the group is',
       ),
-      ...texts('have 50 pods each, in order, and say so when there are none any more'),
+      ...texts('have 50 pods each, in order, and say when there are no more'),
     ],
   },
   {
@@ -107,7 +107,7 @@ export const tellingRows: readonly Row[] = [
     here: 'Phase and time in it, each rule that holds and since when, pods and budget by zone, turns and actions.',
     tests: metrics(
       'show the phase, and how long the group has been in each',
-      'show each rule that holds the group, since when, and not once it does not',
+      'show each rule that blocks the group with its start, and drop it when it passes',
       'show pods and the budget by zone',
     ),
   },
@@ -169,7 +169,7 @@ export const tellingRows: readonly Row[] = [
     what: 'it looks after some namespaces only',
     here: 'Named namespaces or all, with rights for those; webhooks enforce where a namespace is opted in by a label.',
     tests: [
-      ...namespaces('several: groups in them roll, and nobody else is touched'),
+      ...namespaces('several: only groups in them roll'),
       ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere'),
       ...rights('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations'),
     ],

@@ -27,7 +27,7 @@ const withEngine = (strategy: string): string => group.replace('strategy: onDele
 const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
 
 describe('the admission policy about update strategies', () => {
-  it('is there with its binding where a group is held by a partition, or may be', () => {
+  it('exists with its binding where a group is blocked by a partition, or may be', () => {
     for (const scope of [undefined, scopeOf(withEngine('pinned')), scopeOf(withEngine('partition'))]) {
       expect(strategies(scope === undefined ? {} : { scope }).map(({ kind }) => kind)).toEqual(kinds);
     }
@@ -35,14 +35,14 @@ describe('the admission policy about update strategies', () => {
     expect(policies({ hasAdmissionPolicies: false })).toEqual([]);
   });
 
-  it('is about whatever is held now, and by name about groups of the strategy partition', () => {
+  it('covers every blocked StatefulSet, and groups of the strategy partition by name', () => {
     expect(heldBy({ scope: scopeOf(withEngine('pinned')) })).toMatch(/ >= 1000000$/);
     expect(heldBy({ scope: scopeOf(withEngine('partition')) })).toMatch(
       / >= 1000000 \|\| request\.namespace \+ '\/' \+ request\.name in \['mimir\/ingester-zone-a', 'mimir\/ingester-zone-b'\]$/,
     );
   });
 
-  it('spares the agent of its own installation, and leaves the namespaces of others alone', () => {
+  it('exempts the agent of its installation, and leaves the namespaces of others alone', () => {
     const [policy, binding] = strategies({ namespace: 'ops', scope: scopeOf(withEngine('pinned'), { agentNamespace: 'ops' }) });
     expect(JSON.stringify(policy)).toContain("request.userInfo.username != 'system:serviceaccount:ops:rollout-group-agent'");
     expect(policy?.metadata.name).toBe('rollout-group-update-strategy-ops');
@@ -61,7 +61,7 @@ describe('the admission policy about update strategies', () => {
 
 /** Its words are tried in test/webhook/admission-policy-stamp.cluster.ts. */
 describe('the admission policy about who asked', () => {
-  it('is there whatever engines there are, and binds every namespace', () => {
+  it('exists for every strategy, and applies to every namespace', () => {
     const [policy, binding, ...others] = policies({ namespace: 'ops', scope: scopeOf(group, { agentNamespace: 'ops' }) });
     expect([policy?.kind, binding?.kind]).toEqual(kinds);
     expect(others).toEqual([]);

@@ -60,7 +60,7 @@ describe('an installation', () => {
     expect(installation(optionsOf({ scope })).filter(({ kind }) => kind === 'Namespace')).toEqual([]);
   });
 
-  it('can stand beside another one in the same cluster, which has the same kinds', () => {
+  it('can exist next to another one in the same cluster with the same kinds', () => {
     const isShared = ({ kind }: InstallObject) => kind === 'CustomResourceDefinition';
     const other = new Set(
       installation({ ...full, namespace: 'other', isEnforced: false, hasCompat: false })
@@ -153,7 +153,7 @@ describe('a removal', () => {
   });
 });
 
-describe('whoever installs is told', () => {
+describe('the notices of an installation', () => {
   it('of rights in the whole cluster, of what is not enforced yet, and of guesses', () => {
     const custom = scopeOf(group.replace('kind: ReplicaTemplate', 'kind: Fancy'));
     expect(installNotes(optionsOf({ scope: custom }))).toEqual([

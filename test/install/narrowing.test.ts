@@ -26,7 +26,7 @@ const rowNamed = (all: readonly Row[], name: string) => all.find((row) => row['n
 describe('rows that are narrowed to what is protected', () => {
   const now = narrowed(rows(), [member('store.b'), member('ingester-zone-a')]);
 
-  it('hear of members alone, and stand beside rows that let everything else pass without an answer', () => {
+  it('receive requests for members only, next to rows that let all others pass without an answer', () => {
     const list = "['mimir/ingester-zone-a', 'mimir/store.b']";
     const podOwner = "(request.namespace + '/' + request.name.substring(0, request.name.lastIndexOf('-')))";
     for (const [name, subject] of [
@@ -106,7 +106,7 @@ describe('the row by which pods are pinned', () => {
   });
 });
 
-describe('what is registered', () => {
+describe('the registration', () => {
   const question = { namespace: 'rollout-group', members: [member('ingester-zone-a')] };
   type Change = (row: Row) => Row;
   const changed = (name: string, change: Change) =>

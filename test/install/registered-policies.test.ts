@@ -40,7 +40,7 @@ const without = (spec: Fields, field: string): Fields => ({ [field]: (spec[field
 const inConstraints = (spec: Fields, more: Fields): Fields => ({ matchConstraints: { ...(spec['matchConstraints'] as Fields), ...more } });
 
 describe('admission policies that are stored', () => {
-  it('are well as they were installed, whatever they name', () => {
+  it('are fine as they were installed, with any names', () => {
     expect(admissionPolicyProblems(stored(), { namespace, held: [member], named: [] })).toEqual([]);
     const scope = scopeOf(group.replace('strategy: onDelete', 'strategy: partition'));
     expect(admissionPolicyProblems(stored({ scope }), { namespace, held: [member], named: [member] })).toEqual([]);
@@ -48,7 +48,7 @@ describe('admission policies that are stored', () => {
     expect(policyNames({ namespace: 'ops' })).toEqual([`${stampName}-ops`, `${strategyName}-ops`]);
   });
 
-  it('are missed when they are gone: the one about strategies where something is held alone', () => {
+  it('are missed when they are gone: the one about strategies only where a group is blocked', () => {
     const stamp = {
       kind: 'missing',
       message: `ValidatingAdmissionPolicy ${stampName} does not exist: without the webhook /admission/stamp any user can claim to be the requester of an intent`,
@@ -148,11 +148,11 @@ describe('admission policies that are stored', () => {
     expect(new Set(written).size).toBe(4);
   });
 
-  it('may warn beside refusing', () => {
+  it('may warn in addition to denying', () => {
     expect(said(stampName, 'binding', () => ({ validationActions: ['Deny', 'Audit'] }))).toEqual([]);
   });
 
-  it('are narrow where a namespace that is held, or a StatefulSet of the strategy partition, is not named', () => {
+  it('are too narrow where a blocked namespace, or a StatefulSet of the strategy partition, is not named', () => {
     const scope = scopeOf(group.replace('strategy: onDelete', 'strategy: partition'));
     const other = { namespace: 'loki', statefulSet: 'ingester' };
     const problems = admissionPolicyProblems(stored({ scope }), { namespace, held: [member, other], named: [member, other] });

@@ -113,7 +113,7 @@ describe('the rights of the agent', () => {
     expect(reading.map(([role]) => role)).toEqual(['Role loki/rollout-group-agent']);
   });
 
-  it('hold no wildcard, and nothing with which one could get more', () => {
+  it('contain no wildcard, and no right to escalate', () => {
     const hostile = /\*|escalate|bind|impersonate|exec|attach|portforward|proxy|deletecollection/;
     for (const options of everything) {
       for (const [role, rules] of Object.entries(rolesOf(options)))
@@ -160,7 +160,7 @@ describe('the rights of the agent', () => {
     }
   });
 
-  it('are bound to the account of the agent, each Role by a binding beside it', () => {
+  it('are bound to the account of the agent, each Role by its binding', () => {
     for (const options of everything) {
       const objects = installation(options);
       const roles = objects.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind));

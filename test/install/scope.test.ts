@@ -5,7 +5,7 @@ const mirrored = { namespace: 'mimir', group: 'rollout-operator.grafana.com', ki
 
 const none = { namespaces: [], members: [] };
 
-describe('what policies name', () => {
+describe('the scope of policies', () => {
   it('is their namespaces, their StatefulSets and what they mirror', () => {
     expect(scopeOf(group)).toEqual({
       namespaces: ['mimir'],

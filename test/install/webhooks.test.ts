@@ -108,7 +108,7 @@ describe('our webhooks', () => {
     }
   });
 
-  it('have conditions with names of their own and brackets that close', () => {
+  it('have conditions with distinct names and balanced brackets', () => {
     for (const { matchConditions = [] } of every) {
       expect(new Set(matchConditions.map(({ name }) => name)).size).toBe(matchConditions.length);
       // As the API server limits them.

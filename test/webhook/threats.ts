@@ -231,7 +231,7 @@ export const threats: readonly Threat[] = [
       ...of(`${here}/race.cluster.ts`)('are never both granted'),
       ...killed('%s: never are two granted, and what stands in the ledger holds the other'),
       ...eviction('grant a zone as many as the limit, and no other zone any'),
-      ...beside('never have two zones down together, whoever takes what, and the rollout comes to its end'),
+      ...beside('never have two zones down at once, whichever client deletes pods, and the rollout completes'),
     ],
   },
   {
@@ -248,7 +248,7 @@ export const threats: readonly Threat[] = [
         'what nobody carried out is free two minutes after it was known, and no sooner',
         'what was carried out still holds the second zone after two minutes without any agent, in a new process too',
       ),
-      ...guard('drops what never came after two minutes by the clock of the process, whatever the wall clock says'),
+      ...guard('drops an unused claim after two minutes by the clock of the process, also if the wall clock differs'),
       ...eviction('what cannot be announced is not granted'),
     ],
   },
@@ -305,7 +305,7 @@ export const threats: readonly Threat[] = [
       ...of('test/engine/judge/admission-claims.test.ts')('is a claim without resource version and leadership'),
       ...of('test/engine/ledger/ledger-document.test.ts')('keeps who asked, and puts together only what one of them asked for'),
       ...of('test/engine/publish/decision.test.ts')(
-        'names who was allowed what, the latest first, and nobody for what the agent announced',
+        'names each requester with a grant, the latest first, and no requester for claims of the agent',
       ),
       ...of('test/plugin/live-output.test.ts')('names allowed disruptions with requester and time'),
       ...enforce('says the rule, the fact, where it is written and how to ask further, and tells the audit log'),

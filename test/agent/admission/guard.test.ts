@@ -25,7 +25,7 @@ function silence({ api, env }: MemoryCluster): void {
   );
 }
 
-describe('what pods are placed by', () => {
+describe('the inputs that place pods', () => {
   it('is groups and UIDs as they are known, and ledgers as they are stored', async () => {
     const world = enforceWorld({ spec: { rollout: { strategy: 'pinned' } } });
     const process = await world.start();
@@ -100,7 +100,7 @@ describe('a snapshot of the guard', () => {
     expect(await names()).not.toContain('too-late');
   });
 
-  it('drops what never came after two minutes by the clock of the process, whatever the wall clock says', async () => {
+  it('drops an unused claim after two minutes by the clock of the process, also if the wall clock differs', async () => {
     const { world, seen } = await claimed();
     world.env.jumpWallClock(3_600_000);
     await world.env.advance(100_000);
@@ -174,7 +174,7 @@ describe('a snapshot of the guard', () => {
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
 
-  it('does not say for ever that no group is concerned, when no watch has told of anything', async () => {
+  it('does not report forever that no group is concerned if no watch event arrived', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     silence(world);
@@ -188,7 +188,7 @@ describe('a snapshot of the guard', () => {
     expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
   });
 
-  it('has a cache listed anew that is contradicted by what was read past it', async () => {
+  it('lists a cache again that a read past it contradicts', async () => {
     const { world, guard } = await claimed();
     const { env, api } = world;
     const lists = (plural: string): number => env.requests.filter(({ site }) => site === `watch.${plural}.list`).length;
@@ -209,7 +209,7 @@ describe('a snapshot of the guard', () => {
     expect(lists('pods')).toBe(before.pods + 1);
   });
 
-  it('has a cache listed anew that is contradicted by the object that a request is about', async () => {
+  it('lists a cache again that the object of a request contradicts', async () => {
     const world = enforceWorld({ kind: 'adopted' });
     const { env, api } = world;
     const process = await world.start();
@@ -227,7 +227,7 @@ describe('a snapshot of the guard', () => {
     });
   });
 
-  it('names what certainly left no group, for the time when nobody can read departures', async () => {
+  it('names members that certainly left no group while removals cannot be read', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     const unprotected = async (): Promise<number | undefined> =>
@@ -260,7 +260,7 @@ describe('a snapshot of the guard', () => {
   });
 });
 
-describe('what is protected', () => {
+describe('protection', () => {
   const names = (members: readonly { readonly statefulSet: string }[] | undefined) => members?.map(({ statefulSet }) => statefulSet).sort();
 
   it('is members of groups, and what protects itself by labels', async () => {
@@ -309,7 +309,7 @@ describe('departures', () => {
     expect(JSON.parse(data.departures)).toHaveLength(1);
   });
 
-  it('keep what there was before the first of several changes, and begin anew once that is over', async () => {
+  it('keep the state before the first of several changes, and start again once that is over', async () => {
     const cluster = newCluster();
     const store = departureStore(agentEnv(cluster), { timeoutMs: 1000 });
     const label = 'grafana.com/min-time-between-zones-downscale';

@@ -49,7 +49,7 @@ function reviewOf({ method, json }: ServedRequest, object: StoredObject, subreso
 }
 
 describe('an agent and webhooks over one group (S30)', () => {
-  it('never have two zones down together, whoever takes what, and the rollout comes to its end', async () => {
+  it('never have two zones down at once, whichever client deletes pods, and the rollout completes', async () => {
     let taken = 0;
     for (let seed = 1; seed <= 6; seed += 1) {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
@@ -94,7 +94,7 @@ describe('an agent and webhooks over one group (S30)', () => {
     expect(taken).toBeGreaterThan(0);
   }, 120_000);
 
-  it('a replica count of the group is lowered by the agent through the webhook, and by nobody else', async () => {
+  it('only the agent lowers a replica count of the group through the webhook', async () => {
     const world = enforceWorld({ spec: { replicas: { count: 2 } } });
     const webhook = await world.start();
     const denied = admitting(world, [webhook]);

@@ -152,7 +152,7 @@ describe('the reader of metric inputs', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('is read on when the wall clock is set back, and what was read in its future is none', async () => {
+  it('is read further when the wall clock is set back, and readings from its future do not count', async () => {
     const { env, metrics, reader } = world();
     reader.follow([ingester], [reading()]);
     await env.advance(100);

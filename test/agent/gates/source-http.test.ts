@@ -35,7 +35,7 @@ async function prometheus({ spec = {}, handler, ...given }: Given & { spec?: Sou
 }
 
 describe('a question to a Prometheus', () => {
-  it('is a POST of the query as it is written, with the time for which somebody listens', async () => {
+  it('is a POST of the query as written, with the timeout of the client', async () => {
     const { seen, ask, at, asked } = await prometheus();
     expect(await ask()).toMatchObject({ status: 200, body: good });
     const [first] = seen;
@@ -54,7 +54,7 @@ describe('a question to a Prometheus', () => {
     expect(asked).toEqual(['GET /apis/rollout-group.dev/v1alpha1/namespaces/operator/metricsources/prod']);
   });
 
-  it('goes below the path of the source, and nowhere else, whatever the query says', async () => {
+  it('stays below the path of the source for every query', async () => {
     const { seen, ask, at } = await prometheus();
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}/prometheus/` } } }, exchanges: exchanges() });
     await port.query({ ...question, query: '../../admin?x=1#y&query=up\r\nHost: evil' });
@@ -163,7 +163,7 @@ describe('a question to a Prometheus', () => {
   });
 });
 
-describe('an answer that is none', () => {
+describe('an invalid answer', () => {
   it.each<[string, Handler, string]>([
     [
       'a redirect',
@@ -211,7 +211,7 @@ describe('an answer that is none', () => {
     expect(await refused(port.query({ ...question, query: 'up' }))).toBe('the answer is longer than 2048 bytes');
   });
 
-  it('none at all: whoever runs a group is told no address, whoever runs the agent is, once', async () => {
+  it('names its address once in the log of the agent, and not to the users of a group', async () => {
     const at = await serve(() => undefined);
     await close();
     const { port, logs } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });

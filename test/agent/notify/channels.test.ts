@@ -59,7 +59,7 @@ describe('a channel is found', () => {
     expect(env.requests).toEqual([]);
   });
 
-  it('as an object, and anew after half a minute', async () => {
+  it('as an object, and again after half a minute', async () => {
     const { put, find, env } = setup(undefined);
     put('https://object');
     expect(await find()).toBe('https://object');
@@ -69,7 +69,7 @@ describe('a channel is found', () => {
     expect(await find()).toBe('https://changed');
   });
 
-  it('anew when files have changed', async () => {
+  it('again when files have changed', async () => {
     const { find, change } = setup(manifest('https://file'));
     await find();
     change(manifest('https://changed', 'rollout-group'));
@@ -124,7 +124,7 @@ describe('an address', () => {
   });
 });
 
-describe('what a channel says', () => {
+describe('the text of a channel', () => {
   const key = (name: string) => ({ name, key: 'k' });
   const document = (spec: object) =>
     schemas.NotificationChannel.parse({

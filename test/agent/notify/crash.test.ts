@@ -59,7 +59,7 @@ function withoutRepeats(world: World) {
   return { ...arrivals(world), callback: [...bodies.values()].map((body) => JSON.parse(body).event) };
 }
 
-describe('what is told of two runs', () => {
+describe('the messages of two runs', () => {
   it('arrives once, in order', async () => {
     const world = await play(() => undefined);
     expect(arrivals(world)).toEqual({

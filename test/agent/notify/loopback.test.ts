@@ -109,7 +109,7 @@ describe('Slack on loopback', () => {
     ]);
   });
 
-  it('says whether a message is there, whatever was written since, in the channel and in a thread', async () => {
+  it('reports whether a message exists, also if others were written since, in the channel and in a thread', async () => {
     const { slack, fake } = await workspace();
     const sinceMs = now();
     await slack.send(sending(post('begins'), 'mine'));
@@ -136,7 +136,7 @@ describe('Slack on loopback', () => {
     expect(await slack.send(sending(post('x')))).toMatchObject(expected as object);
   });
 
-  it('that does not know the token or the channel waits for somebody', async () => {
+  it('that does not know the token or the channel waits for a correction', async () => {
     const wrongToken = await workspace(slackChannel, 'xoxb-other');
     expect(await wrongToken.slack.send(sending(post('x')))).toEqual({ kind: 'unavailable', problem: 'Slack answered invalid_auth' });
     const wrongChannel = await workspace('C0000000000');

@@ -40,7 +40,7 @@ describe('a rollout in Slack', () => {
     expect(world.results).toEqual([]);
   });
 
-  it('of 1,000 pods has 20 pages of 50, each in its place', async () => {
+  it('of 1,000 pods has 20 pages of 50, each at its place', async () => {
     const world = setup(['slack'], { replicas: 500 });
     await world.turn({ updated: [0, 0] }, 60_000);
     const pages = world.services.slack.messages.filter(({ text }) => text.startsWith('Pods '));
@@ -87,7 +87,7 @@ describe('a rollout in Slack', () => {
     expect(world.services.callback.taken.map(({ body }) => JSON.parse(body).reason)).toEqual([expect.stringContaining('zone')]);
   });
 
-  it('that another one takes the place of ends so, and the next has a message of its own', async () => {
+  it('that is superseded ends with a message, and the next one has a separate message', async () => {
     const world = setup(['slack']);
     await world.turn({ updated: [0, 0] });
     await world.turn({ updated: [1, 0], target: 'newer' }, 90_000);
@@ -227,7 +227,7 @@ describe('a service that fails', () => {
     expect(world.services.callback.asked).toHaveLength(asked);
   });
 
-  it('holds up no other one', async () => {
+  it('delays no other one', async () => {
     const world = setup(['slack', 'callback']);
     world.services.slack.fault = () => ({ status: 500 });
     await rollOut(world);
@@ -312,7 +312,7 @@ describe('the notes', () => {
     expect(kinds.at(-1)).toBe('completed');
   });
 
-  it('of somebody else are left alone', async () => {
+  it('of another writer are left alone', async () => {
     const world = setup(['callback']);
     world.server.put('/api/v1/namespaces/mimir/configmaps/rollout-notify-ingester', {
       metadata: { name: 'rollout-notify-ingester' },
@@ -325,7 +325,7 @@ describe('the notes', () => {
   });
 });
 
-describe('who leads', () => {
+describe('the leader', () => {
   it('tells; who does not asks nothing', async () => {
     const world = notifyWorld(['callback']);
     world.start('agent-1');

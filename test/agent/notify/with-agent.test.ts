@@ -46,7 +46,7 @@ function onWorkloads({ writes }: MemoryCluster): readonly string[] {
 }
 
 describe('an agent that tells', () => {
-  it('rolls exactly as one that does not, whatever the service does', { timeout: 120_000 }, async () => {
+  it('rolls exactly like one that does not, however the service answers', { timeout: 120_000 }, async () => {
     const silent = await roll(taken, undefined, false);
     expect(silent.told).toEqual([]);
     expect(onWorkloads(silent.cluster).length).toBeGreaterThan(5);

@@ -138,7 +138,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(told(cluster)).toEqual(each('Warning GroupGone'));
   });
 
-  it('is told of by whoever leads, and not again by another one', async () => {
+  it('is reported by the leader, and not again by the next one', async () => {
     const { cluster, start, first } = await midWave();
     start({ name: 'agent-2' });
     await cluster.env.advance(10_000);

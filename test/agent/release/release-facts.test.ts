@@ -61,7 +61,7 @@ describe('Events of a release', () => {
     expect(told(all)).toEqual([]);
   });
 
-  it('say nothing while nobody knows whether the definition is gone', () => {
+  it('report nothing while it is unknown whether the definition is gone', () => {
     const { goneMs: _goneMs, ...unsure } = terms;
     expect(told({ kind: 'wait', because: 'no answer', ledger: { ...ledger, release: unsure } })).toEqual([]);
     expect(told({ kind: 'over', ledger })).toEqual([]);

@@ -91,7 +91,7 @@ describeOnControlPlane('a group whose definition is deleted', (controlPlane) => 
     sets.map(({ spec }) => spec.updateStrategy.rollingUpdate?.partition ?? 0);
 
   it.each(cases)(
-    'is left to the StatefulSet controller, one zone after the other, past what held its run under the engine $engine',
+    'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $engine',
     async (one) => {
       const { client } = controlPlane();
       const namespace = `released-${one.strategy}`;

@@ -95,7 +95,7 @@ describe('a group whose definition is deleted', () => {
     expect(cluster.writes().slice(after)).toEqual([]);
   });
 
-  it('stays as it is for good when it says nothing, and nobody looks for ledgers while groups have every StatefulSet', async () => {
+  it('stays as it is without onPolicyDeleted, and ledgers are not searched while groups have every StatefulSet', async () => {
     const { cluster, first } = await midWave({ onPolicyDeleted: 'hold' });
     expect(first.sites).not.toContain('release.ledgers');
     removeGroup(cluster);
@@ -125,7 +125,7 @@ describe('a group whose definition is deleted', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('touches nothing that somebody holds after it was handed back, whoever dies meanwhile', async () => {
+  it('does not touch a StatefulSet that a user blocks after the release, also if processes die meanwhile', async () => {
     const { cluster, start, first } = await midWave();
     removeGroup(cluster);
     await cluster.env.until(() => partitions(cluster).every((partition) => partition === 0), 600_000);
@@ -139,7 +139,7 @@ describe('a group whose definition is deleted', () => {
     expect(second.sites).not.toContain('act.setPartition');
   });
 
-  it('is left to somebody who raises a partition again', async () => {
+  it('leaves a partition that a user raises again', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.until(() => partitions(cluster)[0] === 0);
@@ -177,7 +177,7 @@ describe('a release', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('is none when another definition takes the members, nor when that one is deleted and says nothing', async () => {
+  it('does not happen when another definition takes the members, nor when that one is deleted without onPolicyDeleted', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(20_000);
@@ -195,7 +195,7 @@ describe('a release', () => {
     expect(partitions(cluster).slice(1)).toEqual([holding, holding]);
   });
 
-  it('waits for a minute by a clock that nobody sets, whoever leads', async () => {
+  it('waits for a minute by a monotonic clock, also across leaders', async () => {
     const { cluster, start, first } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(10_000);
@@ -331,7 +331,7 @@ spec: { targets: { groups: [other] }, limits: { minInterval: 1m } }
   });
 });
 
-describe('whatever happens to the agent', () => {
+describe('failures of the agent', () => {
   const moments: readonly Moment[] = ['beforeSend', 'afterReply'];
   const visits: readonly (readonly [site: string, visit: number])[] = [
     ['release.ledgers', 1],

@@ -152,7 +152,7 @@ describe('a credential plugin', () => {
 });
 
 describe('an auth provider', () => {
-  it('gives its token, or says that it has none', async () => {
+  it('provides its token, or reports that it is missing', async () => {
     const folder = kubeconfigFolder();
     const provider = (config: object) => kubeconfig({ user: { token: undefined, 'auth-provider': { name: 'azure', config } } });
     const valid = folder.write('valid', provider({ 'access-token': 'of-azure', 'expires-on': String(Date.now() / 1000 + 3600) }));

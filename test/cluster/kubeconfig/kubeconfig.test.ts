@@ -54,7 +54,7 @@ describe('the kubeconfig', () => {
     expect(shared.origin).toBe(`context "shared" of ${first}`);
   });
 
-  it('finds relative paths beside the file that they stand in', async () => {
+  it('finds relative paths next to their file', async () => {
     const folder = kubeconfigFolder();
     folder.write('a/ca.crt', 'authority');
     folder.write('b/keys/tls.crt', 'certificate');
@@ -202,7 +202,7 @@ describe('the flags of kubectl', () => {
     expect((await connection.authorize()).tls).toMatchObject({ cert: Buffer.from('certificate'), key: Buffer.from('key') });
   });
 
-  it('act as somebody else, also as groups, uid and extra', async () => {
+  it('impersonate a user, with groups, uid and extra', async () => {
     const folder = kubeconfigFolder();
     const user = { as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { 'example.com/(x)': ['1', '2'] } };
     const file = folder.write('config', kubeconfig({ user }));

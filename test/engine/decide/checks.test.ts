@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rollChecks, scaleDownChecks, scaleUpChecks } from '../../../engine/decide/checks.ts';
 
 describe('the checks of a step', () => {
-  it('of a rollout stand in the order in which people read them', () => {
+  it('of a rollout stand in reading order', () => {
     expect(rollChecks.map(({ id }) => id)).toEqual([
       'update-strategy',
       'view-complete',

@@ -63,7 +63,7 @@ describe('a clock that went back', () => {
     expect(decision).toMatchObject({ wave: { name: 'rest' }, actions: [], waits: [{ rule: 'approval' }] });
   });
 
-  it('does not hold the interval between replacements of the next run for longer than the interval', () => {
+  it('does not block the next run for longer than the interval between replacements', () => {
     const paced = group({ rollout: { minIntervalMs: minuteMs } });
     const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
     expect(decided(paced, { statefulSets: outdatedSets(), ...before })).toMatchObject({ wakeAtMs: kitNowMs + minuteMs - 1 });
@@ -96,7 +96,7 @@ describe('the progress deadline', () => {
     expect(after).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
   });
 
-  it('begins anew with the next pod that goes down', () => {
+  it('starts again with the next pod that goes down', () => {
     const healthy = { statefulSets: outdatedSets(), podChanges: allUpdated };
     const { run: after } = decided(soaking, { ...healthy, ...withRun({ ...run, inFlightSinceMs: ago(hourMs) }) });
     expect(after?.inFlightSinceMs).toBeUndefined();
@@ -124,7 +124,7 @@ describe('a StatefulSet of which not enough is known', () => {
   it.each([
     ['native', group()],
     ['adopted', adopted()],
-  ])('holds its group while it is being deleted (%s)', (_, definition) => {
+  ])('blocks its group while it is being deleted (%s)', (_, definition) => {
     expect(without(definition, { isTerminating: true })).toMatchObject({
       actions: [],
       waits: because('StatefulSet ingester-zone-a is being deleted'),
@@ -172,7 +172,7 @@ describe('replicas', () => {
     });
   });
 
-  it('of a zone that delays its downscale are not lowered behind the agent', () => {
+  it('of a zone with a delayed downscale are not lowered without the agent', () => {
     const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
     const delayed = { afterMs: 13 * hourMs, endpoint, onUnreachable: 'hold' } as const;
     const snapshot = snapshotOf({ groups: [group({ zones: [{ name: 'a', delayed }, 'b'] })] });

@@ -206,7 +206,7 @@ describe('a number that could not be read', () => {
   });
 });
 
-describe('what a group waits for', () => {
+describe('the waits of a group', () => {
   it('is said once, what no time cures first', () => {
     const definition = group({
       zones: [
@@ -241,7 +241,7 @@ describe('the next look', () => {
     expect(decided({ ...outdated, ...permitted }).wakeAtMs).toBe(kitNowMs + minuteMs);
   });
 
-  it('is none when only other things can change it', () => {
+  it('is absent when only events can change the result', () => {
     expect(decided(outdated).wakeAtMs).toBeUndefined();
     const stale = { ...outdated, podChanges: { 'ingester-zone-b': { 1: { isReady: false } } } };
     expect(decided(stale).wakeAtMs).toBeUndefined();

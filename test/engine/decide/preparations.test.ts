@@ -15,7 +15,7 @@ const prepared: Preparation = { ...identity, state: 'prepared', reportedMs: 100,
 const failed: Preparation = { ...identity, state: 'failed', seenMs: 20, message: 'refused' };
 const withEntries = (...preparations: readonly Preparation[]): Ledger => ({ ...empty, preparations });
 
-describe('what a clock that was fast has dated', () => {
+describe('times from a fast clock', () => {
   const at = 1_000_000;
   const answerOf = (before: Preparation, reportedMs?: number) => {
     const answer = { ordinal: 5, podUid: 'u5', result: 'done' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
@@ -53,7 +53,7 @@ describe('a pod that is about to be asked', () => {
     expect(ask(ledger)).toBe(ledger);
   });
 
-  it('is noted beside its predecessor, whose time it may have kept', () => {
+  it('is recorded next to its predecessor, whose time it may have kept', () => {
     const before = { ...prepared, podUid: 'old' };
     const noted = ask(withEntries(before));
     expect(noted.preparations).toEqual([before, asked]);
@@ -196,7 +196,7 @@ describe('a group that another operator looked after', () => {
     expect(taken(written)).toBe(written);
   });
 
-  it('has those told to stay that stay, and the others asked as if nobody had', () => {
+  it('cancels the pods that stay, and prepares the others as if for the first time', () => {
     const calls = (replicas: number) =>
       (decide(snapshotWith(replicas, taken(empty))).groups[0]?.actions ?? []).flatMap((action) =>
         action.kind === 'callPods' ? [`${action.method} ${action.ordinals.join()}`] : [],

@@ -82,11 +82,11 @@ function desired(a: Omit<ZoneOverrides, 'name'>, overrides: SnapshotOverrides = 
 const answer = (fact: string, details: object = {}) => ({ rule: 'replica-source', outcome: 'ok', fact, ...details });
 
 describe('the replicas that a zone should have', () => {
-  it('are its own when nobody else says so', () => {
+  it('are its current replicas without another source', () => {
     expect(desired({})).toBeUndefined();
   });
 
-  it("are nobody's to say where there is no StatefulSet", () => {
+  it('are undefined without a StatefulSet', () => {
     const gone = contextWith(group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }] }));
     const { set: _set, ...view } = zoneIn(gone);
     expect(desiredReplicas(gone, view)).toBeUndefined();
@@ -157,7 +157,7 @@ describe('the replicas of a follower', () => {
     });
   });
 
-  it('stay as they are, and hold, when the leader could not be read', () => {
+  it('stay as they are, and block, when the leader could not be read', () => {
     const orphan = group({ zones: [{ name: 'b', follows: 'a' }], sources });
     const context = contextWith(orphan, sets);
     expect(desiredReplicas(context, zoneIn(context, 'b'))).toEqual({
@@ -228,13 +228,13 @@ describe('the replicas of a mirrored object', () => {
     ['is of another API', { ...template, apiVersion: 'apps/v1' }],
     ['is of the core API', { ...template, apiVersion: 'v1' }],
     ['is in another namespace', { ...template, namespace: 'loki' }],
-  ])('hold the zone when the object %s', (_name, found) => {
+  ])('block the zone when the object %s', (_name, found) => {
     expect(desired({ replicas: mirror }, { replicaSources: found === undefined ? [] : [found] })).toEqual(
       unread('unknown', 'ReplicaTemplate ingester could not be read'),
     );
   });
 
-  it('hold the zone, with the reason, when the number could not be read', () => {
+  it('block the zone, with the reason, when the number could not be read', () => {
     const unknown = { ...template, replicas: { unknown: 'no scale subresource' } };
     expect(desired({ replicas: mirror }, { replicaSources: [unknown] })).toEqual(
       unread('unknown', 'ReplicaTemplate ingester could not be read: no scale subresource'),

@@ -77,11 +77,11 @@ describe('a roll step', () => {
     ]);
   });
 
-  it('is none when nothing was ever rolled and nothing is outdated', () => {
+  it('is absent when no template was ever rolled and no pod is outdated', () => {
     expect(roll(native, undefined, { statefulSets: [] })).toEqual({ steps: [], actions: [], warnings: [], wantedReadings: [] });
   });
 
-  it('says that pods are on their way when no rule holds and none may go', () => {
+  it('reports pods in flight when no rule blocks and no pod may be replaced', () => {
     const leaving = roll(
       group({ zones: [{ name: 'a', maxUnavailable: 4 }] }),
       runOf({ target: { a: newRevision } }),
@@ -175,7 +175,7 @@ describe('the order of zones', () => {
     expect(going(roll(definition, run, overrides))).toBe(expected);
   });
 
-  it('stops at a zone that a rule holds, and says so for that zone alone', () => {
+  it('stops at a blocked zone, and says so for that zone alone', () => {
     expect(holding(roll(native, runOf({ openZone: 'a' }), podsIn({ a: { 2: unready } })))).toEqual(['roll/a wait: zone-budget']);
     const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'a'] } })] })] };
     expect(holding(roll(native, undefined, deny))).toEqual(['roll/a blocked: safety/rule']);

@@ -77,7 +77,7 @@ describe('a write of replicas', () => {
     ]);
   });
 
-  it('is none where the number is right, or nobody but its owner says one', () => {
+  it('is absent when the number is right, or only its owner sets one', () => {
     const nothing = { steps: [], actions: [], warnings: [], isScaling: false };
     expect(scale(group({ zones: [{ name: 'a', ...count(3) }] }), { a: 3 })).toEqual(nothing);
     expect(scale(group(), { a: 3 })).toEqual(nothing);
@@ -108,7 +108,7 @@ describe('a write of replicas', () => {
 });
 
 describe('a number that could not be read', () => {
-  it('holds its zone, and nothing of it is withdrawn or told', () => {
+  it('blocks its zone, and cancels nothing in it', () => {
     const decided = scale(
       group({ zones: [{ name: 'a', replicas: mirror }] }),
       { a: 3 },
@@ -137,7 +137,7 @@ describe('a zone that grows', () => {
     ]);
   });
 
-  it('is held by windows and policies of the action scaleUp', () => {
+  it('is blocked by windows and policies of the action scaleUp', () => {
     const closed = { policies: [policy({ windows: [freeze({ actions: ['scaleUp'] })], rules: [policyRule({ actions: ['scaleUp'] })] })] };
     expect(steps(scale(grown, { a: 3 }, closed))).toEqual(['scale/a scaleUp 3-5 blocked: window safety/rule']);
     const other = {
@@ -175,10 +175,10 @@ describe('a zone that grows', () => {
   });
 });
 
-describe('a zone whose replicas nobody but its owner sets', () => {
+describe('a zone whose replicas only its owner sets', () => {
   const owned = group({ zones: [{ name: 'a', replicas: { kind: 'leader' }, delayed, prepare }] });
 
-  it('lets pods stay that were asked to leave when somebody else still set them', () => {
+  it('cancels the preparation of pods from the time when another client set them', () => {
     const preparations = [preparation(2), preparation(1, { call: 'prepare' })];
     expect(doing(scale(owned, { a: 3 }, { ledgers: [ledgerOf({ preparations })] }))).toEqual(['DELETE delayed a 2', 'DELETE prepare a 1']);
     expect(doing(scale(owned, { a: 2 }, { ledgers: [ledgerOf({ preparations: [preparation(2)] })] }))).toEqual([]);
@@ -210,14 +210,14 @@ describe('a zone that shrinks', () => {
     ]);
   });
 
-  it('asks no pod to prepare while something else holds', () => {
+  it('prepares no pod while another rule blocks', () => {
     const decided = scale(shrinking({ delayed, prepare }), { a: 5 }, { intents: [intent({ action: 'pause' })] });
     expect(doing(decided)).toEqual([]);
     expect(steps(decided)).toEqual(['scale/a scaleDown 5-3 wait: paused']);
     expect(steps(scale(shrinking(), { a: 5 }, {}, runOf()))).toEqual(['scale/a scaleDown 5-3 wait: rollout-in-progress']);
   });
 
-  it('asks the successor of a pod that was asked, also while something else holds', () => {
+  it('prepares the successor of a prepared pod, also while another rule blocks', () => {
     const paused = { intents: [intent({ action: 'pause' as const })], ...ledger(preparation(4, { podUid: 'uid-old' })) };
     expect(doing(scale(shrinking({ delayed }), { a: 5 }, paused))).toEqual(['POST delayed a 4']);
   });
@@ -330,14 +330,14 @@ describe('a decrease that was asked for and may still come', () => {
     zones = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, ...count(3) })) }),
   ) => scale(zones, replicas, { ledgers: [ledgerOf({ claims: [claim] })] });
 
-  it('holds the decrease of every other zone, though the StatefulSet still has all of its pods', () => {
+  it('blocks the decrease of every other zone, although the StatefulSet still has all of its pods', () => {
     const decided = announced({ a: 4, b: 4, c: 3 });
     expect(doing(decided)).toEqual(['b 4-3']);
     const held = decided.steps.find(({ zone }) => zone === 'a')?.results.find(({ rule }) => rule === 'other-zones-ready');
     expect(held).toMatchObject({ outcome: 'wait', fact: 'zone b shrinks from 4 to 3 replicas' });
   });
 
-  it('does not hold its own zone, which asks again', () => {
+  it('does not block its zone, which requests it again', () => {
     expect(doing(announced({ a: 3, b: 4, c: 3 }))).toEqual(['b 4-3']);
   });
 });

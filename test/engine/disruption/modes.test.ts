@@ -128,7 +128,7 @@ describe('partition by partition', () => {
     expect(askDisruption({ budgets: [{ ...budget, partition: { pattern, group: 1 } }] }).reason).toBe('partition-not-identified');
   });
 
-  it('an empty partition is none', () => {
+  it('an empty partition does not count', () => {
     expect(askDisruption({ budgets: [{ ...budget, partition: { pattern: 'ingester-zone-a-0(x*)', group: 1 } }] }).reason).toBe(
       'partition-not-identified',
     );
@@ -140,7 +140,7 @@ describe("a group's own budget", () => {
   const native = (overrides: Partial<DisruptionDefinition> = {}) => group({ disruption: { ...disruption, ...overrides } });
   const own = (given: DisruptionCase): DisruptionVerdict => askDisruption({ budgets: [], ...given });
 
-  it('counts the zones of the group, whatever their labels', () => {
+  it('counts the zones of the group, with any labels', () => {
     const sets = zoneSets.map((name) => statefulSet({ name, labels: {} }));
     const pods = { 'ingester-zone-b': { 1: unready } };
     expect(own({ sets, pods, group: native() })).toMatchObject({ allowed: false, message: '1 pod not ready in ingester-zone-b', limit: 1 });
@@ -158,7 +158,7 @@ describe("a group's own budget", () => {
     expect(own({ sets: [statefulSet()], group: alone, pods: { 'ingester-zone-a': { 1: unready } } }).allowed).toBe(false);
   });
 
-  it('is asked beside a ZoneAwarePodDisruptionBudget, and the one that denies is named', () => {
+  it('applies in addition to a ZoneAwarePodDisruptionBudget, and the one that denies is named', () => {
     const wide: ZoneBudgetView = { ...zpdb, maxUnavailable: 3 };
     const pods = { 'ingester-zone-a': { 1: unready } };
     expect(askDisruption({ budgets: [wide], group: native(), pods })).toMatchObject({ allowed: false, limit: 1 });

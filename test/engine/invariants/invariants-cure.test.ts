@@ -8,7 +8,7 @@ const down = { isReady: false, readyChangedMs: ago(hourMs) };
 const zones = (a: Omit<ZoneOverrides, 'name'>, b: Omit<ZoneOverrides, 'name'> = {}) =>
   group({ zones: [{ name: 'a', ...a }, { name: 'b', ...b }, 'c'] });
 
-describe('a cure beside other zones', () => {
+describe('a repair while other zones are not ready', () => {
   const two = podsIn({ a: { 2: down }, b: { 1: down } });
 
   it('violates neither S1 nor S8', () => {

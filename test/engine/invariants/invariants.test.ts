@@ -71,7 +71,7 @@ describe('S1, only while every other zone is whole', () => {
 });
 
 describe('S2, the budget of the zone', () => {
-  it('is violated by more pods than may be down, whoever took the others', () => {
+  it('is violated by more pods than may be down, whichever client deleted the others', () => {
     expect(violated([replace('a', 2), replace('a', 1)])).toEqual([
       'S2: zone a would have 2 unavailable pods with a limit of 1',
       'S9: 2 pods of zone a in flight at once',
@@ -292,7 +292,7 @@ describe('an exception in force', () => {
   const broken = podsIn({ b: { 1: down } });
   const two = [replace('a', 2), replace('a', 1)];
 
-  it('permits what its rule would hold, in its zone', () => {
+  it('permits what its rule would block, in its zone', () => {
     expect(violated([replace('a', 2)], { ...broken, exceptions: [exception('other-zones-ready', { zone: 'a' })] })).toEqual([]);
     expect(violated(two, { exceptions: [exception('zone-budget')] })).toEqual([]);
     expect(violated([resize('a', 3, 0)], { ...settled(3), exceptions: [exception('scale-floor')] })).toEqual([]);
@@ -308,7 +308,7 @@ describe('an exception in force', () => {
 });
 
 describe('the list of invariants', () => {
-  it('has each once, with what it holds and whom it binds', () => {
+  it('has each once, with its statement and its scope', () => {
     expect(decisionInvariants.map(({ id, scope }) => `${id} ${scope}`)).toEqual([
       'S1 all',
       'S2 all',

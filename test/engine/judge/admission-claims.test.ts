@@ -21,7 +21,7 @@ const withClaim = (claim: Partial<Claim>) =>
     ],
   });
 
-describe('what an admitted request announces', () => {
+describe('the claims of an admitted request', () => {
   it('is a claim without resource version and leadership', () => {
     expect(claimsFor(seen(), shrink)).toEqual([
       { verb: 'scaleDown', zone: 'a', uid: 'uid-ingester-zone-a', from: 3, to: 1, atMs: kitNowMs },
@@ -48,7 +48,7 @@ describe('what an admitted request announces', () => {
 describe('a reservation', () => {
   const [claim] = claimsFor(seen(), shrink) as readonly [Claim];
 
-  it('keeps its instant when it is asked for again, so that it ends though somebody tries for ever', () => {
+  it('keeps its time when the request repeats, so it ends although a client retries without end', () => {
     const ledger = ledgerOf({ claims: [{ ...claim, atMs: ago(10 * secondMs) }] });
     expect(reserve(ledger, [claim])).toBe(ledger);
     expect(reserve(ledger, [{ ...claim, to: 2 }])?.claims).toHaveLength(2);
@@ -69,7 +69,7 @@ describe('a reservation', () => {
   });
 });
 
-describe('what was allowed and not carried out', () => {
+describe('an unused grant', () => {
   const allowed = (atMs: number, request: AdmissionRequest, more: Partial<Claim> = {}) =>
     seen({ ledgers: [ledgerOf({ claims: claimsFor(seen(), request).map((claim) => ({ ...claim, atMs, ...more })) })] });
 
@@ -86,7 +86,7 @@ describe('what was allowed and not carried out', () => {
     expect(judge(allowed(kitNowMs + 2 * repeatMs, request), request).outcome).toBe('deny');
   });
 
-  it('holds nothing else, and not what the agent has announced', () => {
+  it('blocks nothing else, and no claims of the agent', () => {
     const rules = (snapshot: ReturnType<typeof seen>, request: AdmissionRequest) =>
       judge(snapshot, request).results.map(({ rule }) => rule);
     expect(rules(allowed(ago(minuteMs), shrink), { ...shrink, to: 2 })).not.toContain('granted-before');
@@ -95,8 +95,8 @@ describe('what was allowed and not carried out', () => {
   });
 });
 
-describe('what the agent has announced', () => {
-  it('passes, whatever has changed since', () => {
+describe('claims of the agent', () => {
+  it('pass, also if other things have changed since', () => {
     const guarded = group({ zones: [{ name: 'a', noDownscale: true }, 'b'] });
     const announced = { ...withClaim({ epoch: 3, atMs: ago(10 * secondMs) }), groups: [guarded] };
     expect(judge(announced, shrink)).toMatchObject({ outcome: 'allow', results: [{ rule: 'announced', outcome: 'ok' }] });
@@ -150,7 +150,7 @@ describe('an announced decrease', () => {
     expect(judge(seen(), other).outcome).toBe('allow');
   });
 
-  it('holds the deletion of another StatefulSet with its pods', () => {
+  it('blocks the deletion of another StatefulSet with its pods', () => {
     const deletion: AdmissionRequest = { kind: 'deleteStatefulSet', ...set, statefulSet: 'ingester-zone-b', pods: 3 };
     expect(judge(withClaim({}), deletion)).toMatchObject({ outcome: 'deny', effect: 'hold' });
     expect(judge(withClaim({}), { kind: 'deleteStatefulSet', ...set, statefulSet: 'ingester-zone-b' }).outcome).toBe('allow');

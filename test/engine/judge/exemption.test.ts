@@ -24,13 +24,13 @@ describe('our own workloads', () => {
   });
 });
 
-it('what is in namespaces that nobody looks after is not judged', () => {
+it('requests in namespaces without an agent are not judged', () => {
   const object = { kind: 'statefulSet', namespace: 'mimir', name: 'db' } as const;
   expect(isExempt(object, { namespaces: ['loki'] })).toBe(true);
   expect(isExempt(object, { namespaces: ['loki', 'mimir'] })).toBe(false);
 });
 
-it('what cannot be judged passes when a refusal would do more harm', () => {
+it('requests that cannot be judged pass when a denial would do more harm', () => {
   const unjudged = { onlyGrows: false, isNamespaceEnding: false };
   for (const verb of ['update', 'scale', 'delete', 'evictPod'] as const) {
     expect(failsOpen({ ...unjudged, verb })).toBe(false);

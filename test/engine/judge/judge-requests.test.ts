@@ -265,7 +265,7 @@ describe('an eviction', () => {
     });
   });
 
-  it('is refused while the pods of its zone could not be read, and other pods are none of our business', () => {
+  it('is denied while the pods of its zone could not be read; other pods do not matter', () => {
     const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
     expect(ask(eviction, native, unread)).toMatchObject({ outcome: 'deny', code: 500, effect: 'deny' });
     expect(ask({ ...eviction, pod: 'distributor-7d4b9-x2x4z' }, native, unread)).toMatchObject({ outcome: 'allow' });
@@ -307,7 +307,7 @@ describe('an eviction', () => {
     });
   });
 
-  it('of a pod that nobody knows is allowed', () => {
+  it('of an unknown pod is allowed', () => {
     expect(ask({ ...eviction, pod: 'nobody-0' })).toMatchObject({ outcome: 'allow', results: [] });
     expect(ask({ ...eviction, namespace: 'loki' })).toMatchObject({ outcome: 'allow', results: [] });
   });
@@ -336,13 +336,13 @@ describe('the deletion of a pod', () => {
     expect(ask(deletion, group({ zones: [{ name: 'a', noEviction: true }] })).outcome).toBe('allow');
   });
 
-  it('of a pod that terminates already is let through, whatever policy says', () => {
+  it('of a terminating pod is allowed past every policy', () => {
     const going = { podChanges: { 'ingester-zone-a': { 1: { isTerminating: true } } }, ...denying('delete') };
     expect(ask(deletion, native, going)).toMatchObject({ outcome: 'allow', results: [] });
     expect(ask(deletion, budgeted, going)).toMatchObject({ outcome: 'allow', results: [] });
   });
 
-  it("of a pod of no group is nobody's business", () => {
+  it('of a pod without a group is allowed', () => {
     const other = statefulSet({ name: 'other' });
     expect(ask({ ...deletion, pod: 'other-1' }, native, { statefulSets: [other], zoneBudgets: { unknown: 'forbidden' } })).toMatchObject({
       outcome: 'allow',

@@ -46,7 +46,7 @@ const prepare = { endpoint, onFailure: 'deny' } as const;
 const onDown = (rule: object) => policy({ rules: [policyRule({ actions: ['scaleDown'], ...rule })] });
 
 describe('a decrease', () => {
-  it('is allowed when no rule holds it, with every rule that was asked', () => {
+  it('is allowed when no rule blocks it, with every evaluated rule', () => {
     const judgement = scale(native);
     expect(short(judgement)).toEqual(allowed('scale of statefulset/ingester-zone-a from 3 to 2 is allowed'));
     expect(judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
@@ -194,7 +194,7 @@ describe('a decrease that must prepare', () => {
     expect(judgement.actions).toEqual([call('DELETE')]);
   });
 
-  it('asks for no calls while another rule holds', () => {
+  it('asks for no calls while another rule blocks', () => {
     expect(scale(preparing, {}, { policies: [onDown({})] })).toMatchObject({ outcome: 'deny', actions: [] });
   });
 

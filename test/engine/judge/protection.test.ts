@@ -26,7 +26,7 @@ const without = (departures: readonly Departure[], overrides: SnapshotOverrides 
   snapshotOf({ statefulSets: [statefulSet({ labels: {} })], departures, ...overrides });
 
 describe('a StatefulSet that has left its group', () => {
-  it('is held for a while, against whatever takes pods away', () => {
+  it('stays protected for a while against every way to remove pods', () => {
     for (const request of [shrink, eviction, { kind: 'deleteStatefulSet', ...set }] as const) {
       const answer = judge(without([departure]), request);
       expect(answer).toMatchObject({ outcome: 'deny', effect: 'hold' });
@@ -41,7 +41,7 @@ describe('a StatefulSet that has left its group', () => {
     expect(judge(without([departure], { groups: [group()] }), shrink).outcome).toBe('allow');
   });
 
-  it('is held while nobody can read what was taken out of its group, unless it was certainly in none', () => {
+  it('stays protected while group removals cannot be read, unless it was certainly in no group', () => {
     const unknown: Snapshot = { ...without([]), departures: { unknown: 'forbidden' } };
     for (const request of [shrink, eviction, { kind: 'deleteStatefulSet', ...set }] as const) {
       const answer = judge(unknown, request);
@@ -56,12 +56,12 @@ describe('a StatefulSet that has left its group', () => {
     expect(judge({ ...unknown, groups: [group()] }, shrink).outcome).toBe('deny');
   });
 
-  it('is held in the group that it has joined instead', () => {
+  it('is protected in the group that it has joined instead', () => {
     const other = group({ name: 'other', zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] });
     expect(judge(without([departure], { groups: [other] }), shrink).message).toContain('left the group ingester');
   });
 
-  it('that lost a label is held for what the label refused', () => {
+  it('that lost a label stays protected against what the label denied', () => {
     const { group: _group, ...rest } = departure;
     const lost = { ...rest, label: 'grafana.com/no-downscale' };
     expect(judge(without([lost]), shrink).message).toContain('lost the label grafana.com/no-downscale');
@@ -82,7 +82,7 @@ describe('a StatefulSet whose protection has become less', () => {
   const path = 'grafana.com/prepare-downscale-http-path';
   const { group: _group, ...rest } = departure;
 
-  it('is held by the time between zones that it had, until it has as much again', () => {
+  it('is protected by its former time between zones until it has at least as much again', () => {
     const now = (value?: string) =>
       without([{ ...rest, label, value: '12h' }], {
         statefulSets: [statefulSet({ labels: value === undefined ? {} : { [label]: value } })],
@@ -97,7 +97,7 @@ describe('a StatefulSet whose protection has become less', () => {
     for (const value of ['12h', '720m', '13h']) expect(judge(now(value), shrink).outcome).toBe('allow');
   });
 
-  it('is held while its pods are asked elsewhere than before', () => {
+  it('stays protected while its pods are called at another place than before', () => {
     const now = (value: string) =>
       without([{ ...rest, label: path, value: 'ingester/prepare' }], { statefulSets: [statefulSet({ annotations: { [path]: value } })] });
     expect(judge(now('always-yes'), shrink).message).toContain(`had another annotation ${path} less than ten minutes ago`);
@@ -122,7 +122,7 @@ describe('a write that takes protection away', () => {
     expect(judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2, relabels: ['team'] }).outcome).toBe('allow');
   });
 
-  it('is refused while nobody can read what is under way', () => {
+  it('is denied while the state of the group is unknown', () => {
     const unread = [{ kind: 'Ledger', namespace: 'mimir', name: 'ingester', unknown: 'forbidden' }] as const;
     const answer = judge(snapshotOf({ groups: [adopted()], unread }), relabel);
     expect(answer.outcome).toBe('deny');

@@ -42,7 +42,7 @@ describe('a request as text', () => {
     }
   });
 
-  it('is none when it says something else', () => {
+  it('is absent when it says something else', () => {
     const texts = ['', '{', '[]', '{}', '{"kind":"scale"}', '{"kind":"evictPod","namespace":"mimir","statefulSet":"x"}'];
     const odd = [
       { ...update, via: 'scale' },
@@ -77,7 +77,7 @@ describe('the id of a decision', () => {
     expect(idOf(scale)).toMatch(/^[0-9a-f]{12}$/);
   });
 
-  it('is the same whoever asks, also when it is tried out, and when it is read again from its text', () => {
+  it('is the same for every requester, also as a dry run, and when read again from its text', () => {
     expect(idOf({ ...scale, user: 'kim', dryRun: true })).toBe(idOf(scale));
     for (const request of requests) expect(idOf(decodeRequest(encodeRequest(request) ?? '') ?? scale)).toBe(idOf(request));
   });

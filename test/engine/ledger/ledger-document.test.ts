@@ -106,7 +106,7 @@ describe('a ledger that is read', () => {
   const changed = (change: Record<string, unknown>): string => JSON.stringify({ ...good, ...change });
   const withClaim = (change: Record<string, unknown>): string => changed({ claims: [{ ...goodClaim, ...change }] });
 
-  it('is empty where there is none', () => {
+  it('is empty when it is missing', () => {
     expect(decodeLedger(undefined, identity)).toEqual(empty);
   });
 
@@ -141,7 +141,7 @@ describe('a ledger that is read', () => {
     ['a key of JavaScript', written({}).replace('"downscales"', '"__proto__":{"claims":[]},"downscales"'), '__proto__'],
     ['a key of JavaScript in other letters', written({}).replace('"downscales"', '"\\u005f_proto__":{},"downscales"'), '__proto__'],
     ['no lists at all', JSON.stringify({ format: '1.0', ...identity }), 'cannot be read: claims'],
-  ])('is unknown when it holds %s', (_case, text, why) => {
+  ])('is unknown when it contains %s', (_case, text, why) => {
     expect(decodeLedger(text, identity)).toEqual({ unknown: expect.stringContaining(why) });
   });
 
@@ -233,7 +233,7 @@ describe('any ledger', () => {
     );
   });
 
-  it('is the same bytes whatever the order of its lists', () => {
+  it('is the same bytes with any order of its lists', () => {
     fc.assert(
       fc.property(ledgers, (ledger) => {
         const turned = {

@@ -74,7 +74,7 @@ describe('a claim on a pod', () => {
 });
 
 describe('a claim on a pod of an adopted group', () => {
-  it('ends when the containers of the successor run, whatever its readiness gates say', () => {
+  it('ends when the containers of the successor run, with any state of its readiness gates', () => {
     const successor = { uid: 'new', isReady: false, containersReady: true };
     const adoptedGroup = { groups: [adopted({ zones: ['a'] })] };
     expect(look({ claims: [old(pod)] }, { pods: { 1: successor }, snapshot: adoptedGroup }).claims).toEqual([]);
@@ -131,7 +131,7 @@ describe('the rest of the ledger', () => {
     expect(look({ downscales: [downscale(3_600_001), downscale(3_600_000)] }).downscales).toEqual([downscale(3_600_000)]);
   });
 
-  it('keeps preparations of pods that are gone, for whoever takes their place must be told to stay', () => {
+  it('keeps preparations of missing pods, because their successors must be cancelled', () => {
     const gone: Preparation = { zone: 'a', ordinal: 1, podUid: 'gone', call: 'prepare', state: 'prepared', seenMs: 0 };
     expect(look({ preparations: [gone] }).preparations).toEqual([gone]);
   });
@@ -206,7 +206,7 @@ describe('a claim that names a resource version', () => {
     expect(look({ claims: [claim] }, seen).claims).toEqual(isOpen ? [claim] : []);
   });
 
-  it('of a zone that the group has no more ends after 120 s', () => {
+  it('of a zone that left the group ends after 120 s', () => {
     const stray = { ...pod, zone: 'gone' };
     expect(look({ claims: [stray, old(stray)] }).claims).toEqual([stray]);
   });

@@ -69,7 +69,7 @@ function told({ runs }: Notes): readonly string[] {
 const over = { outcome: 'completed', completedMs: 5000 } as const;
 const lost = { outcome: 'failed', failedMs: 4000, failure: 'gate errors: 0.7' } as const;
 
-describe('what is noted', () => {
+describe('notes', () => {
   it.each<[string, readonly Look[], readonly string[]]>([
     ['of a run that was over before anybody looked', [{ id: 'r1', ...over }], []],
     ['of a run that is found under way', [{ id: 'r1' }, { id: 'r1' }], ['r1 started']],
@@ -133,7 +133,7 @@ describe('what is noted', () => {
     expect(told(notesAfter(...looks))).toEqual(expected);
   });
 
-  it('has the same ids whoever works it out, and others for other groups', () => {
+  it('have the same ids in every process, and others for other groups', () => {
     const ids = ({ runs }: Notes) => runs.flatMap(({ events }) => events.map(({ id }) => id));
     const looks: readonly Look[] = [{ id: 'r1' }, { id: 'r1', lasting: approval }, { id: 'r1', ...over }];
     expect(ids(notesAfter(...looks))).toEqual(ids(notesAfter(looks[0] ?? { id: '' }, ...looks)));

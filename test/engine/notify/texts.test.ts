@@ -38,7 +38,7 @@ const waiting = event('waiting', { hold: { rule: 'approval', fact: 'wave rest ha
 const failed = event('failed', { failure: 'gate errors: 0.7' });
 const sha = 'a1b2c3d4e5f60718293a4b5c6d7e8f9012345678';
 
-describe('the words for somebody who is woken', () => {
+describe('the texts of messages', () => {
   it.each<[NotedEvent, Partial<RunNotes>, readonly string[]]>([
     [
       waiting,
@@ -87,7 +87,7 @@ describe('the words for somebody who is woken', () => {
     ]);
   });
 
-  it('stay within what Slack takes, whatever they are made of', () => {
+  it('stay within the limits of Slack for any content', () => {
     const long = '<&>`\n'.repeat(500);
     const noisy = run({ goal: long, cause: long, commit: long, events: [event('failed', { failure: long })], outcome: 'failed' });
     const pods = Array.from({ length: 120 }, (_, index) => ({ pod: `${'p'.repeat(240)}-${index}`, state: 'crashing' as const }));
@@ -119,7 +119,7 @@ describe('pages', () => {
     expect(pageCount(count, 100)).toBe(pages);
   });
 
-  it('have 50 pods each, in order, and say so when there are none any more', () => {
+  it('have 50 pods each, in order, and say when there are no more', () => {
     expect(pageMessage(pods, 2).split('\n').slice(0, 3)).toEqual(['Pods 51 to 100 of 101', '```', 'old      p-50']);
     expect(pageMessage(pods, 3).split('\n')).toEqual(['Pods 101 to 101 of 101', '```', 'old      p-100', '```']);
     expect(pageMessage(pods.slice(0, 60), 3)).toBe('Pods from 101 on were removed: the group has 60 pods.');
@@ -151,7 +151,7 @@ describe('the status of a commit', () => {
 });
 
 describe('the body of a callback', () => {
-  it('is the same for the same event, whatever became of the run since', () => {
+  it('is the same for the same event, also if the run has continued since', () => {
     const before = callbackBody(name, run(), waiting);
     expect(callbackBody(name, run({ outcome: 'completed', endedMs: 5 }), waiting)).toBe(before);
     expect(JSON.parse(before)).toMatchObject({ result: 'running', rule: 'approval', wave: { name: 'rest', place: 2, count: 3 } });
@@ -159,7 +159,7 @@ describe('the body of a callback', () => {
   });
 });
 
-describe('what is sent next', () => {
+describe('the next message', () => {
   const pods = Array.from({ length: 60 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
   const facts = { ...name, ...progress, run: {} as never, goal: 'g', zones: [], isPatient: false };
 
@@ -204,7 +204,7 @@ describe('what is sent next', () => {
     expect(kindOf(nextDelivery(telling(of, more)))).toBe(expected);
   });
 
-  it('shows in the channel what somebody has to see, and only where there is a thread', () => {
+  it('is shown in the channel if a person must see it, and only with a thread', () => {
     expect(nextDelivery(telling(saying(main)))).toMatchObject({ thread: '1.1', isBroadcast: true });
     const alone = nextDelivery(telling(saying({ done: ['main'] })));
     expect(alone).toMatchObject({ isBroadcast: false });
@@ -220,7 +220,7 @@ describe('what is sent next', () => {
   });
 });
 
-describe('what a turn says of a run', () => {
+describe('a turn in the message of a run', () => {
   const one = group({ zones: ['a', 'b'] });
   const snapshot = snapshotOf({
     groups: [one],

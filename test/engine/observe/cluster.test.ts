@@ -39,7 +39,7 @@ const namesOf = (given: Observed, name: string) => {
 };
 
 describe('the pods of a StatefulSet', () => {
-  it('are those that it owns, by ordinal, whatever the order in which they were seen', () => {
+  it('are those that it owns, by ordinal, in any order of events', () => {
     expect(namesOf(observed(), a.name)).toEqual(['ingester-zone-a-0', 'ingester-zone-a-1', 'ingester-zone-a-2']);
   });
 
@@ -73,7 +73,7 @@ describe('the pods of a StatefulSet', () => {
   });
 });
 
-describe('what could not be read', () => {
+describe('unreadable parts', () => {
   it.each<[string, Partial<Observed>, string | readonly string[], string | readonly string[]]>([
     ['all pods', { pods: { unknown: 'forbidden' } }, 'forbidden', 'forbidden'],
     ['the pods of a namespace', { unread: [{ kind: 'Pod', namespace: 'mimir', unknown: 'forbidden' }] }, 'forbidden', 'forbidden'],
@@ -106,7 +106,7 @@ describe('what could not be read', () => {
       { unread: [{ kind: 'Ledger', namespace: 'mimir', name: 'ingester', unknown: 'the ledger is newer' }] },
       /^the ledger is newer$/,
     ],
-  ])('holds the group and says why: %s', (_case, changes, why) => {
+  ])('block the group and say why: %s', (_case, changes, why) => {
     const pods = [a, b].flatMap((set) => [0, 1, 2].map((ordinal) => owned(set, ordinal, { revision: 'old' })));
     const [decision] = decide(snapshotOf(observed({ pods, ...changes }))).groups;
     expect(decision).toMatchObject({
@@ -138,7 +138,7 @@ describe('nodes', () => {
     ).toEqual([false, true, true]);
   });
 
-  it('are ready when nobody may read them', () => {
+  it('are ready when the agent may not read them', () => {
     expect(readiness({ unknown: 'forbidden' })).toEqual([true, true, true]);
   });
 });
@@ -155,7 +155,7 @@ describe('a pod that is not owned', () => {
 });
 
 describe('a second snapshot of the same views', () => {
-  it('holds the same lists, so that what was worked out from them is used again', () => {
+  it('has the same lists, so that derived values are used again', () => {
     const given = observed({
       nodes: new Map([['n1', true]]),
       pods: [owned(a, 0, { node: 'n1' }), owned(a, 1, { node: 'gone' }), owned(a, 2)],

@@ -45,7 +45,7 @@ describe('the pods of the wave that are not available', () => {
     );
   });
 
-  it('are those that are missing, whatever they would have run', () => {
+  it('are those that are missing, at any revision', () => {
     expect(podsAvailable(viewOf({ a: { 0: 'missing', 2: updated } }), after, asked)).toEqual(value(1));
   });
 

@@ -67,7 +67,7 @@ describe('a StatefulSet manifest', () => {
     });
   });
 
-  it('has the pods that are listed beside it as they are', () => {
+  it('has the pods listed next to it as they are', () => {
     const broken = {
       kind: 'Pod',
       metadata: { name: 'ingester-zone-a-1' },
@@ -102,7 +102,7 @@ describe('replicas that a manifest leaves out', () => {
   const names = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
   const chain = group({ zones: [{ name: 'c', follows: 'b' }, { name: 'b', follows: 'a' }, { name: 'a' }] });
 
-  it('are those of the leader, along the chain, whatever the order', () => {
+  it('are those of the leader, along the chain, in any order', () => {
     const objects = names.map((name, index) => manifest(name, index === 0 ? { replicas: 7 } : {}));
     expect(replicas(objects, [chain])).toEqual({ 'ingester-zone-a': 7, 'ingester-zone-b': 7, 'ingester-zone-c': 7 });
     expect(replicas(objects)).toEqual({ 'ingester-zone-a': 7, 'ingester-zone-b': 1, 'ingester-zone-c': 1 });
@@ -158,7 +158,7 @@ describe('replicas that a manifest leaves out', () => {
   });
 });
 
-describe('what else is in the manifests', () => {
+describe('other objects in the manifests', () => {
   it('budgets and replica sources are read, the rest is skipped', () => {
     const selector = { matchLabels: { 'rollout-group': 'ingester' } };
     const { snapshot, problems } = read([

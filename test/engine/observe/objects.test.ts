@@ -155,7 +155,7 @@ describe('a pod', () => {
     expect(Object.keys(observed)).not.toContain('owner');
   });
 
-  it('with a ready-time that is no instant has none', () => {
+  it('with an invalid ready-time has no ready-time', () => {
     const odd = { ...rawPod, metadata: { ...rawPod.metadata, annotations: { 'grafana.com/ready-time': 'yesterday' } } };
     expect(Object.keys(observePod(odd))).not.toContain('readyTimeMs');
   });
@@ -194,7 +194,7 @@ describe('an intent', () => {
     });
   });
 
-  it('with half a stamp is asked by nobody', () => {
+  it('with an incomplete stamp has no requester', () => {
     const observed = observeIntent({ metadata: { name: 'i' }, spec: { ...spec, requestedBy: { user: 'ada' } } });
     expect(isUnknown(observed) ? observed : Object.keys(observed)).toEqual(['namespace', 'name', 'group', 'action', 'wave', 'expiresMs']);
   });

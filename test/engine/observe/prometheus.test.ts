@@ -49,7 +49,7 @@ describe('an answer of Prometheus', () => {
   });
 
   it.each(['1e999', 'Inf', '', ' ', '1,5', '0x10', '1_000', 'infinity', 'null', '12 pods', 'toString'])(
-    'the value "%s" is none',
+    'the value "%s" is no reading',
     (text) => {
       expect(read(vector([seconds, text]))).toEqual(isError('the value of the sample is not a number'));
     },
@@ -102,7 +102,7 @@ describe('an answer of Prometheus', () => {
     [422, { status: 'error', errorType: 'execution', error: 'x' }, 'the provider answered HTTP 422: execution'],
     [503, { status: 'error', errorType: 'timeout', error: 'x' }, 'the provider answered HTTP 503: timeout'],
     [500, vector([seconds, '0']), 'the provider answered HTTP 500'],
-  ])('status %i is an error, whatever the body says, and the body is not repeated', (status, body, message) => {
+  ])('status %i is an error with any body, and the body is not repeated', (status, body, message) => {
     expect(read(body, { status })).toEqual(isError(message));
   });
 

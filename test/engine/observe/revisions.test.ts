@@ -35,7 +35,7 @@ describe('the revision that a manifest asks for', () => {
     expect(revisionOf(set('x:0'), [revision('b-0', 'x:0', 'other')])).toBeUndefined();
   });
 
-  it('is nobody’s business where nothing runs or no status says what does', () => {
+  it('is undefined where nothing runs or no status reports a revision', () => {
     const asked = set('x:1');
     expect(withRevisions([asked], [])[0]).toBe(asked);
     expect(withRevisions([asked], [set('x:0')])[0]).toBe(asked);

@@ -68,7 +68,7 @@ describe('a pod is available', () => {
     expect([isAvailable(one, native, 10, kitNowMs), isAvailable(one, asAdopted, 10, kitNowMs)]).toEqual([isNative, isAdoptedOne]);
   });
 
-  it('at once without minReadySeconds, whatever the clock says that saw it become ready', () => {
+  it('at once without minReadySeconds, with any clock of the kubelet', () => {
     expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000 }), native, 0, kitNowMs)).toBe(true);
     expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000, isReady: false }), native, 0, kitNowMs)).toBe(false);
   });
@@ -212,7 +212,7 @@ describe('the counters of the status', () => {
   });
 });
 
-describe('what could not be read', () => {
+describe('unreadable parts', () => {
   const nothing = { ...whole, pods: [], updated: 0, isReady: false };
 
   it('is marked when the StatefulSet does not exist', () => {
@@ -228,7 +228,7 @@ describe('what could not be read', () => {
     });
   });
 
-  it('is marked when nobody listed its pods', () => {
+  it('is marked when its pods were not listed', () => {
     const view = viewGroup({ ...snapshotOf({ statefulSets: [statefulSet()] }), pods: [] }, native).zones[0];
     expect(counts(view)).toEqual({ ...nothing, unknown: 'the pods of ingester-zone-a could not be read' });
   });

@@ -83,7 +83,7 @@ describe('an intent', () => {
   });
 
   it.each(intentRows.filter(({ isPermit, action }) => !isPermit && action !== 'reject' && action !== 'abort'))(
-    'to $action holds, whoever says it',
+    'to $action blocks, from any requester',
     (row) => {
       expect(decided(row, [anonymous(saying(row))])).toBe(row.with);
     },

@@ -52,7 +52,7 @@ describe('a promotion', () => {
     { namespace: 'mimir', group: 'ingester', gate: 'errors', readings: [{ atMs: kitNowMs - 1000, result: 'value', value: 9 }] },
   ];
 
-  it('whose time is still to come passes over nothing', () => {
+  it('with a future time skips nothing', () => {
     const said = (aheadMs: number) => intent({ action: 'promote', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect(asked([said(30_001)])).toEqual(['soak wait', 'gate wait']);
     expect(asked([said(30_000)])).toEqual(['soak skip', 'gate skip']);
@@ -88,7 +88,7 @@ describe('an approval', () => {
     intent({ wave: 'all', digest: digestOfWaves(approved), requestedBy: vouched('kim', atMs), ...more });
   const no = (atMs: number): IntentView => ({ ...yes(atMs), action: 'reject' });
 
-  it('of who rejected before takes the rejection back, and not that of another', () => {
+  it('by the person who rejected before ends that rejection, and no other', () => {
     expect(answered(no(ago(2000)), yes(ago(1000)))).toBe('a-2');
     expect(answered(yes(ago(2000)), no(ago(1000)))).toBe('roll/a blocked: approval');
     expect(answered(no(ago(2000)), yes(ago(1000), { requestedBy: vouched('lea', ago(1000)) }))).toBe('roll/a blocked: approval');
@@ -109,7 +109,7 @@ describe('the digest of what is approved', () => {
     digestOfWaves(group({ gates, rollout: { waves } }));
   const base = of([canary, rest]);
 
-  it('of waves is the same whatever else the group says, and wherever it is written', () => {
+  it('of waves is independent of the rest of the group and of the place of its definition', () => {
     const elsewhere = group({
       name: 'store',
       gates: [gate({ name: 'third' }), gate()],
@@ -132,7 +132,7 @@ describe('the digest of what is approved', () => {
     expect(other).not.toBe(base);
   });
 
-  it('of a rule is another one with whatever it judges by, and the same wherever it is written', () => {
+  it('of a rule changes with everything that it evaluates, and is the same at every place', () => {
     const metric = { source: 'prod', query: 'max(queue)', noData: 'unknown', maxAgeMs: minuteMs } as const;
     const rule = policyRule({ effect: 'requireApproval', when: { '>': [{ var: 'inputs.metrics.queue' }, 100] } });
     const safety = policy({ metrics: { queue: metric, idle: metric }, rules: [rule] });
@@ -153,16 +153,16 @@ describe('an abort', () => {
   it.each<[string, Partial<IntentView>, boolean]>([
     ['of somebody vouched, of a run', { runId: 'run-1' }, false],
     ['of somebody vouched, of no run', {}, true],
-  ])('%s holds like a pause: %j', (_name, more, expected) => {
+  ])('%s blocks like a pause: %j', (_name, more, expected) => {
     expect(pauses(now, intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
   });
 
-  it('of nobody holds the run that it names, and no other', () => {
+  it('without a verified requester blocks the run that it names, and no other', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'abort', runId: 'run-1' });
     expect([pauses(now, anonymous, { id: 'run-1' }), pauses(now, anonymous, { id: 'run-2' })]).toEqual([true, false]);
   });
 
-  it('whose time is still to come ends nothing, and holds until it has', () => {
+  it('with a future time ends nothing, and blocks until that time', () => {
     const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
     expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
@@ -206,19 +206,19 @@ describe('a protection', () => {
     expect(ask(request, [protect(more)])).toBe(expected);
   });
 
-  it('that cannot be read holds in native groups; adopted ones know no intents', () => {
+  it('that cannot be read blocks in native groups; labelled groups have no intents', () => {
     expect(ask(evict, { unknown: 'forbidden' })).toBe('deny protected');
     expect(ask(evict, { unknown: 'forbidden' }, adopted())).toBe('allow');
   });
 
-  it('of a pod leaves it for last, and of a zone holds the zone', () => {
+  it('of a pod leaves it for last, and of a zone blocks the zone', () => {
     expect(going(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [2] })] }))).toBe('a-1');
     expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a' })] }))).toEqual(['roll/a wait: protected']);
     expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [0, 1, 2] })] }))).toEqual(['roll/a wait: protected']);
   });
 });
 
-describe('a decrease that was taken back', () => {
+describe('a cancelled decrease', () => {
   const shrinking = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }] });
   const decided = (intents: readonly IntentView[]) => {
     const ledgers = [ledgerOf({ preparations: [preparation(2)] })];

@@ -21,7 +21,7 @@ describe('an action in a few words', () => {
     expect(describeAction(action)).toBe(expected);
   });
 
-  it('stands with others in one line, and a wait is none', () => {
+  it('joins others in one line, and skips waits', () => {
     const decision = (actions: readonly Action[]) => ({ actions }) as GroupDecision;
     const replace: Action = { kind: 'evictPod', ...pod, because: 'outdated' };
     expect(describeActions(decision([replace, { kind: 'scaleStatefulSet', ...set, from: 1, to: 2 }]))).toBe(

@@ -15,7 +15,7 @@ const image = 'grafana/mimir:2.17.1';
 const guarded = group({ zones: [{ name: 'a', noDownscale: true }, { name: 'b', noDelete: true }, 'c'] });
 
 describe('the changes of a plan', () => {
-  it('are none where manifests say the same in other words', () => {
+  it('are empty where manifests say the same in other words', () => {
     expect(changesOf({ desired: manifests({ metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } }).toReversed() })).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe('the changes of a plan', () => {
     ]);
   });
 
-  it('are none of replicas where the manifest leaves them to others', () => {
+  it('contain no replicas where another source sets them', () => {
     expect(changesOf({ desired: manifests({ replicas: undefined }) })).toEqual([]);
   });
 });
@@ -73,7 +73,7 @@ describe('the object that replicas are mirrored from', () => {
     return plan({ groups: [mirrored], current: [...sets, ...current], desired: [...sets, ...desired] });
   };
 
-  it('is a change of its own, before those of the members', () => {
+  it('is a separate change, before those of the members', () => {
     const up = between([template(3)], [template(5)]);
     expect(up.changes).toEqual([
       { kind: 'source', zones: ['a', 'b'], field: 'ReplicaTemplate ingester', before: 3, after: 5, consequence: 'scaleUp' },
@@ -87,7 +87,7 @@ describe('the object that replicas are mirrored from', () => {
     ]);
   });
 
-  it('is none where it says the same, is new, cannot be read or is another', () => {
+  it('is no change where it is equal, new, unreadable or another object', () => {
     expect(between([template(3)], [template(3)]).changes).toEqual([]);
     expect(between([], [template(3)]).changes).toEqual([]);
     expect(between([template(3)], [template(undefined)]).changes).toEqual([]);

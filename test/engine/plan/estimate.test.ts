@@ -95,14 +95,14 @@ describe('the estimate', () => {
     expect(estimated({ statefulSets: [] })).toBeUndefined();
   });
 
-  it('cannot be told, with the reason, of what somebody paused and of a pod that does not come back', () => {
+  it('is absent, with the reason, for a paused group and for a pod that does not come back', () => {
     const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-1' } as const;
     expect(estimated({ intents: [pause] })).toEqual({ unknown: 'paused: the group is paused (INC-1)' });
     const crashing = { revision: newRevision, isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
     expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({ unknown: expect.stringContaining('zone-budget') });
   });
 
-  it('has patience with a pod that is late, but not for ever', () => {
+  it('waits for a late pod up to a limit', () => {
     const starting = (seconds: number) => ({
       podChanges: {
         'ingester-zone-a': {

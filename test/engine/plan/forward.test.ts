@@ -68,7 +68,7 @@ describe('an event', () => {
   const fails = { kind: 'podFails', namespace: 'mimir', pod: 'ingester-zone-a-0' } as const;
   const at = (seconds: number, input: typeof podDies | typeof fails) => ({ atMs: kitNowMs + seconds * secondMs, input });
 
-  it('happens at its instant, whatever the order of the list', () => {
+  it('happens at its time, in any order of the list', () => {
     const seen: string[] = [];
     const onTurn = (turn: Turn, world: Parameters<NonNullable<ForwardOptions['onTurn']>>[1]): void => {
       seen.push(`${(turn.nowMs - kitNowMs) / secondMs} ${line(world)}`);
@@ -85,14 +85,14 @@ describe('an event', () => {
 });
 
 describe('the end of a run', () => {
-  it('is held where nothing can happen any more', () => {
+  it('is blocked where no further event can happen', () => {
     const deny = { policies: [policy({ rules: [policyRule()] })] };
     expect(short(run({ state: deny }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule no'] });
     const paused = { intents: [intent({ action: 'pause' as const })] };
     expect(short(run({ state: paused }))).toEqual({ end: 'held', seconds: 0, holding: ['paused wait'] });
   });
 
-  it('goes on when what held it ends', () => {
+  it('continues when the block ends', () => {
     const paused = { intents: [intent({ action: 'pause' as const, expiresMs: kitNowMs + minuteMs })] };
     expect(run({ state: paused }).story[0]).toBe('60: replace ingester-zone-a-2');
   });
@@ -105,7 +105,7 @@ describe('the end of a run', () => {
     expect(run({ options: { untilMs: kitNowMs + 270 * secondMs } }).end).toBe('done');
   });
 
-  it('is a limit where an action has no effect and is decided again for ever', () => {
+  it('is a limit where an action has no effect and repeats without end', () => {
     const following = group({ zones: ['a', { name: 'b', follows: 'a' }], rollout: { strategy: 'pinned' } });
     const sets = outdatedSets(['a', 'b']).map((set, index) => ({ ...set, replicas: 3 + index }));
     const stuck = run({
@@ -146,13 +146,13 @@ describe('people', () => {
     expect(given.world.snapshot.intents).toMatchObject([{ rule: 'safety/rule', requestedBy: { groups: [] } }]);
   });
 
-  it('do not answer when that is assumed, which holds the group', () => {
+  it('do not answer when that is assumed, which blocks the group', () => {
     const assumptions = { approvals: 'missing' } as const;
     expect(short(run({ group: asking, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['approval wait'] });
     expect(short(run({ state: reviewed, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule wait'] });
   });
 
-  it('do not answer where nobody could read it', () => {
+  it('do not answer where no reader could see it', () => {
     expect(short(run({ group: asking, state: { intents: { unknown: 'forbidden' } } })).end).toBe('held');
   });
 
@@ -185,7 +185,7 @@ describe('gates', () => {
     expect(failed.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'failed' });
   });
 
-  it('that never fail a run hold it until the limit', () => {
+  it('that never fail a run block it until the limit', () => {
     const held = run({ group: gated({ failureLimit: 0 }), assumptions: { gates: 'fail' }, options: { untilMs: kitNowMs + hourMs } });
     expect([held.end, held.holding]).toEqual(['limit', ['gate wait']]);
   });
@@ -215,7 +215,7 @@ describe('metrics', () => {
     expect(short(run({ state: measured }))).toMatchObject({ end: 'held', holding: ['safety/rule no'] });
   });
 
-  it('of another policy, namespace or input are not theirs', () => {
+  it('of another policy, namespace or input do not count', () => {
     const metric = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs };
     const others = [
       { ...metric, policy: 'other' },
@@ -230,7 +230,7 @@ describe('metrics', () => {
     expect(short(run({ state: watching(always) }))).toMatchObject({ end: 'held', holding: ['safety/rule unknown'] });
   });
 
-  it('of rules that ask for nothing but them are not mistaken for others', () => {
+  it('of rules that need only them are not confused with others', () => {
     const others = {
       policies: [
         policy({ metrics: { queue, queues: queue }, rules: [policyRule({ when: { '>': [{ var: 'inputs.metrics.queues' }, 100] } })] }),

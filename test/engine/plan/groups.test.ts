@@ -7,7 +7,7 @@ import { resolvePolicies } from '../../../policies/resolve/resolve.ts';
 import { group, zone } from '../../kit/groups.ts';
 
 describe('the groups of a plan', () => {
-  it('are those that are asked for when nobody leaves', () => {
+  it('are the requested ones when no member leaves', () => {
     const groups = [group()];
     expect(groupsToPlan(groups, [group()])).toEqual(groups);
   });

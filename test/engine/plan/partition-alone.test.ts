@@ -37,7 +37,7 @@ describe('the strategy partition with ordinals that begin at 5', () => {
 });
 
 describe('a partition', () => {
-  it('stays where it is when its group is deleted in the middle, until somebody moves it', () => {
+  it('stays where it is when its group is deleted midway, until a user changes it', () => {
     const set = setWith(3);
     const snapshot = snapshotOf({ groups: [], statefulSets: [set], podChanges: { [set.name]: { 3: { revision: newRevision } } } });
     expect(decide(snapshot).groups).toEqual([]);

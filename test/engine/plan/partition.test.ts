@@ -49,7 +49,7 @@ describe('a plan of the strategy partition', () => {
     expect(planned.groups[0]?.totals.p50Seconds).toBe(planGroups(same).groups[0]?.totals.p50Seconds);
   });
 
-  it('of a cluster that is held shows no change of the partition', () => {
+  it('of a blocked cluster shows no change of the partition', () => {
     const current = manifests({ spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } } } });
     const [one] = planGroups(planInput({ groups: [partitioned], current, desired: manifests({ spec: rolling }) })).groups;
     expect([one?.outcome, one?.changes]).toEqual(['unchanged', []]);
@@ -82,7 +82,7 @@ describe('a run forward under the strategy partition', () => {
     ['that begins with nothing held', { ...outdated, partition: 0 }, three],
     ['that begins with a pod that has got ahead', outdated, [oldRevision, newRevision, oldRevision]],
     ['of a StatefulSet without pods', { ...outdated, partition: 0 }, []],
-  ])('ends complete and held: %s', (_, set, revisions) => {
+  ])('ends complete and blocked: %s', (_, set, revisions) => {
     const expected = revisions.length === 0 ? { ...done, pods: [] } : done;
     expect(atTheEnd(set, revisions)).toEqual(expected);
   });

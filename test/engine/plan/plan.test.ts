@@ -158,7 +158,7 @@ describe('a plan of waves', () => {
     expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
   });
 
-  it('ends where nobody approves', () => {
+  it('ends where no approval comes', () => {
     const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
     expect(plan.outcome).toBe('waits');
     expect(plan.waits).toMatchObject([{ rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall' }]);

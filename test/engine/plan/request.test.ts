@@ -31,7 +31,7 @@ const image = 'grafana/mimir:2.17.1';
 const revisionOf = (object: unknown) => templateRevision(fieldAt(object, ['spec', 'template']));
 const whats = ({ refused }: ReturnType<typeof request>) => refused.map(({ zone, what }) => `${zone}: ${what}`);
 
-describe('what is asked of a member', () => {
+describe('the request for a member', () => {
   it('is a new template, which makes its pods outdated', () => {
     const { world, refused } = request({ desired: manifests({ image }) });
     expect(refused).toEqual([]);
@@ -109,7 +109,7 @@ describe('a refusal', () => {
     expect(['a', 'b', 'c'].map((zone) => setOf(scale.world, zone)?.replicas)).toEqual([4, 3, 4]);
   });
 
-  it('counts also when only the group as it was refuses, so that nobody leaves by removing a label', () => {
+  it('counts also when only the former group denies, so that removing a label does not bypass it', () => {
     const guarded = group({ zones: [{ name: 'a', noDownscale: true }, 'b', 'c'] });
     const desired = [manifest('a', { replicas: 2 }), manifest('b'), manifest('c')];
     expect(whats(request({ desired }))).toEqual([]);

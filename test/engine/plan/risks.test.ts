@@ -46,11 +46,11 @@ describe('RG5001, a budget that makes evictions serial', () => {
     ['the budget lets two go', { rotateBy: 'evict' }, [budget(2)]],
     ['there is none', { rotateBy: 'evict' }, []],
     ['an interval makes them serial', { rotateBy: 'evict', minIntervalMs: minuteMs }, [budget(2)]],
-  ])('is none when %s', (_name, rollout, budgets) => {
+  ])('is absent when %s', (_name, rollout, budgets) => {
     expect(rolling(rollout, budgets)).toEqual([]);
   });
 
-  it('is none when the zone may lack one pod anyway', () => {
+  it('is absent when the zone may lack one pod anyway', () => {
     const budgets = [budget(1)];
     const one = group({ rollout: { rotateBy: 'evict' } });
     expect(
@@ -86,7 +86,7 @@ describe('RG5003, no readiness probe', () => {
     ]);
   });
 
-  it('is none where one container has one', () => {
+  it('is absent where one container has a probe', () => {
     const containers = [
       { name: 'a', image: 'x:1' },
       { name: 'b', image: 'x:1', readinessProbe: {} },
@@ -109,7 +109,7 @@ describe('RG5005, replicas that the agent and Git both write', () => {
     ]);
   });
 
-  it('is none where the manifests leave them out, and for zones that are scaled directly', () => {
+  it('is absent where the manifests leave them out, and for zones that are scaled directly', () => {
     const left = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b', 'c'])];
     expect(risksOf({ groups: [owned], desired: left })).toEqual([]);
     expect(risksOf()).toEqual([]);
@@ -133,7 +133,7 @@ describe('RG5006, an image without a fixed version', () => {
     'mimir@sha256:0123456789abcdef',
     'mimir:latest@sha256:0123',
     'mimir:latest-2',
-  ])('is none: %s', (image) => {
+  ])('is absent: %s', (image) => {
     expect(asking(...manifests({ image }))).toEqual([]);
   });
 
@@ -180,7 +180,7 @@ describe('RG5008, a rollout that never ends', () => {
     ).groups[0];
   };
 
-  it('is named with the number that holds it, and the plan is blocked', () => {
+  it('is named with the number that blocks it, and the plan is blocked', () => {
     const plan = planOf([{ name: 'a' }, { name: 'b', maxUnavailable: 0 }, { name: 'c' }]);
     expect(plan?.risks).toEqual([risk('no pod of zone b may be replaced', { file: 'group.yaml', line: 8, column: 3 })]);
     expect([plan?.outcome, plan?.totals.restarts]).toEqual(['blocked', 3]);
@@ -194,12 +194,12 @@ describe('RG5008, a rollout that never ends', () => {
     expect(plan?.outcome).toBe('blocked');
   });
 
-  it('is none of a budget by number, which may cover pods that nobody told of', () => {
+  it('is absent for a budget by number, which may select unknown pods', () => {
     const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 9 })]);
     expect([plan?.risks, plan?.outcome]).toEqual([[], 'waits']);
   });
 
-  it('is none where an exception lets the plan complete, also one that begins later', () => {
+  it('is absent where an exception lets the plan complete, also one that starts later', () => {
     const planned = (zone: ZoneOverrides, dates: Partial<ExceptionDefinition>, budgets: readonly unknown[] = []) =>
       planGroups(
         planInput({
@@ -219,7 +219,7 @@ describe('RG5008, a rollout that never ends', () => {
     expect(planned(zero, { expiresMs: kitNowMs })?.risks).toMatchObject([{ code: 'RG5008' }]);
   });
 
-  it('is none where a pod may go, where nothing rolls, and where the zone is paused', () => {
+  it('is absent where a pod may be replaced, where nothing rolls, and where the zone is paused', () => {
     expect(planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 8 })])?.risks).toEqual([]);
     expect(risksOf({ groups: [group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] })] })).toEqual([]);
     const paused = planOf([{ name: 'a', maxUnavailable: 0, paused: true }, { name: 'b' }, { name: 'c' }]);
@@ -256,7 +256,7 @@ describe('RG5009, a canary without pods', () => {
     expect(more?.message).toMatch(/^waves canary to half have no pods/);
   });
 
-  it('is none where the zone has pods, where nothing rolls, and where no wave has any', () => {
+  it('is absent where the zone has pods, where nothing rolls, and where no wave has any', () => {
     expect(planned(1)).toEqual([]);
     expect(planned(0, waves, 'grafana/mimir:2.16.0')).toEqual([]);
     expect(planned(0, [wave('canary', ['a', 'b'], { pods: 1 }), ...waves.slice(1)])).toEqual([]);

@@ -142,7 +142,7 @@ describe('the trace of a roll', () => {
 });
 
 describe('the trace of a change of replicas', () => {
-  it('is a step of its own each time', () => {
+  it('is a separate step each time', () => {
     const steps = trace(
       [0, { actions: [resize(3, 5)], steps: [asked('scale/a', ok)] }],
       [60, { actions: [resize(5, 4)] }],
@@ -226,12 +226,12 @@ describe('the trace of a wait', () => {
     'leader-floor',
     'replica-write-in-flight',
     'rollout-in-progress',
-  ])('is none where the wait is the work itself: %s', (rule) => {
+  ])('is absent where the wait is the work itself: %s', (rule) => {
     expect(trace([0, waiting(held(rule), held('window'))])).toEqual([]);
     expect(lines(trace([0, waiting(held(rule, { outcome: 'unknown' }), held('window'))]))).toEqual([`canary: wait a ${rule} 0-0`]);
   });
 
-  it('is none of a step that is taken, of a group that is done, or of one that works', () => {
+  it('is absent for a step that acts, for a group that is done, and for one that works', () => {
     expect(trace([0, waiting()])).toEqual([]);
     expect(trace([0, { ...waiting(held('window')), outcome: 'done' }])).toEqual([]);
     expect(trace([0, { ...waiting(held('window')), actions: [prepare('delayed', 'DELETE')] }])).toEqual([]);

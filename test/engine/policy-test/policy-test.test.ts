@@ -231,7 +231,7 @@ describe('a case that makes no sense', () => {
 });
 
 describe('the coverage of cases', () => {
-  it('lists every rule with the cases that saw it hold, and those that saw it let pass', () => {
+  it('lists every rule with the cases in which it blocked and in which it passed', () => {
     const cases = run([
       { name: 'too soon', given: { zones: { b: { lastDownscale: '10m' } } }, request: shrinkA, expect: { decision: 'hold' } },
       { name: 'long after', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },

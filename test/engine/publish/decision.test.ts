@@ -52,7 +52,7 @@ describe('a published decision', () => {
     });
   });
 
-  it('names who was allowed what, the latest first, and nobody for what the agent announced', () => {
+  it('names each requester with a grant, the latest first, and no requester for claims of the agent', () => {
     const claims = Array.from(
       { length: 7 },
       (_, ordinal): Claim => ({
@@ -108,7 +108,7 @@ describe('a published decision', () => {
     expect(other.phaseSinceMs).toBe(first.phase === other.phase ? kitNowMs : kitNowMs + 60_000);
   });
 
-  it('names the zones that a wait holds', () => {
+  it('names the zones that a wait blocks', () => {
     const [wait] = publish(held).waits;
     expect(wait).toMatchObject({ rule: 'other-zones-ready', zones: [expect.stringMatching(/^[abc]$/)] });
   });
@@ -189,7 +189,7 @@ describe('a published decision that would be too long', () => {
     expect(readPublished(JSON.stringify(published))).toEqual(published);
   });
 
-  it('first leaves out results that hold nothing', () => {
+  it('first drops results that do not block', () => {
     const results = long('x').steps.flatMap((step) => step.results ?? []);
     expect(results.every(({ outcome }) => outcome === 'wait')).toBe(true);
   });
@@ -235,7 +235,7 @@ describe('two published decisions', () => {
   });
 });
 
-describe('what somebody stored', () => {
+describe('a stored decision', () => {
   const good = publish(held, { leader: 'x', performed: [] });
 
   it('is read as text and as a value', () => {

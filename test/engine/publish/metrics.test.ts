@@ -54,7 +54,7 @@ describe('published readings of metric inputs', () => {
     expect(taken(publish(metrics))).toEqual(metrics);
   });
 
-  it('are none where nothing was read, of another question, and of the future', () => {
+  it('are absent without a reading, for another query, and from the future', () => {
     expect(taken(publish([]))).toEqual([]);
     expect(publish([]).metrics).toHaveLength(1);
     const other = policy({ ...safety, metrics: { queue: { ...queue, query: 'min(queue)' } } });

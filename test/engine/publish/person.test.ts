@@ -44,7 +44,7 @@ describe('the person that a group needs', () => {
 });
 
 describe('the Event about it', () => {
-  it('is a warning of its own after the last attempt, also when the wait before was told', () => {
+  it('is a separate warning after the last attempt, also when the wait before was reported', () => {
     const eventsOf = (placements: number, past?: ReturnType<typeof factsOf>['past']) => {
       const found = factsOf(misplacedTurn(placements), past);
       return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PinNotApplied') };

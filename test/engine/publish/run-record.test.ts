@@ -106,7 +106,7 @@ describe('the record of a rollout', () => {
     expect(runRecord(record, turn(25, { run: completed }))).toBe(record);
   });
 
-  it('that failed goes on when somebody lets the run go on', () => {
+  it('that failed continues after a retry', () => {
     const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'gate errors failed' };
     const first = recordAfter(turn(0), turn(1, { run: failed }));
     expect(first.spec).toMatchObject({ outcome: 'failed', failure: 'gate errors failed' });

@@ -93,7 +93,7 @@ describe('the status of a group', () => {
     ]);
   });
 
-  it('is about the zone that follows nobody when it is scaled', () => {
+  it('is about the leading zone while it is scaled', () => {
     const one = group({ zones: [{ name: 'b', follows: 'a' }, { name: 'a' }] });
     const sets = [statefulSet({ selector: 'name=ingester-zone-a' }), statefulSet({ name: 'ingester-zone-b' })];
     expect(scaleTargetOf(one, { statefulSets: sets })).toEqual({ replicas: 3, selector: 'name=ingester-zone-a' });

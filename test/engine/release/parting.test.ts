@@ -67,7 +67,7 @@ describe('a group that is gone', () => {
     expect(told({ snapshot: still, run: withFields(running, { outcome: 'completed' }) })).toContain(`Normal ${rest}`);
   });
 
-  it('says below which ordinal pods are held, and what happens where none is', () => {
+  it('names the ordinal below which pods keep their revision, and the case without any', () => {
     const group = { ...held, rollout: { ...held.rollout, strategy: 'partition' as const } };
     expect(told({ group, snapshot: cluster({ partition: 2 }) })).toMatch(
       /^Warning : its partition stays at 2, .* no pod below ordinal 2 \(/,
@@ -88,7 +88,7 @@ describe('a group that is gone', () => {
     expect(told({ snapshot: cluster({}, { groups: [held] }) })).toBe('none');
   });
 
-  it('is not gone when another group has a member, or when nobody knows', () => {
+  it('is not gone when another group has a member, or when that is unknown', () => {
     const other = group({ name: 'renamed', zones: [{ name: 'x', statefulSet: 'ingester-zone-c' }] });
     expect(told({ snapshot: cluster({}, { groups: [other] }) })).toBe('none');
     const unknown = { unknown: 'no answer' };
@@ -104,7 +104,7 @@ describe('a group that is gone', () => {
     expect(told({ snapshot: cluster({ isTerminating: true }) })).toBe('none');
   });
 
-  it('is not told of when the release tells of itself, or when labels of somebody else defined it', () => {
+  it('is not reported when the release reports itself, or when labels of another operator defined it', () => {
     const release = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });
     expect(told({ group: release })).toBe('none');
     expect(told({ group: group({ rollout: { strategy: 'onDelete', onPolicyDeleted: 'release' } }) })).toMatch(/^Warning/);
@@ -113,14 +113,14 @@ describe('a group that is gone', () => {
   });
 });
 
-describe('what a release undoes', () => {
+describe('the effects of a release', () => {
   const terms = { zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}` })) };
   const undone = (run: RunState | undefined, snapshot: Snapshot) =>
     undoneBy(terms, { namespace: 'mimir', ...(run === undefined ? {} : { run }) }, snapshot);
   const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
   const still = cluster({}, { podChanges: allUpdated });
 
-  it('is a run that is not over, and that pods are held', () => {
+  it('are an unfinished run and blocked pods', () => {
     expect(undone(running, cluster())).toBe(`its rollout was under way; ${rest}, and 9 pods will be replaced`);
     expect(undone(withFields(running, { outcome: 'failed' }), still)).toBe(`its rollout had failed; ${rest}`);
     expect(undone(undefined, cluster())).toBe(`${rest}, and 9 pods will be replaced`);

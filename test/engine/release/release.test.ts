@@ -57,7 +57,7 @@ const now = (snapshot: Snapshot, release: Partial<ReleaseTerms> = {}): string =>
   told(decided(ledgerOf({ goneMs: longGone, ...release }), snapshot));
 
 describe('the terms of a release', () => {
-  it('are kept for groups whose partition can be let go, and for nobody else', () => {
+  it('are kept only for groups with a partition to release', () => {
     expect(terms).toEqual({ source: 'objects', zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: setOf(zone) })) });
     const inFile = { ...released, sources: { '': { file: 'ingester.yaml', line: 1 } } };
     expect(termsOf(inFile)?.source).toBe('directory');
@@ -100,7 +100,7 @@ describe('a definition', () => {
     expect(told(decided(ledgerOf({ goneMs: longGone })))).toBe('ingester-zone-a 1000000 to 0');
   });
 
-  it('is gone for as long as whoever leads has seen it gone, however old the instant is that another clock has written', () => {
+  it('is gone for as long as the current leader has seen it gone, also if another clock wrote an older time', () => {
     expect(decided(ledgerOf({ goneMs: longGone }), cluster(), whole, 20_000)).toMatchObject({
       kind: 'wait',
       earliestMs: kitNowMs + 40_000,
@@ -116,7 +116,7 @@ describe('a definition', () => {
     expect(decided(ledger, cluster({ more: { groups: [released] } }))).toEqual({ kind: 'none', ledger });
   });
 
-  it('of another group that has a member takes the word about all of them', () => {
+  it('of another group that has a member ends the release of all of them', () => {
     const other = group({ name: 'renamed', zones: [{ name: 'x', statefulSet: setOf('c') }] });
     expect(decided(ledgerOf({ goneMs: longGone }), cluster({ more: { groups: [other] } }))).toEqual({
       kind: 'none',
@@ -131,7 +131,7 @@ describe('a definition', () => {
     ['objects that cannot be read', { objects: { unknown: 'no answer' } }, 'no answer'],
     ['StatefulSets that cannot be read', { adopted: { unknown: 'no answer' } }, 'no answer'],
     ['a source that is followed no more', { objects: 'none' }, 'the objects in which it was defined are read no more'],
-  ])('that may stand in %s is not gone, and the wait begins anew afterwards', (_name, sources, because) => {
+  ])('that may exist in %s is not gone, and the wait starts again afterwards', (_name, sources, because) => {
     const ledger = ledgerOf({ goneMs: longGone, released: ['a'] });
     const expected = { kind: 'wait', because, ledger: ledgerOf({ released: ['a'] }) };
     expect(decided(ledger, cluster(), { ...whole, ...sources })).toEqual(expected);
@@ -174,14 +174,14 @@ describe('a release', () => {
     expect(now(cluster({ sets: zeroA, pods: { a: allUpdated, b: broken } }))).toBe('ingester-zone-b 1000000 to 0');
   });
 
-  it('hands a zone back once: a partition that somebody raises again stays, and the zones after it wait for its pods', () => {
+  it('releases a zone once: a partition that a user raises again stays, and the next zones wait for its pods', () => {
     const noted = decided(ledgerOf({ goneMs: longGone }), cluster({ sets: zeroA }));
     expect(noted.ledger.release?.released).toEqual(['a']);
     expect(now(cluster(), { released: ['a'] })).toBe('wait: zone a has 3 pods that its StatefulSet still has to replace');
     expect(now(cluster({ pods: { a: allUpdated } }), { released: ['a'] })).toBe('ingester-zone-b 1000000 to 0');
   });
 
-  it('leaves StatefulSets alone that are gone, or of which somebody has changed the strategy', () => {
+  it('leaves StatefulSets alone that are gone or have another strategy now', () => {
     const sets = { a: 'gone', b: { updateStrategy: 'OnDelete', partition: 0 } } as const;
     expect(now(cluster({ sets }))).toBe('ingester-zone-c 1000000 to 0');
     expect(now(cluster({ sets: { ...sets, c: { isTerminating: true } } }))).toBe('over');

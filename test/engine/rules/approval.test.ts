@@ -133,7 +133,7 @@ describe('an approval', () => {
   const ahead = (user: string, aheadMs: number, overrides: Partial<IntentView> = {}) =>
     by(user, { requestedBy: { user, groups: ['oncall'], atMs: kitNowMs + aheadMs }, ...overrides });
 
-  it('whose time is still to come does not count, whatever its end, and it says so', () => {
+  it('with a future time does not count, with any end, and says so', () => {
     const standing = ahead('kim', 365 * 24 * hourMs, { name: 'standing' });
     expect(ask({ expiresMs: hourMs }, [standing])).toEqual({
       rule: 'approval',
@@ -152,7 +152,7 @@ describe('an approval', () => {
     );
   });
 
-  it('is unknown when nobody can read it', () => {
+  it('is unknown when it cannot be read', () => {
     expect(ask({}, { unknown: 'forbidden' })).toEqual({
       rule: 'approval',
       outcome: 'unknown',
@@ -163,7 +163,7 @@ describe('an approval', () => {
 });
 
 describe('a rejection', () => {
-  it('counts whatever time it says, and what takes it back must be of a time that has come', () => {
+  it('counts with any time; to revoke it needs a time that has come', () => {
     const at = (aheadMs: number) => ({ requestedBy: { user: 'zoe', groups: ['oncall'], atMs: kitNowMs + aheadMs } });
     const rejected = by('zoe', { action: 'reject', ...at(hourMs) });
     expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected the request' });

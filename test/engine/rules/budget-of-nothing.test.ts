@@ -61,7 +61,7 @@ describe('a limit of nothing', () => {
     expect(answer(fromBudget({}))).toEqual(no(fact('it has neither maxUnavailable nor minAvailable'), { object }));
   });
 
-  it('is none where the pods of all zones together leave one', () => {
+  it('is absent where the pods of all zones together leave one', () => {
     expect(choose(fromBudget({ minAvailable: 9 })).results[0]).toMatchObject({ outcome: 'ok', limit: '1' });
     expect(going(fromBudget({ minAvailable: 9 }))).toBe('4');
   });
@@ -151,7 +151,7 @@ describe('a limit of nothing', () => {
     expect(answer({ ...nothing, pods: { ...pods, 4: {} } })).toMatchObject({ outcome: 'no' });
   });
 
-  it('waits where somebody wants the zone to stand still and says so', () => {
+  it('waits where a user wants the zone to stay and says so', () => {
     expect(answer({ zone: { maxUnavailable: 0, paused: true } })).toMatchObject({ outcome: 'wait' });
     const paused = { intents: [intent({ action: 'pause' })] };
     expect(answer({ ...nothing, more: paused })).toMatchObject({ outcome: 'wait' });

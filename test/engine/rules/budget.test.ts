@@ -72,7 +72,7 @@ describe('an exception', () => {
     more: { exceptions: [exception('disruption-budget', { allow: { podsAtMost } })] },
   });
 
-  it('of the disruption budget lets as many pods go as it says', () => {
+  it('of the disruption budget allows as many pods as it says', () => {
     expect([going(spent), going(excepted(1)), going(excepted(2))]).toEqual(['0', '0', '0 4']);
   });
 });
@@ -227,7 +227,7 @@ describe('the answer of the zone budget', () => {
     expect(budget({})).toMatchObject({ fact: '0 of at most 1 pod unavailable in zone a' });
   });
 
-  it('is ok for a stuck pod, whatever is in use', () => {
+  it('is ok for a stuck pod, with any number in use', () => {
     expect(budget({ pods: { 1: stuck } })).toMatchObject({ outcome: 'ok', fact: '1 of at most 1 pod unavailable in zone a' });
   });
 

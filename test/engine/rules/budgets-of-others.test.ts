@@ -47,7 +47,7 @@ describe('the disruption budget', () => {
   const source = { object: 'ZoneAwarePodDisruptionBudget mimir/zpdb' };
   const rule = 'disruption-budget';
 
-  it('is not mentioned where there is none', () => {
+  it('is not mentioned where it is missing', () => {
     expect(ask({})).toEqual({ going: [4, 3], results: [] });
   });
 
@@ -63,7 +63,7 @@ describe('the disruption budget', () => {
     expect(ask({ zoneBudgets: [{ ...zpdb, maxUnavailable: 0 }] }).going).toEqual([4, 3]);
   });
 
-  it('holds every pod when another zone lacks one', () => {
+  it('blocks every pod when another zone lacks one', () => {
     const podChanges = { 'ingester-zone-b': { 1: { isReady: false } } };
     expect(ask({ zoneBudgets: [zpdb], podChanges })).toEqual({
       going: [],
@@ -78,7 +78,7 @@ describe('the disruption budget', () => {
     });
   });
 
-  it('that could not be read holds every pod', () => {
+  it('that could not be read blocks every pod', () => {
     expect(ask({ zoneBudgets: { unknown: 'forbidden' } })).toEqual({
       going: [],
       results: [{ rule, outcome: 'unknown', fact: 'disruption budgets could not be read: forbidden' }],
@@ -95,7 +95,7 @@ describe('the eviction budget', () => {
   const rule = 'eviction-budget';
   const evict = (given: Given) => ask({ rotateBy: 'evict', ...given });
 
-  it('does not matter to pods that are deleted, nor where there is none', () => {
+  it('does not apply to deletes, or where it is missing', () => {
     expect(ask({ podBudgets: [pdb] })).toEqual({ going: [4, 3], results: [] });
     expect(evict({})).toEqual({ going: [4, 3], results: [] });
     expect(evict({ podBudgets: [{ ...pdb, namespace: 'loki' }] })).toEqual({ going: [4, 3], results: [] });
@@ -157,7 +157,7 @@ describe('the eviction budget', () => {
     expect(answer({ minAvailable: '91%' })).toMatchObject([{ outcome: 'wait' }]);
   });
 
-  it('that lets no pod go waits while one may become stuck, and where somebody paused the group', () => {
+  it('that allows no pod waits while one may become stuck, and while the group is paused', () => {
     const none = [{ ...pdb, maxUnavailable: 0 }];
     const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
     expect(evict({ podBudgets: none, pods: { 1: unready } }).results).toMatchObject([{ outcome: 'wait' }]);
@@ -183,7 +183,7 @@ describe('the eviction budget', () => {
     expect(evict({ podBudgets: both, pods: { 1: stuck } })).toEqual({ going: [1], results: [{ ...refusal, outcome: 'ok' }] });
   });
 
-  it('that could not be read holds every pod', () => {
+  it('that could not be read blocks every pod', () => {
     expect(evict({ podBudgets: { unknown: 'forbidden' } })).toEqual({
       going: [],
       results: [{ rule, outcome: 'unknown', fact: 'PodDisruptionBudgets could not be read: forbidden' }],

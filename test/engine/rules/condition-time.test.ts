@@ -20,7 +20,7 @@ describe('the instant at which a condition changes by time alone', () => {
     expect(at(condition, { since: ago(hourMs) })).toBe(expected);
   });
 
-  it('is when a held action is looked at again', () => {
+  it('is the time of the next evaluation of a blocked action', () => {
     const context = contextWith(group(), {
       policies: [policy({ rules: [policyRule({ effect: 'hold', when: { '<': [{ var: 'now' }, instant(kitNowMs + hourMs)] } })] })],
     });

@@ -34,7 +34,7 @@ describe('an exception', () => {
     expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual({ ...held, outcome });
   });
 
-  it('is none without one', () => {
+  it('is absent without one', () => {
     expect(ask([])).toEqual(held);
   });
 
@@ -57,7 +57,7 @@ describe('an exception', () => {
     expect(ask([exception('zone-gap', overrides)])).toEqual(permitted);
   });
 
-  it('does not apply when there are two, since nobody decided which', () => {
+  it('does not apply when there are two, because none of them is preferred', () => {
     expect(ask([exception('zone-gap'), exception('zone-gap', { name: 'exception-2' })])).toEqual({
       ...held,
       fact: 'zone b shrank 1h ago; 2 exceptions match, so none applies',

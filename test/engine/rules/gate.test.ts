@@ -166,7 +166,7 @@ describe('a reading', () => {
   });
 });
 
-describe('what is no success', () => {
+describe('a reading without success', () => {
   const kinds: readonly (readonly [what: string, reading: (minutesAgo: number) => GateReading, fails: Partial<GateDefinition>])[] = [
     ['no data', noData, { noData: 'fail' }],
     ['no number', (minutesAgo) => ({ ...notFinite('NaN'), atMs: ago(minutesAgo * minuteMs) }), { noData: 'fail' }],
@@ -191,7 +191,7 @@ describe('what is no success', () => {
     expect(ask({ failureLimit: 2, ...fails, mode: 'observe' }, readings).hasFailed).toBe(false);
   });
 
-  it.each(kinds.slice(0, 3))('only holds, as long as it lasts, unless the gate says that it fails: %s', (_what, reading) => {
+  it.each(kinds.slice(0, 3))('only blocks while it lasts, unless the gate says that it fails: %s', (_what, reading) => {
     const readings = Array.from({ length: 9 }, (_, index) => reading(9 - index));
     const { answer, hasFailed } = ask({ failureLimit: 1, noData: 'hold', onError: 'hold' }, readings);
     expect(hasFailed).toBe(false);

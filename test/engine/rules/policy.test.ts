@@ -49,7 +49,7 @@ describe('a rule of a policy', () => {
     expect(ask([{ effect }])).toEqual(answer);
   });
 
-  it('that warns stands among the warnings and holds nothing', () => {
+  it('that warns stands among the warnings and blocks nothing', () => {
     expect(ask([{ effect: 'warn' }])).toEqual({
       results: [],
       warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is true', source }],

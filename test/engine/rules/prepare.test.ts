@@ -131,7 +131,7 @@ describe('the delayed downscale', () => {
     expect(of({ firstOrdinal: 10, preparations: [preparation(13), preparation(14)] })).toMatchObject({ permitted: 3 });
   });
 
-  it('asks who may go once more when the newest answer is old, and nobody else', () => {
+  it('calls pods that may leave once more when the newest answer is old, and no others', () => {
     const old = { answeredMs: ago(minuteMs) - 1 };
     const wait = { rule: 'delayed-downscale', outcome: 'wait', ...details };
     expect(of({ preparations: [preparation(3, old), preparation(4)] })).toEqual({
@@ -201,7 +201,7 @@ describe('the delayed downscale', () => {
     expect(entry(kitNowMs + 30 * secondMs + 1)).toBe(kitNowMs + hourMs);
   });
 
-  it('begins anew when a clock that was fast has dated what the agent saw, and the pod names a time that has come', () => {
+  it('starts again when a fast clock dated the observation, and the pod names a time that has come', () => {
     const ahead = kitNowMs + 30 * minuteMs;
     const of4 = (overrides: Partial<Preparation>) => of({ to: 4, preparations: [preparation(4, { seenMs: ahead, ...overrides })] });
     expect(of4({ reportedMs: ago(minuteMs) })).toMatchObject({ result: { outcome: 'wait', fact: '1 pod must prepare' } });
@@ -269,7 +269,7 @@ describe('the preparation before the removal', () => {
   it.each([
     ['deny', 'no'],
     ['hold', 'wait'],
-  ] as const)('that failed is taken back from every pod, and answers by %s: %s', (onFailure, outcome) => {
+  ] as const)('that failed is cancelled on every pod, and answers by %s: %s', (onFailure, outcome) => {
     expect(of({ zone: { prepare: { ...prepare, onFailure } }, preparations: [entry(4), failed] })).toEqual({
       result: {
         rule: 'prepare-downscale',
@@ -283,7 +283,7 @@ describe('the preparation before the removal', () => {
     });
   });
 
-  it('that failed is taken back once', () => {
+  it('that failed is cancelled once', () => {
     expect(of({ preparations: [{ ...failed, isWithdrawn: true }] }).actions).toEqual([]);
   });
 
@@ -333,7 +333,7 @@ describe('a preparation is renewed', () => {
     expect(of([before], { 4: 'missing' })).toEqual([]);
   });
 
-  it('for nobody who was not asked, was asked already, or stays', () => {
+  it('for no pod that was never prepared, was called already, or stays', () => {
     expect(of([])).toEqual([]);
     expect(of([before, preparation(4)])).toEqual([]);
     expect(of([preparation(1, { podUid: 'uid-old' })])).toEqual([]);

@@ -112,7 +112,7 @@ describe('run-failed', () => {
 describe('paused', () => {
   const free = { rule: 'paused', outcome: 'ok', fact: 'no pause applies' };
 
-  it('is ok while nobody paused the zone', () => {
+  it('is ok while the zone is not paused', () => {
     expect(ask('paused', native)).toEqual(free);
   });
 
@@ -155,7 +155,7 @@ describe('paused', () => {
     expect(ask('paused', native, { intents })?.fact).toBe('the group is paused by kim (b)');
   });
 
-  it('is unknown when nobody can read it', () => {
+  it('is unknown when it cannot be read', () => {
     expect(roll.pausedByPerson(contextWith(native, { intents: { unknown: 'forbidden' } }), 'a')).toEqual({
       rule: 'paused',
       outcome: 'unknown',
@@ -219,7 +219,7 @@ describe('other-zones-ready', () => {
   const rule = 'other-zones-ready';
   const waits = (fact: string) => ({ rule, outcome: 'wait', fact, limit: 'all available' });
 
-  it('is ok when every other zone is whole, or there is none', () => {
+  it('is ok when every other zone is available, or there is no other zone', () => {
     expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'all pods of the other zones are available: b 3/3, c 3/3' });
     expect(ask(rule, native, { podChanges: { 'ingester-zone-a': { 1: { isReady: false } } } })).toMatchObject({ outcome: 'ok' });
     expect(ask(rule, group({ zones: ['a'] }))).toEqual({ rule, outcome: 'ok', fact: 'the group has no other zone' });
@@ -240,7 +240,7 @@ describe('other-zones-ready', () => {
     });
   });
 
-  it('lets a stuck pod be cured beside other zones, unless something is announced there or cannot be read', () => {
+  it('lets a stuck pod be repaired while other zones are not ready, unless they have a claim or cannot be read', () => {
     const cured = { 'ingester-zone-a': { 1: { isReady: false, readyChangedMs: ago(60 * minuteMs) } }, ...down };
     expect(ask(rule, native, { podChanges: cured })).toEqual({
       rule,

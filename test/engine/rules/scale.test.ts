@@ -99,7 +99,7 @@ describe('scaling-hold', () => {
   const free = { rule, outcome: 'ok', fact: 'no setting blocks scaling' };
   const held = (fact: string) => ({ rule, outcome: 'no', fact, source: line(6) });
 
-  it('refuses what the settings hold', () => {
+  it('denies what the settings block', () => {
     expect(ask(rule)).toEqual(free);
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' } })).toEqual(held('its settings are wrong'));
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' }, to: 4 })).toEqual(held('its settings are wrong'));
@@ -107,7 +107,7 @@ describe('scaling-hold', () => {
     expect(ask(rule, { a: { scaleDownHold: 'its delay is wrong' }, to: 4 })).toEqual(free);
   });
 
-  it('refuses others only what holds a decrease', () => {
+  it('denies others only what blocks a decrease', () => {
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' }, asker: 'admission' })).toEqual(free);
     expect(ask(rule, { a: { scaleDownHold: 'its delay is wrong' }, asker: 'admission' })).toEqual(held('its delay is wrong'));
   });
@@ -151,7 +151,7 @@ describe('leader-ready', () => {
   const details = { limit: 'all ready', source: line(2) };
   const skip = { rule, outcome: 'skip', fact: 'the zone waits for no leader', source: line(2) };
 
-  it('is skipped where nobody is waited for', () => {
+  it('is skipped where no zone is waited for', () => {
     expect(ask(rule, { zone: 'b', to: 4 })).toEqual(skip);
     expect(ask(rule, { zone: 'a', to: 4, a: { followersWaitFor: 'leaderReady' } })).toEqual(skip);
   });

@@ -78,7 +78,7 @@ describe('the instants at which pods become stuck', () => {
     expect(ask('any')).toEqual([kitNowMs + 4 * minuteMs, kitNowMs + minuteMs]);
   });
 
-  it('are none where time makes no pod stuck', () => {
+  it('are absent where time makes no pod stuck', () => {
     expect(ask('crashing')).toEqual([]);
     expect(ask('none')).toEqual([]);
   });

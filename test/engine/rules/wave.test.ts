@@ -39,7 +39,7 @@ describe('before a wave', () => {
     expect(beforeWave(context(), wave('canary', ['a']), runOf())).toEqual(nothing);
   });
 
-  it('somebody approves this wave of this run', () => {
+  it('an approval is for this wave of this run', () => {
     expect(beforeWave(context(), peopled, runOf()).results).toEqual([
       { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(1), digest },
     ]);
@@ -50,7 +50,7 @@ describe('before a wave', () => {
     expect(beforeWave(context({ intents: [intent({ wave: 'other' })] }), peopled, runOf()).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
-  it('nobody approves a rollback, unless policy says otherwise', () => {
+  it('no approval is needed for a rollback, unless policy says otherwise', () => {
     const rollback = runOf({ kind: 'rollback' });
     expect(beforeWave(context(), peopled, rollback).results).toEqual([
       { rule: 'approval', outcome: 'skip', fact: 'a rollback needs no approval', source: line(1) },
@@ -67,7 +67,7 @@ describe('before a wave', () => {
     expect(beforeWave(context({}, gated), full, retried).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(2 * minuteMs) }]);
   });
 
-  it('a gate that nobody defined is unknown, and passes nobody', () => {
+  it('an undefined gate is unknown and blocks', () => {
     expect(beforeWave(context(), full, runOf()).results.at(-1)).toEqual({
       rule: 'gate',
       outcome: 'unknown',
@@ -92,7 +92,7 @@ describe('after a wave', () => {
     expect(afterWave(context(), wave('canary', ['a']), soaking(ago(minuteMs)))).toEqual(nothing);
   });
 
-  it('the wave soaks, then somebody approves', () => {
+  it('the wave soaks, then waits for approval', () => {
     expect(afterWave(context(), peopled, soaking(ago(10 * minuteMs))).results).toEqual([
       {
         rule: 'soak',
@@ -112,7 +112,7 @@ describe('after a wave', () => {
     expect(afterWave(context(), full, soaking(ago(hourMs) + 1)).results[0]?.outcome).toBe('wait');
   });
 
-  it('begins now when nobody noted since when the pods have been available', () => {
+  it('starts now when the time since which the pods are available is unknown', () => {
     expect(afterWave(context(), full, runOf()).results[0]).toMatchObject({ earliestMs: kitNowMs + hourMs });
   });
 
@@ -133,7 +133,7 @@ describe('after a wave', () => {
     expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(4 * minuteMs) }]);
   });
 
-  it('a gate that only observes holds nothing and fails nothing', () => {
+  it('a gate that only observes neither blocks nor fails', () => {
     const asked = afterWave(context(readings(bad), given(true, [gate({ mode: 'observe' })])), full, soaking(ago(5 * minuteMs)));
     expect(asked.results.map(({ rule }) => rule)).toEqual(['soak', 'approval']);
     expect(asked.observations).toMatchObject([{ rule: 'gate', outcome: 'wait' }]);

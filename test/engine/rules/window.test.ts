@@ -33,7 +33,7 @@ describe('windows', () => {
     expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual(skip);
   });
 
-  it('hold what a freeze denies, until it ends', () => {
+  it('block what a freeze denies, until it ends', () => {
     expect(ask([freeze()])).toEqual(closed);
   });
 
@@ -44,12 +44,12 @@ describe('windows', () => {
     expect(ask([over])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open' });
   });
 
-  it('name the place of the window that holds, not of another one of its name', () => {
+  it('name the place of the blocking window, not of another one with its name', () => {
     const over = freeze({ ranges: [{ fromMs: ago(2 * hourMs), toMs: kitNowMs }], source: line(30) });
     expect(ask([over, freeze()])).toMatchObject({ outcome: 'wait', source: line(20) });
   });
 
-  it('hold what no allow window lets begin', () => {
+  it('block what no allow window lets start', () => {
     expect(ask([hours])).toEqual({
       rule: 'window',
       outcome: 'wait',
@@ -76,7 +76,7 @@ describe('windows', () => {
     expect(ask([freeze({ inFlight })], underWay)).toEqual(expected);
   });
 
-  it('of several: the strictest says what may be finished', () => {
+  it('of several: the strictest decides what may be finished', () => {
     expect(ask([freeze({ inFlight: 'finishAll' }), { ...freeze({ inFlight: 'finishZone' }), name: 'second' }], 'run')).toMatchObject({
       outcome: 'wait',
     });

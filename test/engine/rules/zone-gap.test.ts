@@ -78,11 +78,11 @@ describe('the gap of a native group', () => {
     });
   });
 
-  it('does not hold a number that a person forces', () => {
+  it('does not block a forced number', () => {
     expect(ask(downscales(shrank('b', ago(minuteMs))), true)).toEqual({ ...skip, fact: 'replicas are forced' });
   });
 
-  it('is skipped where none is set, and 0 is none', () => {
+  it('is skipped where it is not set, and 0 means not set', () => {
     const context = contextWith(group({ zones: ['a', 'b'] }), downscales(shrank('b', ago(minuteMs))));
     expect(zoneGap(scaleQuestion(context, 2))).toEqual(skip);
     const zero = contextWith(group({ zones: [{ name: 'a', betweenZonesMs: 0 }, 'b'] }), downscales(shrank('b', ago(minuteMs))));
@@ -166,7 +166,7 @@ describe('the gap of an adopted group', () => {
     });
   });
 
-  it('is not asked of a zone that follows nobody, nor by admission', () => {
+  it('does not apply to a zone that follows no other, nor in admission', () => {
     const definition = followers({ betweenZonesMs: hourMs }, { betweenZonesMs: hourMs });
     const recent = { statefulSets: last(iso(ago(minuteMs))) };
     expect(ask(definition, recent, 'a')).toEqual(skip);
@@ -185,7 +185,7 @@ describe('the gap of an adopted group', () => {
     });
   });
 
-  it('of a prepared downscale is that of the zone that shrank, forced or not, for whoever asks', () => {
+  it('of a prepared downscale is that of the zone that shrank, forced or not, for every caller', () => {
     const prepare = { endpoint: { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' }, onFailure: 'deny' } as const;
     const definition = followers({ prepare }, { betweenZonesMs: 2 * hourMs });
     const recent = { statefulSets: last(iso(ago(hourMs))) };

@@ -151,7 +151,7 @@ describe('a revision that was rolled back', () => {
     expect(going(next)).toEqual(['a-2 rev-3']);
   });
 
-  it('is what nobody goes back to when the template after it fails, too', () => {
+  it('is skipped when the template after it fails, too', () => {
     const underWay = withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 });
     const third = both('rev-3');
     const asked = { status: { updateRevision: 'rev-3' } };
@@ -159,7 +159,7 @@ describe('a revision that was rolled back', () => {
     expect(next.run).toMatchObject({ kind: 'rollout', target: third, previous: both(oldRevision) });
   });
 
-  it('is tried again when somebody says so after it went back, and goes on going back until then', () => {
+  it('is tried again on request after it was rolled back, and rolls back until then', () => {
     const retry = (atMs: number) => [said('retry', atMs, { runId: rolledBack.id })];
     expect(decided({ ...calm, intents: retry(ago(1000)) }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
     expect(decided({ ...calm, intents: retry(ago(2 * minuteMs)) }).run).toMatchObject({ kind: 'rollback' });
@@ -232,7 +232,7 @@ describe('a revision that was rolled back', () => {
     expect(judge(snapshot, request)).toMatchObject({ outcome: 'deny' });
   });
 
-  it('has a copy of what it was taken back to while the run is not over', () => {
+  it('has a copy of the revision it was rolled back to while the run is not over', () => {
     const template = { metadata: {}, spec: { containers: [] } };
     const revisions = zones.map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}`, name: oldRevision, template }));
     const { of, snapshot } = question({ run: withFields(failed, { outcome: 'running' }), a: moved, pods: { a: updatedPods() } });

@@ -76,7 +76,7 @@ describe('a run whose replacements were all refused', () => {
     expect(revertProgress(moved, before)).toEqual({ ...before, inFlightSinceMs: ago(minuteMs) });
   });
 
-  it('has not begun the wave that it had come to, whatever the clock did', () => {
+  it('has not started the wave that it had reached, with any change of the clock', () => {
     const ahead = { ...before, lastDisruptionMs: kitNowMs + hourMs };
     const moved = { ...before, wave: 1, waveStartedMs: kitNowMs, openZone: 'b', lastDisruptionMs: kitNowMs };
     expect(revertProgress(moved, ahead)).toMatchObject({ wave: 1, lastDisruptionMs: kitNowMs - 1, openZone: 'a' });

@@ -127,7 +127,7 @@ describe('a run under way', () => {
     expect(advanced(runOf(), { statefulSets: blank })?.run).toEqual(runOf());
   });
 
-  it('is not superseded while a zone could not be read, for nobody knows what is outdated', () => {
+  it('is not superseded while a zone could not be read, because its outdated pods are unknown', () => {
     const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }];
     const run = runOf({ target: revisions('rev-1x') });
     expect(advanced(run, { statefulSets: outdated, pods })?.run).toEqual(run);

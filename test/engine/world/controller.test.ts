@@ -64,7 +64,7 @@ describe('scaling', () => {
     ]);
   });
 
-  it('dates a decrease in the ledger, whoever asks, and nothing else', () => {
+  it('dates a decrease in the ledger for every requester, and nothing else', () => {
     const world = worldOf({ groups: [group()] });
     const from = { namespace: 'mimir', statefulSet: 'ingester-zone-b' };
     const down = afterwards(world, { kind: 'setReplicas', ...from, replicas: 2 }, seconds(world, 60), {

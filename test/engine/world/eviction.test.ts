@@ -46,7 +46,7 @@ describe('an evicted pod', () => {
     ['minAvailable 100%', { minAvailable: '100%' }, 0],
     ['neither number', {}, 0],
     ['maxUnavailable 0', { maxUnavailable: 0 }, 0],
-  ])('%s lets go as many as the eviction API would', (_case, limit, count) => {
+  ])('%s allows as many as the eviction API would', (_case, limit, count) => {
     const { maxUnavailable: _maxUnavailable, ...rest } = budget;
     let current = worldOf({ statefulSets: sets, podBudgets: [{ ...rest, ...limit }] });
     for (const zone of ['a', 'b']) for (const ordinal of [0, 1, 2]) current = evict(current, `ingester-zone-${zone}-${ordinal}`);

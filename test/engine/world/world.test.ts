@@ -249,14 +249,14 @@ describe('a pod that is asked to prepare', () => {
     ]);
   });
 
-  it('begins anew after it was told to stay', () => {
+  it('starts again after it was cancelled', () => {
     const stayed = afterwards(world, call('POST', 'delayed', [1, 2]), call('DELETE', 'delayed', [2]));
     expect(preparations(stayed)?.map(({ ordinal }) => ordinal)).toEqual([1]);
     const again = afterwards(stayed, seconds(stayed, 60), call('POST', 'delayed', [2]));
     expect(preparations(again)?.map(({ reportedMs }) => reportedMs)).toEqual([kitNowMs, kitNowMs + 60_000]);
   });
 
-  it('has no timestamp of its own for an immediate removal', () => {
+  it('has no separate timestamp for an immediate removal', () => {
     expect(preparations(afterwards(world, call('POST', 'prepare', [2])))).toEqual([
       { zone: 'a', ordinal: 2, podUid: 'uid-ingester-zone-a-2', call: 'prepare', state: 'prepared', seenMs: kitNowMs },
     ]);

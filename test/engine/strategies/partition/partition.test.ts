@@ -109,7 +109,7 @@ describe('the partition is lowered', () => {
     ]);
   });
 
-  it('by no more than PodDisruptionBudgets would let go, the strictest of several, though the controller asks none', () => {
+  it('by no more than PodDisruptionBudgets allow, the strictest of several, although the controller does not read them', () => {
     const budget = (name: string, maxUnavailable: number) => ({ namespace: 'mimir', name, selector: { matchLabels: {} }, maxUnavailable });
     const zones = [{ name: 'a', maxUnavailable: 4 }];
     expect(written(decided({ group: { zones }, more: { podBudgets: [budget('loose', 3), budget('tight', 2)] } }))).toEqual([
@@ -119,7 +119,7 @@ describe('the partition is lowered', () => {
     expect(written(decided({ group: { zones }, more: { podBudgets: { unknown: 'forbidden' } } }))).toEqual([]);
   });
 
-  it('by no more than the disruption budget of the group lets go, with the pods counted that the controller may replace', () => {
+  it('by no more than the disruption budget of the group allows, including the pods that the controller may replace', () => {
     const zones = [{ name: 'a', maxUnavailable: 4 }];
     const disruption = { maxUnavailable: 2, crossZoneDelayMs: 0 };
     expect(written(decided({ group: { zones, disruption } }))).toEqual(['3 outdated a-4 a-3']);
@@ -158,11 +158,11 @@ describe('a pod that a run in between has left below the partition', () => {
   const left = { ...broken, revision: 'rev-between' };
   const previous = { a: oldRevision, b: oldRevision };
 
-  it('is deleted, since it comes back at the current revision, and no other pod is let go for it', () => {
+  it('is deleted, because it comes back at the current revision, and no other pod is exposed for it', () => {
     expect(decided({ pods: { 2: left } }).actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-a-2', because: 'stuck' }]);
   });
 
-  it('in whatever zone it is, before the zone that is open goes on', () => {
+  it('in any zone, before the open zone continues', () => {
     const sets = outdatedSets(['a', 'b'], { replicas: 3, updateStrategy: 'RollingUpdate', partition: holdingPartition });
     const both = partitioned({ zones: ['a', 'b'], rollout: { waves: [wave('first', ['a']), wave('second', ['b'])] } });
     const stored = runOf({ target: { a: newRevision, b: newRevision }, previous, openZone: 'a' });
@@ -175,22 +175,22 @@ describe('a write by which no pod goes', () => {
   const all = { 0: isNew, 1: isNew, 2: isNew, 3: isNew, 4: isNew };
   const complete = { status: { currentRevision: newRevision } };
 
-  it('holds every pod back when all run the update revision and Kubernetes says so', () => {
+  it('blocks every pod when all run the update revision and Kubernetes says so', () => {
     expect(written(decided({ set: { partition: 0, ...complete }, pods: all }))).toEqual(['1000000 complete']);
     expect(written(decided({ set: { partition: holdingPartition, ...complete }, pods: all }))).toEqual([]);
   });
 
-  it('does not hold before the current revision has caught up: below a partition pods come back at it', () => {
+  it('does not block before the current revision has caught up: below a partition pods come back at it', () => {
     expect(written(decided({ set: { partition: 0 }, pods: all }))).toEqual([]);
   });
 
-  it('does not hold before the status is as new as the spec', () => {
+  it('does not block before the status is as new as the spec', () => {
     expect(
       written(decided({ set: { partition: 0, generation: 9, status: { ...complete.status, observedGeneration: 8 } }, pods: all })),
     ).toEqual([]);
   });
 
-  it('holds a StatefulSet that was never rolled', () => {
+  it('blocks a StatefulSet that was never rolled', () => {
     const statefulSets = [statefulSet({ updateStrategy: 'RollingUpdate', partition: 0 })];
     const definition = partitioned();
     const decision = decideGroup(snapshotOf({ groups: [definition], statefulSets }), definition);
@@ -217,7 +217,7 @@ describe('a write by which no pod goes', () => {
   });
 });
 
-describe('a partition that nobody decided', () => {
+describe('a partition without a decision', () => {
   it('is explained while the controller replaces what the wave does not ask for', () => {
     const waves = [wave('one', ['a'], { amount: { pods: 1 } }), wave('all', ['a'])];
     const [step] = decided({ group: { rollout: { waves } }, set: { partition: 2 } }).steps;
@@ -325,7 +325,7 @@ describe('the invariants', () => {
     ];
   };
 
-  it('hold of what is decided', () => {
+  it('hold for every decision', () => {
     expect(violations({}, lower(4, 4))).toEqual([]);
   });
 

@@ -168,7 +168,7 @@ describeOnControlPlane('a pinned pod', (controlPlane) => {
     );
   });
 
-  it('needs nobody any more then, and comes back at its version without the webhook', async () => {
+  it('needs no webhook any more then, and comes back at its version', async () => {
     await stop();
     expect(await versions(await killAll())).toEqual([fresh(0), fresh(1), fresh(2)]);
   });

@@ -118,7 +118,7 @@ describe('a pinned pod', () => {
     });
   });
 
-  it('lets go what follows from a service account or a priority class that it has no more', () => {
+  it('drops what follows from a service account or a priority class that it no longer has', () => {
     const to = template({ containers: [container('server:2')], serviceAccountName: 'other', priorityClassName: 'high' });
     const spec = pinned(podOf(made), to)['spec'] as Content;
     expect(spec).toMatchObject({ serviceAccountName: 'other', priorityClassName: 'high', volumes: [{ name: 'data' }] });

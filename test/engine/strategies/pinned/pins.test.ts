@@ -74,7 +74,7 @@ function answer(decision: GroupDecision, rule: string) {
 
 const waits = { pods: { 3: isNew }, set: { partition: holdingPartition } };
 
-describe('what a ledger says of pinned pods', () => {
+describe('pinned pods in a ledger', () => {
   const cases: readonly (readonly [string, State, readonly string[]])[] = [
     ['has the next pod before it goes', {}, ['3 rev-2 x1']],
     [
@@ -204,7 +204,7 @@ describe('a pod that did not come back as it should', () => {
     expect(answer(decision, 'pin-applied')).toMatchObject({ outcome: 'wait', earliestMs: ago(10_000) + 30_000 });
   });
 
-  it('holds everything after two attempts, until somebody says retry', () => {
+  it('blocks everything after two attempts, until a retry is requested', () => {
     const held = decided(wrong(2));
     expect(held.actions).toEqual([]);
     expect(answer(held, 'pin-applied')).toMatchObject({ outcome: 'wait', limit: '2 attempts' });
@@ -241,7 +241,7 @@ describe('the revision at which a pod is to come back', () => {
     expect([answer(decision, 'revision-known')?.outcome, decision.actions.length]).toEqual([outcome, actions]);
   });
 
-  it('is known from the copy in the ledger, and nobody has to read it then', () => {
+  it('is known from the copy in the ledger, without a read', () => {
     const copies = [newRevision, oldRevision].map((name) => ({ zone: 'a', revision: name, template }));
     const state = { more: { revisions: [] }, ledger: { run, templates: copies } };
     expect(answer(decided(state), 'revision-known')?.outcome).toBe('ok');
@@ -267,7 +267,7 @@ describe('the partition of a group that pins', () => {
     expect(answer(decision, 'partition-kept')).toMatchObject({ outcome: 'wait' });
   });
 
-  it('is raised also where it lets none go, but not beside a pod that goes', () => {
+  it('is raised also where it exposes no pod, but not while a pod terminates', () => {
     expect(decided({ set: { partition: 4 } }).actions.map(({ kind }) => kind)).toEqual(['deletePod']);
     expect(decided({ set: { partition: 4 }, ledger: { run: withFields(run, { outcome: 'failed', failure: 'x' }) } }).actions).toMatchObject(
       [{ kind: 'setPartition', to: holdingPartition }],

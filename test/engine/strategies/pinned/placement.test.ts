@@ -106,7 +106,7 @@ describe('a pod that is about to be made', () => {
   });
 });
 
-describe('where a pod is placed', () => {
+describe('the revision of a pod', () => {
   it('is the revision that its ordinal is pinned to, with what others have added', () => {
     expect(imagesOf(place(podOf()))).toEqual(['r2', 'mimir:2', 'proxy:9']);
     expect(place(podOf())).toMatchObject({ from: 'r1', to: 'r2' });
