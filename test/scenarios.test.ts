@@ -46,7 +46,7 @@ describe('scenarios', () => {
     expect(unused).toEqual([]);
   });
 
-  it('tell of every rule that can hold', () => {
+  it('show every rule that can block', () => {
     const holding = ruleCatalog.filter(({ outcomes }) => outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
     const missing = holding.filter(({ id }) => !new RegExp(`\\b(?:wait|no|unknown) ${id}:|waits for .*\\b${id}\\b`).test(stories));
     expect(missing.map(({ id }) => id)).toEqual(Object.keys(untold));

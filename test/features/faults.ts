@@ -145,7 +145,7 @@ export const faults: readonly Row[] = [
         'is taken with a warning for each Secret and key that is not there, within what API servers show',
         'is taken without a word, and in time, where a Secret %s; of the others it is said',
       ),
-      ...ourKinds('a source is taken whether its Secret is there or not, and whoever writes it hears of it'),
+      ...ourKinds('a source is accepted with or without its Secret, and its author is warned'),
       ...doctorSecrets('are named when they, or keys of them, are not there, each once, and without what is in them'),
       ...phased('leaves no group without its gate behind'),
     ],

@@ -104,7 +104,7 @@ export const judgingRows: readonly Row[] = [
       ...http('is about one service, in the datacenter that the gate names, with the token of the source'),
       ...providers('counts the instances that do not pass, or with a number those that do'),
       ...consul('an answer of Consul'),
-      ...rollouts('asks Consul about each of its services, at an address that somebody has to write'),
+      ...rollouts('queries Consul about each of its services, at an address that a person must set'),
     ],
   },
   {
@@ -155,7 +155,7 @@ export const judgingRows: readonly Row[] = [
       ...run('is a rollback when it is what ran before'),
       ...partition('goes back when the template does, with no more than the pods that had moved'),
       ...undo('blocks the undone revision, then writes the previous template to every member'),
-      ...people('an undo goes back with the whole group, and holds what manifests ask for again'),
+      ...people('an undo reverts the whole group, and blocks the reverted template'),
       ...back,
     ],
   },

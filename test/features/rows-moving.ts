@@ -54,15 +54,15 @@ export const movingRows: readonly Row[] = [
     what: 'two owners of one StatefulSet are refused',
     here: 'Two groups with one member are a finding, and both are held; two objects that are converted leave each other out.',
     tests: [
-      ...sources('shares a StatefulSet with another one as a finding, and both are there to be held'),
-      ...convertedPhased('does not share its StatefulSet: the one that its mark names has it, and without a mark nobody'),
+      ...sources('that shares a StatefulSet with another one is a finding, and both exist to be blocked'),
+      ...convertedPhased('does not share its StatefulSet: the one that its mark names has it, and without a mark no object'),
     ],
   },
   {
     id: 3,
     what: 'the StatefulSet is made from the resource',
     here: 'Git and its tools make StatefulSets. One that stands in an object of another operator becomes a manifest.',
-    tests: convertedSets('gives the StatefulSet as a manifest of its own, without what a server writes'),
+    tests: convertedSets('gives the StatefulSet as a separate manifest, without server fields'),
     open: 'StatefulSets are not made from a template in a group: that belongs to zones made from templates, which are out of scope.',
   },
   {
@@ -149,7 +149,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...wave('the wave soaks, then waits for approval', 'an approval is for this wave of this run'),
       ...approval('an approval'),
-      ...people('an approval by somebody without the group, for another run, after its end or forged never counts'),
+      ...people('an approval without the group, for another run, after its end or forged never counts'),
     ],
   },
   {

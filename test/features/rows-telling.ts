@@ -179,7 +179,7 @@ export const tellingRows: readonly Row[] = [
     what: 'what would happen is shown before it does',
     here: 'plan, explain, simulate and diff; every verb that writes has a dry run.',
     tests: [
-      ...plan('what plan prints', 'has the zones one after the other, and takes longer when pods start more slowly'),
+      ...plan('the output of plan', 'has the zones one after the other, and takes longer when pods start more slowly'),
       ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
       ...act('sends nothing with --dry-run=client, and a dry run with server, and prints the object'),
     ],

@@ -70,7 +70,7 @@ describeOnControlPlane('the watcher', (controlPlane) => {
     return [...new Set(checkHistory({ ...history, requests }, [user], [of.watched]).map(({ invariant }) => invariant))];
   }
 
-  it('finds nothing in a careful roll, whoever else deletes pods', async () => {
+  it('finds nothing in a careful roll, also if others delete pods', async () => {
     const careful = await group('careful', 'example.com/server:2');
     for (const set of careful.sets) {
       for (const ordinal of [2, 1, 0]) await removeAndWait(careful, `${set}-${ordinal}`);

@@ -183,7 +183,7 @@ describe('the watcher', () => {
     expect(recording.violations()).toEqual(['S6 delete pods db/a-0: the pod is at the update revision old']);
   });
 
-  it('finds a pod deleted twice, and one that somebody else was deleting (S7)', () => {
+  it('finds a pod deleted twice, and one that another client was deleting (S7)', () => {
     const twice = new Recording();
     twice.delete('a-0');
     twice.delete('a-0');

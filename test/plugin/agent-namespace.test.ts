@@ -48,7 +48,7 @@ describe.each([
     expect(await run('rollout-group')).toBe(bound);
   });
 
-  it('takes policies elsewhere for those of their own namespace', async () => {
+  it('reads policies elsewhere as those of their own namespace', async () => {
     expect(await run('ops')).toBe(unbound);
   });
 });

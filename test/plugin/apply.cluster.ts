@@ -307,7 +307,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '-f', '2.json', '--auto-approve', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
   });
 
-  it('takes only saved plans that nobody changed', async () => {
+  it('accepts only unchanged saved plans', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
     const text = readFileSync(join(cwd, 'the.plan'), 'utf8');

@@ -127,7 +127,7 @@ describe('fmt', () => {
     expect(readFileSync(join(cwd, 'a.yaml'), 'utf8')).toBe(unordered);
   });
 
-  it('--check names the files that would change, --write changes them, and then there is none', () => {
+  it('--check names the files that would change, --write changes them, and then no file would change', () => {
     const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': runPlugin(['fmt', '-'], { stdin: rightGroup }).stdout });
     const first = runPlugin(['fmt', '--check', 'p'], { cwd });
     expect(first).toEqual({

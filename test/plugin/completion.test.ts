@@ -120,7 +120,7 @@ describe('completion install', () => {
     expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).stdout).toContain(`${name} already exists`);
   });
 
-  it('does not touch a file of somebody else', () => {
+  it('does not change a file of another program', () => {
     const cwd = folderWith({ [name]: '#!/bin/sh\necho mine\n' });
     expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).status).toBe(3);
     expect(readFileSync(join(cwd, name), 'utf8')).toBe('#!/bin/sh\necho mine\n');

@@ -74,7 +74,7 @@ describe('streams', () => {
     });
   });
 
-  it('a pipe never receives an escape byte, even when a file holds one and colour is on in the environment of a terminal', () => {
+  it('a pipe never receives an escape byte, even when a file contains one and colour is on in the environment of a terminal', () => {
     const cwd = folderWith({ 'evil.yaml': `${wrongGroup}  "\u009bred": "\u202e"\n# \u009b31m\n` });
     for (const format of ['text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown']) {
       const { status, stdout, stderr } = runPlugin(['lint', '.', '-o', format], {

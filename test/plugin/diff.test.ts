@@ -127,13 +127,13 @@ describe('the differences of a group', () => {
     `);
   });
 
-  it('are none between equal manifests, whatever their order', () => {
+  it('are empty between equal manifests, in any order', () => {
     const same = difference([...running, configMap('1')], [configMap('1'), ...running.toReversed()]);
     expect(isDifferent(same)).toBe(false);
     expect(renderDifference(same, look())).toBe('mimir/ingester   no differences\n');
   });
 
-  it('are none outside the namespace that is asked for', () => {
+  it('are empty outside the requested namespace', () => {
     const objects = (namespace: string | undefined) =>
       objectDifferences([configMap('1')], [configMap('2')], { members: new Set(), namespace });
     expect(objects('mimir')).toHaveLength(1);
@@ -174,7 +174,7 @@ describe('siblings', () => {
     `);
   });
 
-  it('may each have a value of their own, which is a setting and no drift', () => {
+  it('may each have a separate value, which is a setting and no drift', () => {
     const racks = ['1', '2', '3'].map((rack, index) => member(['a', 'b', 'c'][index] ?? '', { annotations: { rack } }));
     expect(renderSiblings(siblingDifferences(racks, [group()]), look())).toBe(
       'mimir/ingester   no differences between zones\n  metadata.annotations.rack is different in every zone\n',

@@ -294,7 +294,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect((await doctor.run(['doctor', '--fix-hints'])).stdout).toContain('fix: keep one budget over the pods of the group');
   });
 
-  it('says that nobody renews the Lease, and who else keeps one', async () => {
+  it('reports a Lease without renewals, and other Leases', async () => {
     const { client } = controlPlane();
     await client.patch(`${leasePath}/rollout-group-agent`, 'merge', {
       spec: { leaseDurationSeconds: 1, renewTime: '2026-01-01T00:00:00.000000Z' },
@@ -339,7 +339,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     ]);
   });
 
-  it('makes up no account for an agent that has none here', async () => {
+  it('assumes no account for an agent that has none here', async () => {
     await controlPlane().client.delete(`${accountsPath}/rollout-group-agent`);
     expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod tells the account of agent-1, and there is no/));
   });

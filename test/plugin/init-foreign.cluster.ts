@@ -108,7 +108,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
     expect(live.stderr).toContain(`PhasedRollout ${namespace}/ledger spec.check.query.secretRef warning RG7004`);
   });
 
-  it('says that nobody could look at the Secret, and what it assumes', async () => {
+  it('reports that the Secret could not be read, and its assumption', async () => {
     const { status, stderr } = await withoutSecrets.run(['init', '--from-cluster', '--out', 'out'], { cwd: filesOf({}) });
     expect(status).toBe(0);
     expect(stderr).toContain('which keys it has could not be seen, and token is assumed');
@@ -122,7 +122,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
     expect(stdout).not.toContain('queue');
   });
 
-  it('proposes a group of StatefulSets that nobody has labelled, from what the API server has made of them', async () => {
+  it('proposes a group for StatefulSets without labels, from their defaults in the API server', async () => {
     const { client } = controlPlane();
     await client.create('/api/v1/namespaces', { metadata: { name: 'plain' } });
     for (const name of ['kv-zone-a', 'kv-zone-b']) {

@@ -44,7 +44,7 @@ describe('init of a PhasedRollout', () => {
     expect(plan.stdout).toContain('payments/ledger   completes');
   });
 
-  it('never writes or shows what a Secret holds, nor a password in an address', () => {
+  it('never writes or shows the content of a Secret, nor a password in an address', () => {
     const open = files['in/phased.yaml'].replace('https://prometheus', 'https://gate:hunter2@prometheus');
     const cwd = folderWith({ ...files, 'in/phased.yaml': open });
     const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });

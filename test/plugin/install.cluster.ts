@@ -119,7 +119,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
     expect((await verb([...installed, '-q'])).status).toBe(0);
   });
 
-  describe('sends to nobody but', () => {
+  describe('sends only', () => {
     beforeAll(async () => {
       await deafen(configurations, 'rollout-group');
       await deafen(mutating, 'rollout-group');
@@ -238,7 +238,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       ]).toEqual(['nobody', 'nobody', 'nobody', 'nobody', 'nobody']);
     });
 
-    it('what people write of our kinds', async () => {
+    it('requests for our kinds', async () => {
       const ours = '/apis/rollout-group.dev/v1alpha1/namespaces/plain';
       const apiVersion = 'rollout-group.dev/v1alpha1';
       const metadata = { name: 'one' };
@@ -262,7 +262,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       ]).toEqual(['policies.validate', 'stamp', 'stamp']);
     });
 
-    it('nobody, while a namespace with protected StatefulSets is deleted', async () => {
+    it('nothing while a namespace with protected StatefulSets is deleted', async () => {
       const labels = { 'rollout-group.dev/enforce': 'true' };
       await admin.create('/api/v1/namespaces', { metadata: { name: 'doomed', labels } });
       await admin.create('/apis/apps/v1/namespaces/doomed/statefulsets', statefulSet({ name: 'set', replicas: 2 }));

@@ -226,7 +226,7 @@ describe('uninstall', () => {
     expect(server.objects().map(({ kind }) => kind)).not.toContain('CustomResourceDefinition');
   });
 
-  it('printed says how to find what it cannot name: partitions, and rights in namespaces that nobody named', async () => {
+  it('printed says how to find what it cannot name: partitions, and rights in other namespaces', async () => {
     const unnamed = await runInProcess(['uninstall']);
     expect(unnamed.stderr).toContain(
       '  kubectl delete rolebinding,role -l rollout-group.dev/installation=rollout-group --all-namespaces\n',
@@ -238,7 +238,7 @@ describe('uninstall', () => {
     expect((await runInProcess(['uninstall', '-f', '.'], { cwd })).stderr).not.toContain('kubectl patch statefulset');
   });
 
-  describe('where a partition holds StatefulSets back', () => {
+  describe('where a partition blocks StatefulSets', () => {
     const held = (name: string, partition: number, namespace = 'mimir') => ({
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -266,7 +266,7 @@ describe('uninstall', () => {
       expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
     });
 
-    it('says nothing of partitions where nothing is held back, and goes on where nobody may look', async () => {
+    it('says nothing of partitions where none blocks, and continues without read access', async () => {
       const free = await fakeApiServer([held('free', 0)]);
       expect((await runInProcess(['uninstall', '--apply', '--server', free.url])).stderr).not.toContain('partition');
       const hidden = await fakeApiServer(sets, { forbidden: ['statefulsets'] });

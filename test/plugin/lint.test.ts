@@ -67,7 +67,7 @@ spec:
 });
 
 describe('lint as JUnit', () => {
-  it('is well-formed XML whatever the files hold', () => {
+  it('is well-formed XML for any content of the files', () => {
     const cwd = folderWith({ '<&"\'>.yaml': `${wrongGroup}    "<b>&\\u0007]]>": "\\u001b"\n` });
     const { stdout } = runPlugin(['lint', '.', '-o', 'junit'], { cwd });
     expect(elementsOf(stdout).filter((name) => name === 'failure')).toHaveLength(3);

@@ -107,7 +107,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/ mimir\/ingester done updated=6\/6 available=6\/6$/);
   });
 
-  it('a pause holds the next rollout until it is taken back', async () => {
+  it('a pause blocks the next rollout until it is resumed', async () => {
     expect((await operator.run(['pause', 'ingester', '--reason', 'INC-441', '--for', '1h'])).status).toBe(0);
     const before = (await group.pods()).map(({ metadata }) => metadata.uid).sort();
     await group.setImage('example.com/server:3');
@@ -148,13 +148,13 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect((await viewer.run(['history', 'ingester', runs[0].id])).stdout).toContain('ingester ');
   });
 
-  it('who may not act is told which rule is missing, and changes nothing', async () => {
+  it('a user without the right to act learns which rule is missing, and changes nothing', async () => {
     const { status, stderr } = await viewer.run(['pause', 'ingester']);
     expect(status).toBe(11);
     expect(stderr).toContain('with the rule {apiGroups: ["rollout-group.dev"], resources: ["rolloutintents"], verbs: ["patch"]}');
   });
 
-  it('who may read nothing is told so', async () => {
+  it('a user without the right to read learns so', async () => {
     const nobody = await person(controlPlane(), namespace, 'nobody', []);
     const { status, stderr } = await nobody.run(['get']);
     expect(status).toBe(11);

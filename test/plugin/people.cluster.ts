@@ -145,7 +145,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
 
   const forged = { user: 'anna', groups: ['oncall'], at: '2099-01-01T00:00:00Z' };
 
-  it('without the webhook nobody is believed, whatever stands in the object, and verbs that let something go on say so', async () => {
+  it('without the webhook no requester is verified, and verbs that let something continue say so', async () => {
     await startAgent();
     await group.setImage('example.com/server:2');
     const soaking = await untilHeld('soak');
@@ -171,7 +171,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(waits.find(({ rule }) => rule === 'approval')?.fact).toBe('0 of 1 approvals from oncall');
   });
 
-  it('an approval by somebody without the group, for another run, after its end or forged never counts', async () => {
+  it('an approval without the group, for another run, after its end or forged never counts', async () => {
     const asking = await untilHeld('approval');
     const id = runId(asking);
     const before = await images();
@@ -258,7 +258,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect((await untilHeld('soak')).run).toMatchObject({ id: run?.id, outcome: 'running' });
   });
 
-  it('an undo goes back with the whole group, and holds what manifests ask for again', async () => {
+  it('an undo reverts the whole group, and blocks the reverted template', async () => {
     expect(await ok(eve, 'undo', 'ingester', '--yes', '--reason', 'memory leak')).toContain(
       'manifests in Git still request the undone revision',
     );
@@ -278,7 +278,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await untilHeld('soak');
   });
 
-  it('a protected pod stays, and what was asked is taken back by its name', async () => {
+  it('a protected pod stays, and a request is cancelled by its name', async () => {
     await ok(anna, 'promote', 'ingester', '--yes');
     await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--for', '1h');
     await ok(anna, 'approve', 'ingester', '--wave', 'rest');

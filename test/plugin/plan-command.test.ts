@@ -71,7 +71,7 @@ describe('the exit code of plan', () => {
   });
 });
 
-describe('what plan prints', () => {
+describe('the output of plan', () => {
   it('goes to standard output, without an escape byte in a pipe, and nothing else does', () => {
     const { stdout, stderr } = run('plan', ...rollout);
     expect(stdout).toContain('Plan  mimir/ingester   completes');
@@ -123,7 +123,7 @@ describe('what plan prints', () => {
   });
 });
 
-describe('what the other previews print', () => {
+describe('the output of the other previews', () => {
   it('diff shows the change once for all zones', () => {
     expect(run('diff', ...rollout).stdout).toContain(
       '  zone-a, zone-b, zone-c  (same change)\n    spec.template.spec.containers[ingester].image',
@@ -135,7 +135,7 @@ describe('what the other previews print', () => {
     expect(stdout).toMatch(/^Files CURRENT\/\S+ and DESIRED\/\S+ differ/);
   });
 
-  it('demo tells the rollout as one line per transition when nobody watches, ending with all pods updated', () => {
+  it('demo prints one line per transition without a terminal, ending with all pods updated', () => {
     const lines = run('demo')
       .stdout.split('\n')
       .filter((line) => line.startsWith('+'));

@@ -33,7 +33,7 @@ function failure(action: () => unknown): readonly [number, string] {
   throw new Error('nothing was refused');
 }
 
-describe('what if', () => {
+describe('assumptions', () => {
   const other = {
     kind: 'StatefulSet',
     metadata: { name: 'kafka', namespace: 'mimir' },

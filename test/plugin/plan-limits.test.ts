@@ -33,7 +33,7 @@ function plan(files: Readonly<Record<string, string>>, ...more: readonly string[
   return runPlugin(['plan', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0', ...more], { cwd: folderWith(files) });
 }
 
-describe('a plan that a limit of zero holds', () => {
+describe('a plan that a limit of zero blocks', () => {
   it('is blocked, and names the number, its place, and what to do', () => {
     const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);

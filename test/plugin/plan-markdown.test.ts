@@ -46,7 +46,7 @@ describe('the plan as a comment', () => {
     expect(renderPlanMarkdown(planOf([], { policyDigest: 'x --> <b>' })).split('\n')[0]).toMatch(/policy=xb -->$/);
   });
 
-  it('puts what is refused before what is held, and both before the groups', () => {
+  it('puts denials before blocked groups, and both before the others', () => {
     const text = renderPlanMarkdown(planOf([ingester(), blocked(), refusedDownscale()]));
     const places = ['**Denied**', '**Waits**', '####'].map((part) => text.indexOf(part));
     expect(places.every((place) => place > 0)).toBe(true);
@@ -65,7 +65,7 @@ describe('the plan as a comment', () => {
     expect(text).toContain('**Denied**');
   });
 
-  it('keeps to the budget whatever its size', () => {
+  it('keeps to its limit at any size', () => {
     const groups = Array.from({ length: 1000 }, (_, index) => ({ ...refusedDownscale(), group: `g-${index}` }));
     for (const budget of [3000, 10_000, 65_000]) {
       expect(
@@ -114,7 +114,7 @@ describe('text in Markdown', () => {
     expect(markdownText(text)).toBe(expected);
   });
 
-  it('fences code by more backticks than it holds', () => {
+  it('fences code by more backticks than it contains', () => {
     expect(markdownCode('a``b')).toBe('``` a``b ```');
     expect(markdownCode('ab')).toBe('`ab`');
   });

@@ -124,7 +124,7 @@ describe('a plan of what is asked for', () => {
     );
   });
 
-  it('judges with the metrics that it assumes, and says which; nobody has read them for explain', () => {
+  it('judges with the assumed metrics, and says which; explain has no readings', () => {
     const example = resolve('examples/kafka');
     const words = ['--current', `${example}/manifests`, '-f', `${example}/policies`];
     const { status, stdout } = runPlugin(['plan', ...words, '--set', 'a.replicas=5'], { cwd: example });

@@ -30,7 +30,7 @@ function ledgerObject(release: ReleaseTerms): FakeObject {
 const status = publishedObject({ ...rolling, decidedMs: Date.now() });
 const statusPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
 
-describe('a group that goes away while somebody watches it', () => {
+describe('a group that disappears while a user watches it', () => {
   it.each(['get ingester -w', 'get ingester -w -o jsonl', 'status ingester'])('ends the watching, and says so: %s', async (line) => {
     const server = await fakeApiServer([status]);
     const watching = on(server, line);
@@ -97,7 +97,7 @@ describe('a group that is being released', () => {
   });
 });
 
-describe('what is left of a group that is gone', () => {
+describe('the remains of a deleted group', () => {
   const runObject = (id: string, startedAt: string, more: object = {}): FakeObject => ({
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutRun',
@@ -121,7 +121,7 @@ describe('what is left of a group that is gone', () => {
     );
   const [older, newer] = [runObject('one', '2026-08-02T09:12:00Z'), runObject('two', '2026-08-03T09:12:00Z')];
 
-  it('is a run that nobody carries on any more', async () => {
+  it('are a run that no agent continues', async () => {
     expect(await outcomes([older, newer])).toEqual(['two abandoned', 'one abandoned']);
     expect(await outcomes([older, newer, status])).toEqual(['two running', 'one abandoned']);
     expect(await outcomes([older, status, ledgerObject({ ...terms, goneMs: 1 })])).toEqual(['one abandoned']);

@@ -72,7 +72,7 @@ describe('simulate', () => {
   it.each([
     [80, 'never'],
     [120, 'always'],
-  ])('fits %d columns, colour %s: runs that hold, and one that does not come to its end', async (width, colour) => {
+  ])('fits %d columns, colour %s: blocked runs, and one that does not complete', async (width, colour) => {
     const flags = ['--width', `${width}`, `--color=${colour}`];
     const held = run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
     expect([held.status, held.stderr]).toEqual([0, '']);
@@ -114,7 +114,7 @@ describe('simulate', () => {
     expect(ms('--fail', 'pod=store-b-0@10s+10m')).toBeGreaterThan(ms('--faults', 'none'));
   });
 
-  it('says what holds a run back, on the calendar of the policies', () => {
+  it('says what blocks a run, on the calendar of the policies', () => {
     const [held] = JSON.parse(run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json']).stdout).groups;
     expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
     expect(held.shown.heldBy[0]).toMatch(/^window: a deny window is open/);

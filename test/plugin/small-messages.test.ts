@@ -33,8 +33,8 @@ function lint(files: Readonly<Record<string, string>>): string {
   return `${stdout}${stderr}`;
 }
 
-describe('what a message tells to do', () => {
-  it('of a wave with a zone that is none: the zone that no wave names, or which zones there are', () => {
+describe('the advice of a message', () => {
+  it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', () => {
     const wave = (zones: string) => `{ name: all, zones: [${zones}], percent: 100 }`;
     expect(lint({ 'g.yaml': group(wave('a, b, d')) })).toContain('did you mean c');
     const several = lint({ 'g.yaml': group(wave('a, d')) });
@@ -44,16 +44,16 @@ describe('what a message tells to do', () => {
     expect(lint({ 'g.yaml': long })).toContain('did you mean zone-d');
   });
 
-  it('of a budget of zero: the whole command that pauses the group', () => {
+  it('for a budget of zero: the whole command that pauses the group', () => {
     expect(lint({ 'g.yaml': group(), 's.yaml': `${sets}${budget}` })).toContain('kubectl rollout-group pause store -n prod');
   });
 
-  it('of manifests without a group: that init proposes some', () => {
+  it('for manifests without a group: that init proposes some', () => {
     const { status, stderr } = runPlugin(['plan', '--current', '.'], { cwd: folderWith({ 's.yaml': sets }) });
     expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group init')]);
   });
 
-  it('of init where every StatefulSet has its group: that they have', () => {
+  it('for init where every StatefulSet has its group: that they have', () => {
     const { status, stderr } = runPlugin(['init', '--from-dir', '.', '--out', 'p'], {
       cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets }),
     });
@@ -63,7 +63,7 @@ describe('what a message tells to do', () => {
     expect(stderr).not.toContain('could be made of');
   });
 
-  it('of a case of a PolicyTest that counts one zone and is done: to count the others', () => {
+  it('for a case of a PolicyTest that counts one zone and is done: to count the others', () => {
     const test = `apiVersion: rollout-group.dev/v1alpha1
 kind: PolicyTest
 metadata: { name: t, namespace: prod }

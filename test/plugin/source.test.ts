@@ -40,7 +40,7 @@ describe('files and directories', () => {
     expect(await readInput('./p/', access(cwd))).toEqual(expected);
   });
 
-  it('a file is read whatever its name, and named as it was typed, without detours', async () => {
+  it('a file is read with any name, and named as it was typed, without detours', async () => {
     const cwd = folderWith({ 'p/policy.txt': 'x' });
     expect(await readInput('./p//policy.txt', access(cwd))).toEqual([{ name: 'p/policy.txt', text: 'x' }]);
     expect(await readInput(join(cwd, 'p/policy.txt'), access(cwd))).toEqual([{ name: join(cwd, 'p/policy.txt'), text: 'x' }]);

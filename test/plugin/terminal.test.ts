@@ -41,7 +41,7 @@ describe('text that leaves the program', () => {
   });
 });
 
-describe('what a stream can show', () => {
+describe('the abilities of a stream', () => {
   it('has the width of the terminal, 80 columns when the terminal does not say, and none in a pipe', () => {
     expect(
       [sink({}, 132), sink({}, 0), sink(), sink({ width: 100 }), sink({ width: 100 }, 132)].map(({ stream }) => stream.columns),

@@ -53,7 +53,7 @@ describe('the table of codes', () => {
     `);
   });
 
-  it('answers only codes of its own', () => {
+  it('answers only known codes', () => {
     expect(explainCode('RG2106')?.title).toBe('Zones follow each other in a cycle');
     expect([explainCode('RG9999'), explainCode('constructor')]).toEqual([undefined, undefined]);
   });
@@ -156,7 +156,7 @@ describe('the text of a finding', () => {
     expect(rendered).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
   });
 
-  it('names each part to whoever adds colour', () => {
+  it('names each part for a reader that adds colour', () => {
     const one = finding('RG2109', placeIn('gates: [errors]\n', 'errors'), 'the gate errors is never used: no wave names it');
     expect(renderFinding(one, (part, text) => `<${part}>${text}</>`)).toMatchInlineSnapshot(`
       "<place>policies/ingester.yaml:1:9</> <warning>warning</> <code>RG2109</> the gate errors is never used: no wave names it

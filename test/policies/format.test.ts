@@ -8,7 +8,7 @@ import { sampleDocuments, sampleText } from './sample-documents.ts';
 const policy = (rest: string) => `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata:\n  name: p\n${rest}`;
 
 describe('the canonical form', () => {
-  it('has the fields in the order of the schema, and comments beside what they explain', () => {
+  it('has the fields in the order of the schema, and comments next to what they explain', () => {
     const text = `# Owned by the metrics team.
 
 kind: RolloutGroup

@@ -130,7 +130,7 @@ describe('the policies that bind a group', () => {
     expect(policiesFor([guarded], { ...ingester, otherLabels: [{ guarded: 'yes' }] })).toEqual([guarded]);
   });
 
-  it('come in the order of their namespaces and names, whatever the order of files', () => {
+  it('come in the order of their namespaces and names, for any order of files', () => {
     const shared = policy({ namespace: 'ops', name: 'a', targets: { all: true, namespaces: ['mimir'] } });
     const given = [shared, policy({ name: 'c' }), policy({ name: 'b' })];
     const names = (policies: readonly PolicyDefinition[]) => policiesFor(policies, ingester, 'ops').map(({ name }) => name);
@@ -170,7 +170,7 @@ describe('the exception in force', () => {
     expect(exceptionFor([exception(overrides)], 'zone-gap', { group: 'ingester', zone: 'a' }, nowMs).kind).toBe(expected);
   });
 
-  it('is none when two match: neither applies', () => {
+  it('is absent when two match: neither applies', () => {
     const both = [exception({ name: 'z', zone: 'a' }), exception({ name: 'b' })];
     expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'a' }, 50)).toEqual({ kind: 'several', names: ['b', 'z'] });
     expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'c' }, 50)).toEqual({ kind: 'one', exception: both[1] });

@@ -52,7 +52,7 @@ describe('the JSON Schema of a kind', () => {
     expect(validator(kind)(document)).toBe(false);
   });
 
-  it('carries no marker and no limit that only says what a JavaScript number can hold', () => {
+  it('carries no marker, and no limit that is only that of a JavaScript number', () => {
     const text = JSON.stringify(kinds.map(editorSchema));
     expect(text.match(/"x-[a-z-]+"|9007199254740991/g)).toBeNull();
     expect(text.match(/"propertyNames":\{"type":"string"\}/g)).toBeNull();

@@ -77,7 +77,7 @@ describe('a pattern', () => {
     expect(exec(pattern, 'a')).toBe(problem);
   });
 
-  it('never fails on any text, whatever is written', () => {
+  it('never fails on any text', () => {
     const random = seededRandom(7);
     const pieces = [
       'a',

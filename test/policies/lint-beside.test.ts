@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 import { group, header, onDelete, policy, problems, set, waves } from './lint-texts.ts';
 
-describe('lint of StatefulSets beside a group', () => {
+describe('lint of StatefulSets next to a group', () => {
   const said = (...texts: readonly string[]) =>
     lintPolicies(
       texts.map((text, index) => ({ name: `${index}.yaml`, text })),
@@ -171,7 +171,7 @@ describe('lint of limits of zero', () => {
   const exception = (rest = '', rule = 'zone-budget') =>
     `---\n${header('RolloutException', 'now')}  rule: ${rule}\n  target: { group: ingester${rest} }\n  allow: { podsAtMost: 1 }\n  reason: r\n  expires: 2026-02-01T00:00:00Z\n`;
 
-  it('is none of a group or zone that an exception lets go on', () => {
+  it('is absent for a group or zone that an exception lets continue', () => {
     const zero = '  rollout: { strategy: onDelete, maxUnavailable: 0 }\n';
     expect(found(`${group(zero)}${exception()}`)).toEqual([]);
     expect(found(`${group(zero)}${exception(', zone: a')}`)).toHaveLength(1);
@@ -238,7 +238,7 @@ describe('lint of a canary without pods', () => {
     ['a patch with another number', sized('ingester-a', 3), false],
     ['a patch that names none', set('ingester-a'), false],
     ['a copy', sized('ingester-a', 0), true],
-  ])('beside %s', (_name, beside, isFound) => {
+  ])('next to %s', (_name, beside, isFound) => {
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}${beside}`)).toHaveLength(isFound ? 1 : 0);
   });
 
@@ -258,7 +258,7 @@ describe('lint of a canary without pods', () => {
     expect(text).toBe('waves stage-1 to stage-2 have no pods: zone a has 0 replicas; wave rest updates the first pods');
   });
 
-  it('is none where the zone has pods, where nobody says how many, and where no zone has any', () => {
+  it('is absent where the zone has pods, where the number is unknown, and where no zone has any', () => {
     expect(said(`${group(canary)}${sized('ingester-a', 1)}${sized('ingester-b', 3)}`)).toEqual([]);
     expect(said(`${group(canary)}${set('ingester-a')}${set('ingester-b')}`)).toEqual([]);
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 0)}`)).toEqual([]);

@@ -122,7 +122,7 @@ describe('lint compares members with', () => {
   });
 });
 
-describe('lint says of a partition that somebody wrote', () => {
+describe('lint of a partition in a manifest', () => {
   const member = (metadata: string, partition: number) =>
     `---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-a, namespace: mimir${metadata} }\nspec: { updateStrategy: { type: RollingUpdate, rollingUpdate: { partition: ${partition} } } }\n`;
   const hintOf = (strategy: string, text: string) =>
@@ -179,7 +179,7 @@ it('lint has only notices for a group and a policy that use most of the format',
 describe('lint knows from its options', () => {
   const foreign = policy('  limits: { minInterval: 1m }\n', 'p', 'all: true, namespaces: [loki]');
 
-  it('whose policies may name other namespaces', () => {
+  it('which namespace may hold policies for other namespaces', () => {
     expect([problems(foreign), problems(foreign, { agentNamespace: 'mimir' })]).toEqual([['6:25 RG2302'], []]);
   });
 
@@ -222,7 +222,7 @@ metadata:
 spec: { template: { metadata: { labels: { name: ingester-a } } }, updateStrategy: { type: OnDelete } }
 `;
 
-  it('are read beside the policies, with findings where the annotation stands', () => {
+  it('are read next to the policies, with findings where the annotation stands', () => {
     expect(problems(adopted)).toEqual(['6:43 RG4001']);
     expect(problems(`${adopted}${policy('  limits: { minInterval: 1m }\n')}`)).toEqual(['6:43 RG4001']);
   });

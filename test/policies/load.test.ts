@@ -215,12 +215,12 @@ const patienceMs = 60_000;
 describe('the limits', () => {
   const codes = (text: string) => parseDocuments('a.yaml', text).findings.map((one) => one.code);
 
-  it('hold for the size in bytes of UTF-8', () => {
+  it('apply to the size in bytes of UTF-8', () => {
     const fitting = `# ${'é'.repeat(yamlLimits.bytes / 2 - 1)}`;
     expect([codes(fitting), codes(`${fitting}x`), codes(`# ${'😀'.repeat(yamlLimits.bytes / 4)}`)]).toEqual([[], ['RG1001'], ['RG1001']]);
   });
 
-  it('hold for documents, depth and aliases, and let through exactly as many', () => {
+  it('apply to documents, depth and aliases, and accept exactly as many', () => {
     const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
     const aliases = (count: number) => `a: &a 1\nb: [${'*a,'.repeat(count)}]\n`;
     expect([codes('---\na: 1\n'.repeat(yamlLimits.documents)), codes('---\na: 1\n'.repeat(yamlLimits.documents + 1))]).toEqual([

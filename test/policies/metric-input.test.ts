@@ -29,7 +29,7 @@ describe('the inputs that rules read', () => {
     expect(inputsRead(policy({ metrics, rules }))).toEqual(['errors', 'lag', 'queue']);
   });
 
-  it('are none without a rule that names any', () => {
+  it('are absent without a rule that names any', () => {
     expect(
       inputsRead(policy({ metrics, rules: [policyRule({ when: { '>': [{ var: 'target.replicas' }, 1] }, message: 'queue' })] })),
     ).toEqual([]);

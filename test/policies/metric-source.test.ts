@@ -70,7 +70,7 @@ describe('the address of a source', () => {
     'https://prometheus:port',
     'https://prometheus/a b',
     'https://prometheus\\\\@evil',
-  ])('%s is none', (url) => {
+  ])('%s is invalid', (url) => {
     const { findings } = lintPolicies([{ name: 'a.yaml', text: source('prod', `prometheus: { url: "${url}" }`) }]);
     expect(findings.map(({ code, line }) => `${code} ${line}`)).toEqual(['RG2007 6']);
     expect(findings[0]?.hint).toContain('credentials belong in a Secret');
@@ -122,7 +122,7 @@ describe('the sources of a running cluster', () => {
       namespaces: ['mimir'],
     });
 
-  it("are those of the agent's directory, of its own namespace or of none, by name", () => {
+  it("are those of the agent's directory, its namespace or neither, by name", () => {
     const text = [
       source('b', prometheus),
       source('a', prometheus, 'operator'),

@@ -46,7 +46,7 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     [{ maxUnavailable: '1%' }, undefined],
     [{ minAvailable: '99%' }, undefined],
     [{ minAvailable: 1_000_000 }, undefined],
-  ])('is one whatever it covers, or may not be: %j', (budget, text) => {
+  ])('exists for any selector, or may exist: %j', (budget, text) => {
     expect(zeroBudgetOf(budget)?.text).toBe(text);
   });
 
@@ -58,7 +58,7 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     [{ minAvailable: 0 }, 1],
     [{ maxUnavailable: 0 }, 0],
     [{}, 0],
-  ])('is none of these: %j over %i pods', (budget, expected) => {
+  ])('is different from these: %j over %i pods', (budget, expected) => {
     expect(zeroBudgetOf(budget, expected)).toBeUndefined();
   });
 });

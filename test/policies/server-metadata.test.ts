@@ -16,7 +16,7 @@ const codesOf = (text: string) =>
     .findings.filter((one) => one.severity !== 'notice')
     .map((one) => one.message);
 
-describe('what kubectl prints', () => {
+describe('the output of kubectl', () => {
   it('is a policy, and what the API server added is no finding', () => {
     const metadata = `  uid: f5b0
   resourceVersion: "17"
@@ -29,7 +29,7 @@ describe('what kubectl prints', () => {
     expect(codesOf(printed(metadata, 'status: { phase: Done }\n'))).toEqual([]);
   });
 
-  it('is a finding where nobody but a person could have written it', () => {
+  it('is a finding where only a person could have written it', () => {
     expect(codesOf(printed('  lables: {}\n'))).toEqual(['metadata has no field lables']);
     const policy =
       'apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: p }\nspec: { targets: { all: true }, limits: { minReplicas: 2 } }\nstatus: {}\n';

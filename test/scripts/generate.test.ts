@@ -40,7 +40,7 @@ it('--check names files that are missing, stale or left over, and passes once th
   expect(existsSync(join(folder, 'docs/kinds/oldkind.md'))).toBe(false);
 });
 
-it('what it generates lies in this repository as it is', () => {
+it('its output in this repository is up to date', () => {
   const file = 'deploy/crds/rolloutgroups.yaml';
   generate();
   expect(readFileSync(join(folder, file), 'utf8')).toBe(readFileSync(file, 'utf8'));

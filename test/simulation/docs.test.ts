@@ -29,7 +29,7 @@ it('gives each class the range from which its rate is drawn', () => {
   expect(wrong).toEqual([]);
 });
 
-it('says of every invariant of the catalogue who judges it, in what sense, or why nobody does', () => {
+it('shows for every invariant of the catalogue its judge and scope, or why it has no judge', () => {
   const expected = catalogue.map((entry) => {
     if ('leftOut' in entry) return [entry.id, entry.title, '', `not judged: ${entry.leftOut}`];
     const { id, title, judgedBy, how, scope } = entry;
@@ -39,6 +39,6 @@ it('says of every invariant of the catalogue who judges it, in what sense, or wh
   expect(rows(/^[SL]\d+p?$/)).toEqual(expected);
 });
 
-it('names every way in which a run can fail beside by an invariant', () => {
+it('names every other way in which a run can fail', () => {
   for (const id of [...Object.values(failureIds), 'error']) expect(text).toContain(`\`${id}\``);
 });

@@ -114,7 +114,7 @@ describe('the scenario of a seed', () => {
     expect(share(({ events }) => events.some(({ kind }) => kind === 'setImage' || kind === 'setReplicas'))).toBe(1);
   });
 
-  it('draws rates for no class that has none', () => {
+  it('draws rates for no class without a rate', () => {
     const drawn = new Set(scenarios.flatMap(({ rates }) => Object.keys(rates)));
     expect([...drawn].every((name) => faultClasses.some((known) => known === name))).toBe(true);
   });

@@ -35,6 +35,6 @@ it('asks far less often than there are subsets', async () => {
   expect(asked).toBeLessThan(60);
 });
 
-it('keeps everything when nobody says that less will do', async () => {
+it('keeps everything unless less is enough', async () => {
   expect(await fewest([1, 2, 3], async () => false)).toEqual([1, 2, 3]);
 });

@@ -77,7 +77,7 @@ function input(rest: Partial<GivenInput> = {}): GivenInput {
 }
 
 describe('a group that is given', () => {
-  it('has its own objects as somebody writes them, and nobody else’s', () => {
+  it('has its given objects, and no others', () => {
     const other = { ...statefulSet('x', 'other:1'), metadata: { name: 'other', namespace: 'mimir' } };
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'ingester', namespace: 'mimir' } };
     const elsewhere = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'ingester', namespace: 'loki' }, spec: {} };

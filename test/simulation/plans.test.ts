@@ -6,7 +6,7 @@ import { readPlans } from '../../simulation/search/replay.ts';
 const file = 'test/simulation/plans/found.json';
 const plans = readPlans(readFileSync(file, 'utf8'), file);
 
-describe('what once was found is not found again', () => {
+describe('stored plans find nothing again', () => {
   it.each(plans.map((plan) => [plan.name, plan] as const))('%s', async (_, plan) => {
     const { failure } = await judge(plan, { isRepeated: true, compared: [] });
     expect(failure && `${failure.id}: ${failure.message}`).toBeUndefined();

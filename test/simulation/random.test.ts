@@ -22,7 +22,7 @@ describe('chance', () => {
     for (const count of counts) expect(Math.abs(count - 1000)).toBeLessThan(150);
   });
 
-  it('gives every name a stream of its own that begins anew', () => {
+  it('gives every name a separate stream that starts again', () => {
     const take = (name: string): readonly number[] => {
       const random = streamOf(5, name);
       return [random(), random(), random()];

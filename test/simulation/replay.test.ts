@@ -44,7 +44,7 @@ describe('scenarios as text', () => {
     expect(readPlans(writeScenario([plan, faultless]), 'some.json')).toEqual([plan, faultless]);
   });
 
-  it('come back as they were, whatever is drawn', () => {
+  it('come back as they were, for any draw', () => {
     for (let seed = 0; seed < 300; seed += 1) {
       const scenario = scenarioOf(seed);
       expect(readScenario(writeScenario(scenario), `seed ${seed}`)).toEqual(scenario);

@@ -83,7 +83,7 @@ describe('shrink', () => {
     expect(attempt(shrunk.scenario).failure).toBe('S7');
   });
 
-  it('keeps the objects that somebody gave', async () => {
+  it('keeps the given objects', async () => {
     const given = { namespace: 'mimir', name: 'ingester', statefulSets: ['ingester-zone-a'], objects: [], policies: [], changes: [] };
     const { scenario } = await shrink({ ...failing, given }, 'S7', async (candidate) => attempt(candidate));
     expect(scenario.group).toEqual(failing.group);

@@ -50,7 +50,7 @@ describe('plans made from a run without faults', () => {
     timeoutMs,
   );
 
-  it('are the same each time, and each has a name of its own', async () => {
+  it('are the same each time, and each has a unique name', async () => {
     const workload = named('delayed-scale-down');
     const [one, other] = [plansOf(await recordWorkload(workload)), plansOf(await recordWorkload(workload))];
     expect(other).toEqual(one);

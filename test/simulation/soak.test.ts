@@ -7,7 +7,7 @@ import { soakArguments } from '../../scripts/soak/arguments.ts';
 import { jsonReport, newTally, reportLines, tally } from '../../scripts/soak/report.ts';
 import type { SeedReport } from '../../scripts/soak/workers.ts';
 
-describe('what a soak is asked', () => {
+describe('the arguments of a soak', () => {
   it('has defaults', () => {
     expect(soakArguments([])).toMatchObject({ seeds: 200, from: 1, isShrinking: true });
     expect(soakArguments([])).not.toHaveProperty('minutes');
@@ -45,7 +45,7 @@ describe('what a soak is asked', () => {
   });
 });
 
-describe('what a soak reports', () => {
+describe('the report of a soak', () => {
   const report: SeedReport = {
     seed: 1,
     faults: { F1: 3, F17: 1 },

@@ -30,7 +30,7 @@ const admission = '/apis/admissionregistration.k8s.io/v1';
 const isRefused = /^403 .*rollout-group-requested-by.*requestedBy/s;
 
 describeOnControlPlane(
-  'who asked for an intent',
+  'the requester of an intent',
   (controlPlane) => {
     let admin: ApiClient;
     let ada: ApiClient;
@@ -107,7 +107,7 @@ describeOnControlPlane(
         ['of somebody else', () => stampOf('ada', ['writers'])],
         ['of an administrator', () => stampOf('system:admin', ['system:masters'])],
         ['of oneself in a group of others', () => stampOf('eve', ['writers', 'oncall'])],
-      ])('a stamp %s is refused, whatever the way', async (_, forged) => {
+      ])('a stamp %s is denied on every path', async (_, forged) => {
         const stamp = forged();
         expect((await ask(eve, 'POST', 'rolloutintents', intent('forged', stamp))).said).toMatch(isRefused);
         expect((await ask(eve, 'POST', 'rolloutexceptions', exception('forged', stamp))).said).toMatch(isRefused);
@@ -123,7 +123,7 @@ describeOnControlPlane(
         );
       });
 
-      it('spares nobody: neither an administrator nor the agent', async () => {
+      it('exempts no user: neither an administrator nor the agent', async () => {
         const forged = intent('forged', stampOf('ada', ['oncall']));
         const account = 'system:serviceaccount:rollout-group:rollout-group-agent';
         const { clientOf, identityOf } = controlPlane();
@@ -131,7 +131,7 @@ describeOnControlPlane(
         for (const client of [admin, agent]) expect((await ask(client, 'POST', 'rolloutintents', forged)).said).toMatch(isRefused);
       });
 
-      it('what says nothing is taken and stays unsaid, and so is what is true, with fewer groups too', async () => {
+      it('an intent without a stamp is accepted and stays unverified, and so is a true one, with fewer groups too', async () => {
         for (const [path, object] of [
           ['rolloutintents', intent('unsaid')],
           ['rolloutexceptions', exception('unsaid')],
@@ -163,7 +163,7 @@ describeOnControlPlane(
         expect([labelled.said, labelled.stamp]).toEqual(['200 ', own]);
       });
 
-      it('a stamp may be taken away while nothing else is asked for, as by a manifest without it, and nobody is believed then', async () => {
+      it('a stamp may be removed while nothing else is requested, as by a manifest without it, and then no requester is verified', async () => {
         const taken: readonly (readonly [string, Method, unknown, string?])[] = [
           ['null', 'PATCH', { spec: { requestedBy: null } }, merge],
           ['removed', 'PATCH', [{ op: 'remove', path: '/spec/requestedBy' }], json],
@@ -200,7 +200,7 @@ describeOnControlPlane(
         expect([changed.said, changed.stamp?.at, counts(changed)]).toEqual(['200 ', '2099-01-01T00:00:00Z', 'unknown']);
       });
 
-      it('nobody changes what another person asked for in their name', async () => {
+      it('no user changes a request of another person in their name', async () => {
         await ask(ada, 'POST', 'rolloutintents', intent('paused', stampOf('ada', ['oncall']), { action: 'pause' }));
         const changed = { action: 'approve' };
         expect((await ask(eve, 'PATCH', 'rolloutintents/paused', { spec: changed }, merge)).said).toMatch(isRefused);
@@ -222,7 +222,7 @@ describeOnControlPlane(
     describe('behind the webhook', () => {
       beforeAll(() => installStamping(controlPlane(), namespace));
 
-      it('everybody is stamped, whatever they write, and the policy is content with it', async () => {
+      it('every requester is stamped, with any value in the object, and the policy accepts it', async () => {
         const groups = expect.arrayContaining(['oncall', 'writers']);
         for (const [name, forged] of [
           ['stamped', undefined],
@@ -235,7 +235,7 @@ describeOnControlPlane(
         expect([said, stamp?.user]).toEqual(['201 ', 'ada']);
       });
 
-      it('somebody in hundreds of groups is stamped with as many as there is room for, which the API server can still compare', async () => {
+      it('a user in hundreds of groups is stamped with as many as there is room for, which the API server can still compare', async () => {
         const { clientOf, identityOf } = controlPlane();
         const many = Array.from({ length: 450 }, (_, index) => `department-of-a-large-company:team-${String(index).padStart(4, '0')}`);
         const crowd = clientOf(identityOf({ user: 'crowd', groups: [...many, 'writers'] }));
@@ -243,7 +243,7 @@ describeOnControlPlane(
         expect([said, stamp?.user, stamp?.groups.length]).toEqual(['201 ', 'crowd', 200]);
       });
 
-      it('whoever changes what is asked for is stamped, and what others do besides leaves the stamp alone', async () => {
+      it('a user who changes the request is stamped, and other changes leave the stamp alone', async () => {
         const { stamp: before } = await ask(ada, 'POST', 'rolloutintents', intent('changed'));
         const forged = { spec: { requestedBy: stampOf('root') } };
         expect(await ask(eve, 'PATCH', 'rolloutintents/changed', forged, merge)).toMatchObject({ said: '200 ', stamp: before });
@@ -257,7 +257,7 @@ describeOnControlPlane(
         expect(await ask(ada, 'PATCH', applied, intent('changed'), apply)).toMatchObject({ said: '200 ', stamp: { user: 'ada' } });
       });
 
-      it('a forged one is refused again as soon as somebody takes the configurations away', async () => {
+      it('a forged one is denied again as soon as the configurations are deleted', async () => {
         for (const kind of ['mutating', 'validating']) await admin.delete(`${admission}/${kind}webhookconfigurations/rollout-group`);
         const forge = () => ask(eve, 'POST', 'rolloutintents?dryRun=All', intent('late', stampOf('ada', ['oncall'])));
         const { said } = await eventually('an API server that asks nobody', forge, (answer) => !answer.said.startsWith('201'));

@@ -16,7 +16,7 @@ const name = 'server-zone-a';
 const holding = 1_000_000;
 type Content = Readonly<Record<string, unknown>>;
 
-describeOnControlPlane('a StatefulSet that is held, while nobody answers', (controlPlane) => {
+describeOnControlPlane('a blocked StatefulSet while no webhook answers', (controlPlane) => {
   let admin: ApiClient;
 
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describeOnControlPlane('a StatefulSet that is held, while nobody answers', (cont
       expect(said).toMatch(/^403 .*in the middle of a rollout/s);
     });
 
-    it('refuses them on every path: replaced, applied by force, and by somebody who may do anything', async () => {
+    it('denies them on every path: replaced, applied by force, and by an administrator', async () => {
       const live = await admin.get<StatefulSet & { readonly spec: Content }>(path);
       const lower = { type: 'RollingUpdate', rollingUpdate: { partition: 0 } };
       const replaced = { ...live, spec: { ...live.spec, updateStrategy: lower } };

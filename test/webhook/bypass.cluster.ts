@@ -148,7 +148,7 @@ describeOnControlPlane(
         expect(await write(admin, 'PATCH', `${longer}/scale`, replicas(2), merge)).toMatchObject(passed);
       });
 
-      it('an autoscaler of Kubernetes does not shrink a member, and does shrink what is none', async () => {
+      it('an autoscaler of Kubernetes does not shrink a member, and does shrink other StatefulSets', async () => {
         const name = await world.createFree(form);
         for (const target of [member, name]) await admin.create(autoscalersOf(form), autoscalerOf('apps/v1', 'StatefulSet', target));
         await admin.until<Autoscaler>(autoscalersOf(form), 'the autoscaler is refused', (items) =>
@@ -190,7 +190,7 @@ describeOnControlPlane(
         await admin.delete(`${autoscalersOf(form)}/counted`);
       });
 
-      it('kubectl drain takes no more than the budget, and all of what has none', async () => {
+      it('kubectl drain takes no more than the budget, and all pods without one', async () => {
         const nodes = await admin.list('/api/v1/nodes');
         const drain = (node: string, app: string, timeoutMs: number) =>
           // It retries for minutes what it is refused, whatever time it is given.
@@ -223,7 +223,7 @@ describeOnControlPlane(
         }
       });
 
-      it('nodes remove pods, and controllers of Kubernetes, whatever is protected', async () => {
+      it('nodes remove pods, and controllers of Kubernetes, past every protection', async () => {
         const { clientOf, identities, identityOf } = cp;
         const controller = clientOf(identityOf(serviceAccount('kube-system', 'statefulset-controller')));
         const removals: readonly (readonly [ApiClient, string, object | undefined])[] = [
@@ -263,7 +263,7 @@ describeOnControlPlane(
       });
     });
 
-    it("a pod is not taken out of its group beyond the budget, and then deleted as nobody's", async () => {
+    it('a pod is not taken out of its group beyond the budget, and then deleted without a group', async () => {
       await world.createGroup('native', 'native', { name: 'kept' });
       const pods = podsOf('native');
       const free = await world.createFree('native');
@@ -311,7 +311,7 @@ describeOnControlPlane(
       expect(await write(admin, 'PATCH', `${pods}/${free}-0`, orphaned, merge)).toMatchObject(passed);
     });
 
-    it('what native enforcement refuses asks no pod to prepare, and dates nothing, in the compatible form', async () => {
+    it('a denial of native enforcement asks no pod to prepare, and dates nothing, in the compatible form', async () => {
       const name = 'prepared-zone-a';
       await admin.create('/apis/rollout-group.dev/v1alpha1/namespaces/compat/rolloutpolicies', {
         apiVersion: 'rollout-group.dev/v1alpha1',

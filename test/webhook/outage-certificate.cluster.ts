@@ -134,7 +134,7 @@ describeOnControlPlane(
       await expectNewProcessWell();
     });
 
-    it('whose Secret somebody else takes leaves it alone, says so and guards on with what it has', async () => {
+    it('whose Secret belongs to another owner leaves it alone, says so and continues with its certificate', async () => {
       const before = certificateOf(await admin.list<Secret>(secrets));
       const nothing = { ca: null, cert: null, key: null, 'previous-cert': null, 'previous-key': null };
       const unjudged = await whileAttacked(async () => {
@@ -158,7 +158,7 @@ describeOnControlPlane(
       await expectNewProcessWell();
     });
 
-    it('whose authority is taken out of the configurations is not believed, and puts it back when it may', async () => {
+    it('whose authority is removed from the configurations is not trusted, and restores it when permitted', async () => {
       const match = { method: 'PATCH', path: /webhookconfigurations/ };
       const forbidden = { kind: 'answer', status: 403 } as const;
       const fault = proxy.inject({ name: 'no patches of configurations', match, which: always, fault: forbidden });

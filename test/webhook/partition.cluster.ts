@@ -83,7 +83,7 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
   const partition = (value: number): object => ({ updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: value } } });
   const ask = (spec: object, type = strategic): Promise<Outcome> => write(admin, 'PATCH', `${path}?dryRun=All`, { spec }, type);
 
-  it('is held by the agent, whose own writes pass', async () => {
+  it('is blocked by the agent, whose writes pass', async () => {
     await untilPartitions(holding, holding);
   });
 
@@ -122,7 +122,7 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
     expect([isRefused, said]).toEqual([false, expect.anything()]);
   });
 
-  it('goes to the end and is held again', async () => {
+  it('completes and is blocked again', async () => {
     await write(
       admin,
       'PATCH',

@@ -247,7 +247,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     expect(await versions(await killAll(2))).toEqual([1, 2, 1, 2]);
   });
 
-  it('holds three revisions side by side', async () => {
+  it('keeps three revisions side by side', async () => {
     await setImage(3);
     await pinned([
       [6, 2],
@@ -270,7 +270,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     );
   });
 
-  it('comes back at the old version, never at a new one, when nobody answers, the ledger cannot be read, or names what is gone', async () => {
+  it('comes back at the old version, never at a new one, when no webhook answers, the ledger cannot be read, or names a missing revision', async () => {
     await pinned([
       [5, 3],
       [6, 3],
@@ -286,7 +286,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     expect(await versions(await killAll(1))).toEqual([1, 1, 1, 1]);
   });
 
-  it('is complete when all are pinned, and needs nobody then', async () => {
+  it('is complete when all are pinned, and needs no webhook then', async () => {
     await pinned([5, 6, 7, 8].map((ordinal) => [ordinal, 3] as const));
     expect(await versions(await killAll(1))).toEqual([3, 3, 3, 3]);
     await admin.until<StatefulSet>(setsOf(namespace), 'the current revision', (items) =>

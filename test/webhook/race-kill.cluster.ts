@@ -120,7 +120,7 @@ describeOnControlPlane(
       await proxy.close();
     });
 
-    it('what is carried out before it is allowed to one zone', async () => {
+    it('allows one zone what it carries out before', async () => {
       expect(await evict(admin, namespace, 'leaving-zone-a-0')).toMatchObject({ isRefused: false });
       expect(await write(admin, 'PATCH', `${setsOf(namespace)}/shrunk-zone-a/scale`, replicas(2), merge)).toMatchObject({
         isRefused: false,
@@ -131,7 +131,7 @@ describeOnControlPlane(
       expect(leaving?.metadata.deletionTimestamp).toBeDefined();
     });
 
-    it.each(moments)('%s: never are two granted, and what stands in the ledger holds the other', async (moment) => {
+    it.each(moments)('%s: never are two granted, and the claim in the ledger blocks the other', async (moment) => {
       const play = async (round: Round): Promise<void> => {
         const { group, isTogether } = round;
         const { victim, hits } = await startVictim(round);
@@ -185,7 +185,7 @@ describeOnControlPlane(
       expect(sets.filter(({ metadata }) => metadata.name.startsWith('asked-')).map(({ spec }) => spec.replicas)).toEqual([2, 2]);
     });
 
-    it('what nobody carried out is free two minutes after it was known, and no sooner', async () => {
+    it('an unused grant is free two minutes after it was known, and no sooner', async () => {
       expect(leftSinceMs.size).toBeGreaterThan(3);
       const free = async ([group, sinceMs]: readonly [string, number]): Promise<void> => {
         const second = await disruption({ group, isDecrease: true }, 'b');
@@ -204,7 +204,7 @@ describeOnControlPlane(
       await Promise.all([...leftSinceMs].map(free));
     }, 300_000);
 
-    it('what was carried out still holds the second zone after two minutes without any agent, in a new process too', async () => {
+    it('a used grant still blocks the second zone after two minutes without any agent, in a new process too', async () => {
       await delay(Math.max(0, disruptedMs + waitedMs - Date.now()));
       const fresh = await world.start();
       const asked = await Promise.all([

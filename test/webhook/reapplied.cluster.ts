@@ -158,7 +158,7 @@ describeOnControlPlane(
       expect(await free()).toMatchObject(passed);
     });
 
-    it.each(tools)('by %s while nobody answers it refuses what is protected', async (_what, isReplacing, applyAgain) => {
+    it.each(tools)('by %s while no webhook answers denies requests about protected objects', async (_what, isReplacing, applyAgain) => {
       world.front.leadTo();
       world.front.cut();
       try {

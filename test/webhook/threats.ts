@@ -60,9 +60,9 @@ export const threats: readonly Threat[] = [
       ...fuzzedEndpoints(
         '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
       ),
-      ...connection('are let in, and nobody else'),
-      ...enforce('is judged by what is stored of the object, whatever the review says (threat 1)'),
-      ...prepare('a request that nobody made'),
+      ...connection('are accepted, and no others'),
+      ...enforce('is judged by the stored object, not by the review (threat 1)'),
+      ...prepare('a request that no API server made'),
     ],
   },
   {
@@ -91,8 +91,8 @@ export const threats: readonly Threat[] = [
     rule: 'Depth and number of values are counted before anything is parsed. Of two fields of one name the last counts, as for the API server, and nothing rests on it.',
     tests: review(
       'is refused before it is parsed when it is too deep or too wide',
-      'may have fields that nobody knows, and a field twice: the last one counts',
-      'loses entries that would reach a prototype, in whatever spelling',
+      'may have unknown fields, and a field twice: the last one counts',
+      'loses entries that would reach a prototype, in any spelling',
     ),
   },
   {
@@ -127,8 +127,8 @@ export const threats: readonly Threat[] = [
         'spare the pods of the agent that the process spares, and no others',
       ),
       ...installation('has a disruption budget where there is more than one pod'),
-      ...unknown('the deletion of a pod passes whatever cannot be told', 'what only grows passes whatever cannot be told'),
-      ...enforce('what must always pass (S32)'),
+      ...unknown('the deletion of a pod passes with any unknown fact', 'growth passes with any unknown fact'),
+      ...enforce('requests that must always pass (S32)'),
       ...outage('that is dead refuses what is protected, while everything else goes on and a hundred pods leave'),
       ...of(`${here}/outage-drain.cluster.ts`)('loses no request, and the pods of every group leave within their budget'),
     ],
@@ -142,11 +142,11 @@ export const threats: readonly Threat[] = [
     tests: [
       ...bypass(
         'a group is protected from %s, and what is no group is not',
-        'kubectl drain takes no more than the budget, and all of what has none',
-        "a pod is not taken out of its group beyond the budget, and then deleted as nobody's",
+        'kubectl drain takes no more than the budget, and all pods without one',
+        'a pod is not taken out of its group beyond the budget, and then deleted without a group',
       ),
       ...release('is judged as if it deleted the pod: refused beyond the budget, and counted within it'),
-      ...enforce('what is protected is refused on every path', 'is remembered when a write of the status takes it away'),
+      ...enforce('protected objects are protected on every path', 'is remembered when a write of the status takes it away'),
       ...webhooks(
         'hear of other versions of what they name, ask for reviews in v1 and answer in time',
         'never name a request that may have no name: the items of a deleted collection',
@@ -159,7 +159,7 @@ export const threats: readonly Threat[] = [
     threat: 'An error lets a request pass: an object that cannot be read, replicas that are null, a dependency that is down.',
     rule: 'What cannot be told is refused for what is protected (S31), but for pod DELETE and growth. Numbers that are absent are what the API server makes of them.',
     tests: [
-      ...unknown('what cannot be told is refused for what is protected (S31)'),
+      ...unknown('unknown facts deny requests about protected objects (S31)'),
       ...asked('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale'),
       ...outage('that loses the API server refuses what is protected and says why, and lets everything else pass'),
       ...noDownscale('denies a smaller Scale, of which it cannot tell'),
@@ -173,12 +173,12 @@ export const threats: readonly Threat[] = [
     threat: 'The label that protects is taken away or made to say less first, or in the same write.',
     rule: 'The old and the new state are both judged; what was protected stays so for ten minutes, in every process, by what it had; no configuration selects objects.',
     tests: [
-      ...enforce('what takes protection away, in one request or in two (threat 10)'),
+      ...enforce('removal of protection, in one request or in two (threat 10)'),
       ...release(
         'is judged as if it deleted the pod: refused beyond the budget, and counted within it',
-        'never holds nodes and controllers, pods that already go, and writes that take nothing away',
+        'never blocks nodes and controllers, terminating pods, and writes that remove nothing',
       ),
-      ...bypass("a pod is not taken out of its group beyond the budget, and then deleted as nobody's"),
+      ...bypass('a pod is not taken out of its group beyond the budget, and then deleted without a group'),
       ...bypass(
         'labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks',
         'the time between zones is not lowered first to shrink then, and may become longer',
@@ -205,17 +205,17 @@ export const threats: readonly Threat[] = [
         'is told of after two looks, and is over when it is as it was',
         'is told of when a configuration is deleted, unless there never was one',
         'is told of for each namespace that loses its label, until it has it again or is gone',
-        'are narrowed again when somebody applies them as they were, and more and more slowly while he does so',
+        'are narrowed again when a user applies them as they were, and more and more slowly if that repeats',
         'is told of in each of many namespaces, some of them at each look',
       ),
       ...of(`${here}/reapplied.cluster.ts`)(
         'by %s is narrowed again, and nothing that is protected passes meanwhile',
-        'by %s while nobody answers it refuses what is protected',
+        'by %s while no webhook answers denies requests about protected objects',
       ),
       ...narrowing('says that %s', 'says what is missing'),
       ...doctor('says what was changed, at most five of it by name, and where nothing is enforced'),
       ...injection(
-        'gets it again when somebody takes it out, and its new entries get it too',
+        'gets it again when a user removes it, and its new entries get it too',
         'the failure policy of each entry is told, and that of what was deleted is forgotten',
       ),
       ...rights('name every configuration that is installed, and no other'),
@@ -229,7 +229,7 @@ export const threats: readonly Threat[] = [
     tests: [
       ...race('two requests for the last permitted step, in two processes (S30)'),
       ...of(`${here}/race.cluster.ts`)('are never both granted'),
-      ...killed('%s: never are two granted, and what stands in the ledger holds the other'),
+      ...killed('%s: never are two granted, and the claim in the ledger blocks the other'),
       ...eviction('grant a zone as many as the limit, and no other zone any'),
       ...beside('never have two zones down at once, whichever client deletes pods, and the rollout completes'),
     ],
@@ -241,15 +241,15 @@ export const threats: readonly Threat[] = [
     rule: 'A reservation ends when its effect is seen, or after two minutes by the clock of each process. What cannot be stored is not allowed.',
     tests: [
       ...race(
-        'what was allowed and never came is free after two minutes, though somebody tries again and again',
+        'an unused grant is free after two minutes, although a client tries again and again',
         'over many pairs with a kill at a seeded request',
       ),
       ...killed(
-        'what nobody carried out is free two minutes after it was known, and no sooner',
-        'what was carried out still holds the second zone after two minutes without any agent, in a new process too',
+        'an unused grant is free two minutes after it was known, and no sooner',
+        'a used grant still blocks the second zone after two minutes without any agent, in a new process too',
       ),
       ...guard('drops an unused claim after two minutes by the clock of the process, also if the wall clock differs'),
-      ...eviction('what cannot be announced is not granted'),
+      ...eviction('an eviction without a stored claim is denied'),
     ],
   },
   {
@@ -260,7 +260,7 @@ export const threats: readonly Threat[] = [
     tests: [
       ...eviction('S29: a hundred dry runs write nothing and take nothing from the eviction that follows'),
       ...enforce('names what was allowed, and nothing that a dry run asked for (S29)'),
-      ...unknown('nothing is written, and nobody is told, for a dry run (S29)'),
+      ...unknown('a dry run writes nothing and notifies no client (S29)'),
       ...asked('takes a dry run from the options of an eviction too'),
     ],
   },
@@ -326,18 +326,18 @@ export const threats: readonly Threat[] = [
       ...rotation(
         'TLS clients that trust what the configuration says get an answer before, during and after a renewal, on old connections too',
       ),
-      ...secret('no line of the log and no problem holds a key or a certificate'),
+      ...secret('no line of the log and no problem contains a key or a certificate'),
       ...authority('the key of the authority is nowhere in what is answered'),
       ...expiry('the end of the certificate'),
       ...lostCertificate(
         'whose Secret is deleted guards all the time, and makes another one',
         'whose Secret is overwritten with garbage guards all the time, and makes another certificate',
-        'whose authority is taken out of the configurations is not believed, and puts it back when it may',
+        'whose authority is removed from the configurations is not trusted, and restores it when permitted',
       ),
       ...of(`${here}/outage-expiry.cluster.ts`)(
         'is not believed any more, lets nothing pass that it guards, and gets another one as soon as that can be stored',
       ),
-      ...files('is taken anew soon after a file changes, and within ten seconds when no watch tells'),
+      ...files('is read again soon after a file changes, and within ten seconds without a change event'),
     ],
   },
   {
@@ -371,12 +371,12 @@ export const threats: readonly Threat[] = [
       ...of(`${here}/native/pin-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
       ...of(`${here}/pinned.cluster.ts`)(
         'has every pod at its own revision, killed as often as one likes',
-        'comes back at the old version, never at a new one, when nobody answers, the ledger cannot be read, or names what is gone',
+        'comes back at the old version, never at a new one, when no webhook answers, the ledger cannot be read, or names a missing revision',
       ),
       ...of(`${here}/admission-policy.cluster.ts`)(
-        'refuses them on every path: replaced, applied by force, and by somebody who may do anything',
+        'denies them on every path: replaced, applied by force, and by an administrator',
       ),
-      ...registration('is told of where pods are to be pinned and nobody is asked about them, enforced or not'),
+      ...registration('is reported where pods are to be pinned and no webhook is called, enforced or not'),
     ],
   },
   {
@@ -386,12 +386,12 @@ export const threats: readonly Threat[] = [
     rule: 'The API server itself compares the stamp with who asks, at each write, and refuses another one: it may only say nothing, which counts for nobody. doctor tells of a policy that is gone, changed, or refuses nobody.',
     tests: [
       ...stampPolicy(
-        'a stamp %s is refused, whatever the way',
-        'spares nobody: neither an administrator nor the agent',
+        'a stamp %s is denied on every path',
+        'exempts no user: neither an administrator nor the agent',
         'a stamp stays as it is while nothing else is asked for',
-        'nobody changes what another person asked for in their name',
-        'everybody is stamped, whatever they write, and the policy is content with it',
-        'a forged one is refused again as soon as somebody takes the configurations away',
+        'no user changes a request of another person in their name',
+        'every requester is stamped, with any value in the object, and the policy accepts it',
+        'a forged one is denied again as soon as the configurations are deleted',
       ),
       ...of('test/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
       ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without refusing, are failures'),

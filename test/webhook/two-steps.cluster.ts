@@ -36,7 +36,7 @@ describeOnControlPlane(
     });
     afterAll(() => world.close());
 
-    it('many at once: a collection of pods that is deleted loses no more than the budget, and all of what has none', async () => {
+    it('many at once: a deleted collection of pods loses no more than the budget, and all pods without one', async () => {
       await world.createGroup('native', 'native', { name: 'swept', replicas: 2 });
       const free = await world.createFree('native');
       await world.untilReady('native', `${free}-`, 3);

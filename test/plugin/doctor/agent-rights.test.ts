@@ -17,7 +17,7 @@ const rules = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8'))
   .map((document): Role => document.toJS())
   .flatMap((role) => role.rules ?? []);
 
-describe('what doctor asks for', () => {
+describe('the rights that doctor checks', () => {
   it('is given by the Role that belongs to the agent', () => {
     const missing = agentRights.filter((right) => !rules.some((rule) => gives(rule, right)));
     expect(missing).toEqual([]);

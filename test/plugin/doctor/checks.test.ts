@@ -225,7 +225,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('only warns of two agents that decide in namespaces of their own, and tells their decisions apart', () => {
+  it('only warns of two agents that decide in separate namespaces, and tells their decisions apart', () => {
     const agents = {
       leases: [lease(), lease({ namespace: 'loki', holder: 'agent-2' })],
       published: [

@@ -15,7 +15,7 @@ function setNamed(name: string, overrides: object = {}) {
   return { ...statefulSet({ name }), namespace: 'mimir', updateStrategy: 'OnDelete' as const, podLabels: { name }, ...overrides };
 }
 
-describe('a StatefulSet with the partition that holds everything', () => {
+describe('a StatefulSet with the partition that blocks every pod', () => {
   it('takes a StatefulSet to be of a group of the policy directory while the agent that decided about it is there', () => {
     const sets = [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })];
     const other = { namespace: 'mimir', group: 'other', decidedMs: kitNowMs - 5000, leader: 'agent-1', members: ['left'] };

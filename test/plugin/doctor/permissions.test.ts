@@ -4,7 +4,7 @@ import { examine } from '../../../plugin/doctor/all.ts';
 import { renderChecks } from '../../../plugin/output/doctor.ts';
 import { facts, isWrong, wrong } from './kit.ts';
 
-describe('what the agent may not do', () => {
+describe('missing permissions of the agent', () => {
   it('says of each missing right what follows, with the verbs of one resource together', () => {
     const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
     const rights = ['list', 'watch'].flatMap((verb) =>

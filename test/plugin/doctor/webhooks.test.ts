@@ -11,7 +11,7 @@ function said(registration: Facts['registration']): readonly string[] {
 describe('the registration of the webhooks', () => {
   const well = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
-  it('is well when it is as installed and in force, and when there is none and nobody asks for any', () => {
+  it('is fine when it is as installed and in force, and when it is missing and not needed', () => {
     expect(said(well)).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
     expect(said({ ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
       /^ok no webhook is registered/,
@@ -29,7 +29,7 @@ describe('the registration of the webhooks', () => {
     ]);
   });
 
-  it('which nobody can answer is a failure where a group needs it, and a warning elsewhere', () => {
+  it('without a server is a failure where a group needs it, and a warning elsewhere', () => {
     const unanswered = [true, false].map((isNeeded) => ({ message: `needed: ${isNeeded}`, isNeeded }));
     expect(said({ ...well, unanswered })).toEqual(['FAIL needed: true', 'warn needed: false']);
   });

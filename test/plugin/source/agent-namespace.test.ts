@@ -12,7 +12,7 @@ const two = [leaseIn('agents-a', 'one'), leaseIn('agents-b', 'two')];
 const decided = (namespace: string, leader: string) => publishedObject({ ...done, namespace, leader });
 
 describe('the namespace of the agent', () => {
-  it('is where the only Lease is, held or not, and the usual one without any', async () => {
+  it('is where the only Lease is, with or without a holder, and the usual one without any', async () => {
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: [leaseIn('ops', '')] } }), ['mimir'])).toBe('ops');
     expect(await agentNamespaceOf(clusterOf({}), ['mimir'])).toBe('rollout-group');
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: two }, forbidden: ['leases'] }), ['mimir'])).toBe('rollout-group');

@@ -148,7 +148,7 @@ describe('a template that undo has patched', () => {
     ]);
   });
 
-  it('of an object that never stands still is given up', async () => {
+  it('of an object that changes all the time is given up', async () => {
     let version = 1;
     const { cluster, asked } = serverWith(({ method, path }) => {
       if (method === 'GET') {

@@ -16,7 +16,7 @@ function managed(
   return { kind: 'StatefulSet', metadata: { name: 'a', managedFields } };
 }
 
-describe('who keeps an object as Git has it', () => {
+describe('the tool that keeps an object as in Git', () => {
   it.each([
     ['argocd-controller', 'Argo CD'],
     ['argocd-application-controller', 'Argo CD'],

@@ -50,7 +50,7 @@ describe('a group without any StatefulSet in its namespace', () => {
     expect(await absence(answers)).toEqual({ absent: [], notes: ['the namespace prdo has no StatefulSet of the group store yet'] });
   });
 
-  it('is nobody to speak of where it is not asked for, or its StatefulSets come with it', async () => {
+  it('is not mentioned where it is not requested, or its StatefulSets come with it', async () => {
     const answers = { objects: { statefulsets: sets('prod') } };
     const nothing = { absent: [], notes: [] };
     expect(await absence(answers, { asked: [] })).toEqual(nothing);

@@ -27,7 +27,7 @@ function withSet(change: (set: Snapshot['statefulSets'][number]) => Snapshot['st
   return { ...before, statefulSets: before.statefulSets.map((set) => (set.name === 'ingester-zone-a' ? change(set) : set)) };
 }
 
-describe('what a plan was made from', () => {
+describe('the basis of a plan', () => {
   it('names every member and every pod, once, in order', () => {
     const names = basis(before).map(({ object }) => object);
     expect(names).toContain('StatefulSet mimir/ingester-zone-a');
@@ -146,7 +146,7 @@ describe('what a plan was made from', () => {
   });
 });
 
-describe('what applying would write over', () => {
+describe('the fields that apply would overwrite', () => {
   const of = (live: readonly object[]) => basis(before, live, [target]);
   const uid = { uid: 'u', resourceVersion: '1' };
   const live = { ...target, metadata: { name: 'ingester-zone-a', namespace: 'mimir', ...uid }, status: { replicas: 1 } };

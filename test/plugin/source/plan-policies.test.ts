@@ -78,7 +78,7 @@ describe('policies over a cluster', () => {
     expect(over({ 'a.json': part, 'group.json': group('ingester', ['a', 'b', 'c']) }, live, asked).errors).toEqual([]);
   });
 
-  it('report a file that cannot be read, whatever it was to make', () => {
+  it('report every file that cannot be read', () => {
     const files = [{ name: 'a.yaml', text: 'kind: [' }];
     const { errors } = policiesOver({ ...context, files, askedFiles: new Set(['a.yaml']), asked: [], live });
     expect(errors.map(({ code }) => code)).toEqual(['RG1004']);

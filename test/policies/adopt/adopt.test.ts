@@ -138,7 +138,7 @@ describe('an adopted group', () => {
   });
 });
 
-describe('which objects are adopted', () => {
+describe('the objects that are adopted', () => {
   const names = (...sets: readonly unknown[]) =>
     adoptGroups(sets).groups.map(({ metadata, spec }) => [
       metadata.namespace,

@@ -13,7 +13,7 @@ const originals = [
 const keys = { 'payments/prometheus': ['username', 'password'] };
 
 describe('conversion', () => {
-  it('gives the same whatever the order of what it reads', () => {
+  it('gives the same for any order of its input', () => {
     const texts = [...originals, phased(), statefulSetText(), rollout(), phased({ name: 'rival' })];
     const meant = ({ groups, documents, statefulSets, findings }: ReturnType<typeof converted>) => ({
       groups,
@@ -33,7 +33,7 @@ describe('conversion', () => {
     expect(inOrder([...texts].reverse())).toEqual(expected);
   });
 
-  it('passes over what is none of its business', () => {
+  it('skips objects that do not concern it', () => {
     const other = phased().replace('sts.plus/v1alpha1', 'example.com/v1');
     const none = { groups: [], documents: [], statefulSets: [], findings: [] };
     expect(converted([{ name: 'a.yaml', text: `${other}---\n${statefulSetText()}` }])).toEqual(none);

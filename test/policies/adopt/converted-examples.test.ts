@@ -38,7 +38,7 @@ describe('examples/phased-rollout', () => {
     expect(findings.filter(({ severity }) => severity !== 'notice')).toEqual([]);
   });
 
-  it('lets no pod go as it stands: the first thing that the agent does is to hold the partition', () => {
+  it('allows no pod at first: the first action of the agent is to raise the partition', () => {
     const { snapshot } = snapshotFromManifests(current, { nowMs: 0, groups: bundle.groups });
     const actions = decide({ ...snapshot, ...bundle }).groups.flatMap((group) => group.actions);
     expect(actions.map(({ kind }) => kind)).toEqual(['setPartition']);

@@ -106,7 +106,7 @@ describe('StatefulSets of one group', () => {
     expect(guessed([bound('x', ['eu-1', 'eu-3']), bound('y', ['eu-2'])]).groups).toHaveLength(2);
   });
 
-  it('are the same in whatever order they are listed, and one that is listed twice counts once', () => {
+  it('are the same in any order, and one that is listed twice counts once', () => {
     const objects = ['kafka-zone-a', 'kafka-zone-b', 'alone', 'kafka-zone-a'].map((name) => set(name));
     expect(guessed([...objects].reverse()).groups).toEqual(guessed(objects).groups);
     expect(guessed(objects).groups).toEqual(['data/alone: alone=alone', 'data/kafka: a=kafka-zone-a b=kafka-zone-b']);
@@ -142,7 +142,7 @@ describe('the engine', () => {
   });
 });
 
-it('takes a partition of 0 that a cluster has for one that nobody wrote', () => {
+it('takes a partition of 0 in a cluster for a default', () => {
   const stored = ['kv-a', 'kv-b'].map((name) => ({
     metadata: { name, namespace: 'data', uid: name },
     spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } } },
@@ -150,7 +150,7 @@ it('takes a partition of 0 that a cluster has for one that nobody wrote', () => 
   expect(guessed(stored).first?.group.spec.rollout.strategy).toBe('pinned');
 });
 
-describe('what is left out', () => {
+describe('the objects that are left out', () => {
   it('is what an operator owns, and what the cluster itself needs, and says so', () => {
     const objects = [set('prometheus-main', { owner: 'Prometheus' }), set('etcd', { namespace: 'kube-system' })];
     expect(guessed(objects)).toMatchObject({

@@ -32,7 +32,7 @@ describe('a query of a PhasedRollout', () => {
     ['errors{job="a"} != 0', false],
     ['absent(errors)', false],
     ['up unless errors', false],
-  ])('%j has a series whatever its numbers are: %s', (expression, isAlwaysTrue) => {
+  ])('%j has a series for any value: %s', (expression, isAlwaysTrue) => {
     expect(countedQuery(expression).isAlwaysTrue).toBe(isAlwaysTrue);
   });
 });

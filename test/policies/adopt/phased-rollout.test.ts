@@ -59,7 +59,7 @@ describe('a PhasedRollout', () => {
     );
   });
 
-  it('of more than a hundred pods is asked at each hundredth', () => {
+  it('of more than a hundred pods has a gate at each hundredth', () => {
     const { groups, findings } = convertedPhased({}, statefulSetText({ replicas: 250 }));
     const waves = groups[0]?.spec.rollout.waves ?? [];
     expect([waves.length, waves[0]?.percent, waves[98]?.percent, waves[99]?.percent]).toEqual([100, 1, 99, 100]);
@@ -174,7 +174,7 @@ describe('a PhasedRollout that cannot be converted', () => {
     ]);
   });
 
-  it('does not share its StatefulSet: the one that its mark names has it, and without a mark nobody', () => {
+  it('does not share its StatefulSet: the one that its mark names has it, and without a mark no object', () => {
     const two = (set: string) =>
       converted([
         { name: 'a.yaml', text: phased({ name: 'one' }) },
@@ -207,14 +207,14 @@ describe('the credentials of a PhasedRollout', () => {
     });
   });
 
-  it('are taken for a token when nobody could look, and that is said', () => {
+  it('are assumed to be a token without read access, and a finding says so', () => {
     const { documents, findings } = convertedPhased({ query: secret });
     expect(documents[0]?.spec).toMatchObject({ prometheus: { bearerToken: { key: 'token' } } });
     expect(said({ findings }).at(-1)).toContain('which keys it has could not be seen, and token is assumed');
   });
 
   it.each([[['username']], [['password']], [['username', 'token']], [['username', 'password', 'token']], [[]]])(
-    'that are none in the original (%j) leave the object out',
+    'that the original rejects (%j) leave the object out',
     (keys) => {
       const { groups, findings } = convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': keys });
       expect([groups.length, findings.filter(({ code }) => code === 'RG7001').length]).toEqual([0, 1]);
@@ -250,7 +250,7 @@ describe('the servers of several PhasedRollouts', () => {
     expect(documents.map(({ metadata, spec }) => [metadata.name, spec.usableFrom.namespaces])).toEqual([['prom', ['a', 'b']]]);
   });
 
-  it('have names of their own where they differ', () => {
+  it('have distinct names where they differ', () => {
     const { documents, groups } = converted([
       { name: 'a.yaml', text: `${of('b', 'https://prom:9090')}---\n${of('a', 'https://prom:9091')}` },
     ]);

@@ -58,7 +58,7 @@ function withoutSources(groups: readonly GroupDefinition[]): readonly unknown[] 
 }
 
 describe('adopted groups, written as files and read back', () => {
-  it('are the same to the engine, whatever the labels and annotations say', () => {
+  it('are the same to the engine, with any labels and annotations', () => {
     fc.assert(
       fc.property(fc.array(member, { minLength: 1, maxLength: 8 }), (sets) => {
         const adoption = adoptGroups(sets);
@@ -74,7 +74,7 @@ describe('adopted groups, written as files and read back', () => {
     );
   });
 
-  it('are the same bytes whatever the order of the StatefulSets', () => {
+  it('are the same bytes in any order of the StatefulSets', () => {
     fc.assert(
       fc.property(fc.array(member, { maxLength: 8 }), fc.nat(), (sets, seed) => {
         const shuffled = sets.map((set, index) => ({ set, rank: (index * 7919 + seed) % 31 })).sort((a, b) => a.rank - b.rank);

@@ -15,7 +15,7 @@ describe('the leader', () => {
     });
   });
 
-  it('is nobody when a StatefulSet names itself', () => {
+  it('is undefined when a StatefulSet names itself', () => {
     expect(leads('ingester-zone-a')).toEqual({ zone: { name: 'a', statefulSet: 'ingester-zone-a' }, findings: [] });
   });
 
@@ -118,7 +118,7 @@ describe('the mirrored object', () => {
     expect(mirror(annotations)).toEqual({ zone: { name: 'a', statefulSet: 'ingester-zone-a' }, findings: [`RG4021 ${field}`] });
   });
 
-  it('is said once for the group when all zones that follow nobody mirror the same', () => {
+  it('is named once for the group when all zones without a leader mirror the same', () => {
     const { groups } = adoptGroups([
       statefulSet({ annotations: mirrored }),
       statefulSet({ name: 'ingester-zone-b', annotations: { [annotationKeys.leader]: 'ingester-zone-a' } }),
@@ -134,14 +134,14 @@ describe('a time between zones that cannot be read', () => {
   const endpoint = { [annotationKeys.preparePort]: '80', [annotationKeys.preparePath]: 'p' };
   const holds = (sets: readonly unknown[]) => adoptGroups(sets).groups[0]?.spec.members.zones?.map((zone) => zone.scaling?.down?.hold);
 
-  it('holds the prepared downscales of the other zones, never the own one', () => {
+  it('blocks the prepared downscales of the other zones, never of its own', () => {
     const prepared = (zone: string, labels: object) =>
       statefulSet({ name: `ingester-zone-${zone}`, labels: { ...prepare, ...labels }, annotations: endpoint });
     const text = `${labelKeys.minTimeBetweenZones} of StatefulSet mimir/ingester-zone-b is no Go duration`;
     expect(holds([prepared('a', {}), prepared('b', broken), prepared('c', {})])).toEqual([text, undefined, text]);
   });
 
-  it('holds the follower that carries it once another zone can have shrunk', () => {
+  it('blocks the follower that carries it once another zone can have shrunk', () => {
     const follower = statefulSet({ name: 'ingester-zone-b', labels: broken, annotations: { [annotationKeys.leader]: 'ingester-zone-a' } });
     const recorded = statefulSet({ annotations: { [annotationKeys.lastDownscale]: '2026-01-01T00:00:00Z' } });
     const text = `${labelKeys.minTimeBetweenZones} is no Go duration`;

@@ -25,7 +25,7 @@ describe('a StatefulsetRollout', () => {
     ]);
   });
 
-  it('gives the StatefulSet as a manifest of its own, without what a server writes', () => {
+  it('gives the StatefulSet as a separate manifest, without server fields', () => {
     const { statefulSets } = convertedRollout('', { set: 'updateStrategy: { type: OnDelete }, serviceName: q' });
     expect(statefulSets).toEqual([
       {
@@ -56,7 +56,7 @@ describe('a StatefulsetRollout', () => {
     ],
     [0, [{ name: 'rest', percent: 100, before: { approval: { count: 1 } } }]],
     [-3, [{ name: 'rest', percent: 100, before: { approval: { count: 1 } } }]],
-  ])('of %i percent stops there until somebody approves the rest', (percent, waves) => {
+  ])('of %i percent stops there until the rest is approved', (percent, waves) => {
     const written = convertedRollout(`\n  percent: ${percent}`).groups[0]?.spec.rollout.waves;
     if (waves === undefined) expect(written).toBeUndefined();
     else expect(written).toMatchObject(waves);
@@ -90,7 +90,7 @@ describe('a StatefulsetRollout', () => {
     expect(said({ findings })).toContain('RG7003 6:19 spec.pauseRequested is written as paused: true of the zone');
   });
 
-  it('asks Consul about each of its services, at an address that somebody has to write', () => {
+  it('queries Consul about each of its services, at an address that a person must set', () => {
     const { groups, documents, findings } = convertedRollout('\n  serviceDiscovery: { dc: eu1, serviceNames: [queue, queue_api] }');
     expect(groups[0]?.spec.gates).toMatchObject([
       { name: 'queue', consul: { source: 'consul', service: 'queue', datacenter: 'eu1', passing: 4 }, noData: 'pass', failureLimit: 0 },
@@ -105,7 +105,7 @@ describe('a StatefulsetRollout', () => {
     );
   });
 
-  it('tells the Slack channel whose ID it names, and says of a name that nobody is told', () => {
+  it('notifies the Slack channel whose ID it names, and reports a name that gets no message', () => {
     const byId = convertedRollout('\n  channel: C0123456789');
     expect(byId.groups[0]?.spec.notify).toEqual([{ channel: 'slack-c0123456789', events: ['started', 'waiting', 'failed', 'completed'] }]);
     expect(byId.documents).toMatchObject([{ spec: { slack: { channel: 'C0123456789', token: { name: 'slack', key: 'token' } } } }]);

@@ -100,7 +100,7 @@ describe('conditions', () => {
     expect(Math.min(decided, undecided)).toBeGreaterThan(300);
   });
 
-  it('never throw, whatever the JSON', () => {
+  it('never throw, for any JSON', () => {
     const names = [...operators.keys(), '__proto__', 'toString', 'log', 'x.y'];
     const { node } = fc.letrec<{ node: unknown }>((tie) => ({
       node: fc.oneof(

@@ -57,13 +57,13 @@ describe('a RolloutPolicy that cannot be used', () => {
       },
       'RG2406',
     ],
-  ])('holds what it binds: %s', (_, spec, code) => {
+  ])('blocks its targets: %s', (_, spec, code) => {
     expect(held({ objects: [policy(spec)] })).toMatchObject({ groups: inMimir, codes: [code], names: ['unreadable-load'] });
   });
 
   const broken = { rules: 'nonsense' };
 
-  it('holds no more than its targets, where those can be read', () => {
+  it('blocks only its targets, if they can be read', () => {
     expect(held({ objects: [policy({ ...broken, targets: { groups: ['ingester'] } })] }).groups).toEqual(['mimir/ingester']);
     expect(held({ objects: [policy({ ...broken, targets: { all: true, namespaces: ['loki'] } }, agentNamespace)] }).groups).toEqual([
       'loki/ingester',
@@ -91,17 +91,17 @@ describe('a directory', () => {
     ['a policy with an error', JSON.stringify(policy({ rules: 'nonsense' }))],
     ['a condition with an error', JSON.stringify(policy({ rules: [rule({ when: { greater: [1, 2] } })] }))],
     ['a group with an error', JSON.stringify({ apiVersion, kind: 'RolloutGroup', metadata: { name: 'x' }, spec: {} })],
-  ])('with %s holds every group', (_, text) => {
+  ])('with %s blocks every group', (_, text) => {
     expect(held({ directory: file(text) })).toMatchObject({ groups: ['loki/ingester', ...inMimir], isSound: false });
   });
 
-  it('is sound whatever is wrong with objects and with what runs', () => {
+  it('is valid although objects and StatefulSets have errors', () => {
     const missing = { ...policy({ targets: { groups: ['no-such-group'] } }) };
     const result = held({ directory: file(JSON.stringify(missing)), objects: [policy({ rules: 'nonsense' })], statefulSets: [] });
     expect(result.isSound).toBe(true);
   });
 
-  it('that is not asked holds nobody', () => {
+  it('that is not read blocks no group', () => {
     expect(held({ directory: file('spec: ['), order: ['objects', 'adopted'] }).groups).toEqual([]);
   });
 });

@@ -74,7 +74,7 @@ const groupsOf = (result: LivePolicies) =>
 const findingsOf = ({ findings }: LivePolicies) => findings.map((one) => `${one.code} ${placeText(one)}: ${one.message}`);
 
 describe('a group of the cluster', () => {
-  it('is adopted when nobody writes it down', () => {
+  it('is adopted when no file or object defines it', () => {
     expect(groupsOf(live({}))).toEqual(['mimir/ingester abc adopted']);
   });
 
@@ -82,12 +82,12 @@ describe('a group of the cluster', () => {
     expect(groupsOf(live({ order: ['directory', 'objects'] }))).toEqual([]);
   });
 
-  it('replaces the whole adopted group of its member, whatever its name', () => {
+  it('replaces the whole adopted group of its member, with any name', () => {
     const result = live({ objects: [group({ name: 'mine', sets: ['ingester-zone-b'] })] });
     expect([groupsOf(result), findingsOf(result)]).toEqual([['mimir/mine b objects'], []]);
   });
 
-  it('replaces the adopted group of its name, whatever its members', () => {
+  it('replaces the adopted group of its name, with any members', () => {
     expect(groupsOf(live({ objects: [group({ sets: ['other-z'] })] }))).toEqual(['mimir/ingester z objects']);
   });
 
@@ -123,7 +123,7 @@ describe('a group of the cluster', () => {
     expect([groupsOf(result), findingsOf(result)]).toEqual([['mimir/ingester a directory'], []]);
   });
 
-  it('shares a StatefulSet with another one as a finding, and both are there to be held', () => {
+  it('that shares a StatefulSet with another one is a finding, and both exist to be blocked', () => {
     const result = live({ objects: [group({ name: 'one' }), group({ name: 'two' })] });
     expect([groupsOf(result), findingsOf(result)]).toEqual([
       ['mimir/one a objects', 'mimir/two a objects'],
@@ -131,7 +131,7 @@ describe('a group of the cluster', () => {
     ]);
   });
 
-  it('of a namespace that is not looked after is left out, and a file that defines one is a finding', () => {
+  it('of another namespace is left out, and a file that defines one is a finding', () => {
     const result = live({ directory: file(plain({ namespace: 'loki' })), namespaces: ['mimir'] });
     expect(groupsOf(result)).toEqual(['mimir/ingester abc adopted']);
     expect(findingsOf(result)).toContainEqual(expect.stringContaining('the namespace loki, which the agent does not look after'));
@@ -151,7 +151,7 @@ describe('a group of the cluster', () => {
   });
 });
 
-describe('what cannot be used', () => {
+describe('unusable definitions', () => {
   it('leaves out itself alone, and is a finding at the field', () => {
     const result = live({ objects: [group({ name: 'bad', sets: ['x-z'], maxUnavailable: 'lots' }), group({ name: 'good' })] });
     expect(groupsOf(result)).toEqual(['mimir/good a objects']);
@@ -204,12 +204,12 @@ describe('policies and intents', () => {
     ]);
   });
 
-  it('of a source that is not listed do not count, but what people ask for always does', () => {
+  it('of a source that is not listed do not count, but requests always do', () => {
     const result = live({ objects: [policy('p', { all: true }), intent('stop')], order: ['adopted'] });
     expect([result.policies, result.intents.map((one) => one.name)]).toEqual([[], ['stop']]);
   });
 
-  it('believe nobody to have asked unless a webhook stamps it, and never a file', () => {
+  it('have a verified requester only through the webhook, and never from a file', () => {
     const given = { objects: [intent('stop')], directory: file({ ...intent('file'), metadata: { name: 'file', namespace: 'mimir' } }) };
     expect(live(given).intents.map((one) => one.requestedBy)).toEqual([undefined, undefined]);
     expect(live({ ...given, areIntentsStamped: true }).intents.map((one) => [one.name, one.requestedBy?.user])).toEqual([
@@ -235,7 +235,7 @@ function policyText(name: string) {
 describe('the digest', () => {
   const objects = [group(), policy('one', { all: true }), policy('two', { groups: ['ingester'] }), group({ name: 'other', sets: ['x-z'] })];
 
-  it('and the findings are the same whatever the order of objects and StatefulSets', () => {
+  it('and the findings are the same in any order of objects and StatefulSets', () => {
     const turned = live({ objects: [...objects].reverse(), statefulSets: [...sets].reverse() });
     const straight = live({ objects });
     expect([turned.digest, turned.findings, turned.groups]).toEqual([straight.digest, straight.findings, straight.groups]);

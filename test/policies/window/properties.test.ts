@@ -100,7 +100,7 @@ const oddInstant = fc
 describe('the state of a window', () => {
   const part = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-  it('holds until the instant that it names, and an opening that it names is one', () => {
+  it('lasts until the instant that it names, and an opening that it names is one', () => {
     fc.assert(
       fc.property(anyWindow, fc.oneof(instant, oddInstant), part, (given, atMs, share) => {
         const state = windowState(given, atMs);

@@ -39,7 +39,7 @@ describe('a group at the beginning', () => {
     });
   });
 
-  it.each(['native', 'adopted'] as const)('stays as it is when nobody does anything: %s', async (kind) => {
+  it.each(['native', 'adopted'] as const)('stays as it is without events: %s', async (kind) => {
     const { commits, run, eventCount } = newWorld({ kind, rotateBy: 'evict', replicas: 'mirror', minReadySeconds: 10 });
     await run(600_000);
     expect(commits.map(({ type, resource, after }) => `${type} ${resource} ${after.metadata.name}`)).toEqual([]);
@@ -61,7 +61,7 @@ describe('a group at the beginning', () => {
     expect(other).not.toBe(first);
   });
 
-  it('is made of somebody’s own objects, to which changes are applied one after the other', async () => {
+  it('consists of given objects, with changes applied one after the other', async () => {
     const labels = { name: 'broker' };
     const statefulSet = (name: string, image: string) => ({
       apiVersion: 'apps/v1',

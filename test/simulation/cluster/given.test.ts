@@ -45,7 +45,7 @@ const groups = [
 ];
 
 describe('a group of the examples', () => {
-  it.each(groups)('$example stands still until somebody asks for something', async ({ example, name }) => {
+  it.each(groups)('$example does not change without a request', async ({ example, name }) => {
     const world = newWorld({}, 1, given(example, name), kinds);
     const { cluster, commits, run, status } = world;
     const [first] = cluster.wanted();

@@ -97,7 +97,7 @@ describe('the group of a shape', () => {
     }
   });
 
-  it('keeps the bounds and chains of somebody else’s policies', () => {
+  it('keeps the bounds and chains of given policies', () => {
     const group = (replicas: object) => ({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',

@@ -24,7 +24,7 @@ describe('an image', () => {
     expect(told).toEqual(['people: roll to app:2']);
   });
 
-  it('of the last that was asked for counts, however fast they follow one another', async () => {
+  it('of the last request counts, however fast requests follow each other', async () => {
     const { cluster, run, image } = newWorld();
     cluster.happen({ kind: 'setImage', image: 'app:2' });
     cluster.happen({ kind: 'setImage', image: 'app:3' });
@@ -84,7 +84,7 @@ describe('replicas', () => {
     expect(stories).toEqual(new Set(['alice@example.com 9', 'horizontal-pod-autoscaler 6, horizontal-pod-autoscaler 9']));
   });
 
-  it('written by hand are wanted only where nobody else says how many', () => {
+  it('written by hand count only where no other source sets them', () => {
     const own = newWorld({ replicas: 'own' });
     own.cluster.happen({ kind: 'scaleByHand', zone: 'b', replicas: 5 });
     expect([replicasAsked(own), wantedReplicas(own)]).toEqual([
@@ -147,7 +147,7 @@ describe('a StatefulSet', () => {
     expect(set('c').metadata.labels?.['rollout-group']).toBe('ingester');
   });
 
-  it('is made anew as it is wanted by then', async () => {
+  it('is recreated as requested by then', async () => {
     const { cluster, run, set, image } = newWorld({ kind: 'adopted' });
     cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: true, afterMs: 30_000 });
     await run(2000);
@@ -160,7 +160,7 @@ describe('a StatefulSet', () => {
     expect(set('a').metadata.labels?.['rollout-group']).toBe('ingester');
   });
 
-  it('is made anew at once when the group is to heal', async () => {
+  it('is recreated at once in the healing phase', async () => {
     const { cluster, run, server } = newWorld();
     cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: true, afterMs: 300_000 });
     await run(3000);

@@ -124,7 +124,7 @@ describe('the StatefulSet controller', () => {
     expect(specOf(set('a')).updateStrategy).toEqual({ type: 'OnDelete' });
   });
 
-  it('never deletes a pod that is broken below others with OrderedReady, whatever the template says by then', async () => {
+  it('never deletes a broken pod below others with OrderedReady, with any current template', async () => {
     const { cluster, run, pod } = newWorld({ podManagementPolicy: 'OrderedReady' });
     cluster.happen({ kind: 'setStrategy', zone: 'a', type: 'RollingUpdate', forMs: 500_000 });
     cluster.happen({ kind: 'setImage', image: 'broken/app:2', zones: ['a'] });
@@ -135,7 +135,7 @@ describe('the StatefulSet controller', () => {
     expect(pod('a', 2).containers[0]?.image).toBe('broken/app:2');
   });
 
-  it('keeps what others say of the current revision, as long as it is one of its own', async () => {
+  it('keeps a foreign current revision while it is one of its revisions', async () => {
     const { cluster, server, run, status, until, pods } = newWorld();
     cluster.happen({ kind: 'setImage', image: 'app:2' });
     await run(3000);
@@ -172,7 +172,7 @@ describe('the StatefulSet controller', () => {
     expect(status('a')).toMatchObject({ replicas: 3, readyReplicas: 3, updatedReplicas: 3 });
   });
 
-  it('makes every pod anew when the StatefulSet was deleted with them, as soon as the names are free', async () => {
+  it('recreates every pod when the StatefulSet was deleted with them, as soon as the names are free', async () => {
     const { cluster, run, until, pods, set, readyCount } = newWorld({ drainMs: 20_000 });
     const before = pods('a').map(({ uid }) => uid);
     cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: false, afterMs: 1000 });

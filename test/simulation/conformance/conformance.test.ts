@@ -21,7 +21,7 @@ describe('generate', () => {
     expect(new Set([...sequences, generate(2, 5)].map((sequence) => JSON.stringify(sequence))).size).toBe(2001);
   });
 
-  it('has few requests in each, beside how it begins and how it ends', () => {
+  it('has few requests in each, apart from its start and its end', () => {
     const counts = sequences.map(({ operations }) => operations.filter(({ isFixed }) => isFixed !== true).length);
     expect(Math.min(...counts)).toBeGreaterThanOrEqual(4);
     expect(Math.max(...counts)).toBeLessThanOrEqual(17);

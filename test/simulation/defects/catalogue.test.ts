@@ -5,7 +5,7 @@ import { defects } from './catalogue.ts';
 import { byFile, edited } from './defect.ts';
 
 describe('the catalogue of defects', () => {
-  it('has at least 36 of them, each with a name of its own', () => {
+  it('has at least 36 of them, each with a unique name', () => {
     expect(defects.length).toBeGreaterThanOrEqual(36);
     const ids = [...defects, ...survivors].map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);

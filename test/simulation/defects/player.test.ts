@@ -14,12 +14,12 @@ describe('the simulation with a defect in it', () => {
     expect(await bundled([])).not.toContain('4711');
   });
 
-  it('is none when the passage is gone', async () => {
+  it('finds nothing when the passage is gone', async () => {
     const edit = { file: 'agent/loop.ts', find: 'nobody ever wrote this', replace: '' };
     await expect(bundled([edit])).rejects.toThrow('agent/loop.ts has 0 times what a defect replaces once');
   });
 
-  it('is none when its file is no part of a run', async () => {
+  it('finds nothing when its file is no part of a run', async () => {
     const edit = { file: 'plugin/context.ts', find: 'import', replace: 'import' };
     await expect(bundled([edit])).rejects.toThrow('these are no part of the simulation: plugin/context.ts');
   });

@@ -26,7 +26,7 @@ describe('drawn faults', () => {
     );
   });
 
-  it('are the same for the same seed and place, whatever other classes are drawn', () => {
+  it('are the same for the same seed and place, with any other classes', () => {
     const keys = Array.from({ length: 500 }, (_, index) => point('ledger.replace', index));
     const drawn = (seed: number, rates: Partial<Record<FaultClass, number>>) =>
       keys.map((at) => drawnFaults(seed, rates).ofRequest(at, 'update'));
@@ -165,7 +165,7 @@ describe('recorded faults', () => {
     expect(faults.counts()).toEqual({});
   });
 
-  it('hold up no line that is about no object for the next one of its object', () => {
+  it('delay no event of another object', () => {
     const coalesce = { class: 'F8', kind: 'coalesce' } as const;
     const placed = [1, 2].map((count) => ({ at: `a1/watch.pods.watch#${count}`, port: 'line', fault: coalesce }) as const);
     const faults = recordedFaults(placedFaults(placed), () => false);

@@ -16,7 +16,7 @@ function roll(history: History, pods: readonly string[]): void {
 const all = ['ing-a', 'ing-b', 'ing-c'].flatMap((set) => [2, 1, 0].map((ordinal) => `${set}-${ordinal}`));
 
 describe('a careful roll', () => {
-  it.each(['native', 'adopted'] as const)('breaks nothing in a group that is %s, whoever else disturbs it between', (kind) => {
+  it.each(['native', 'adopted'] as const)('breaks nothing in a group that is %s, with other disturbances in between', (kind) => {
     const history = new History({ kind });
     roll(history, all.slice(0, 4));
     history.take('ing-c-0', controller);
@@ -117,7 +117,7 @@ describe('S1', () => {
     expect(history.found('S1')).toEqual([]);
   });
 
-  it('counts pods that somebody asked for 10 s ago, and those that an agent asked for at once', () => {
+  it('counts deletes by other clients after 10 s, and those of agents at once', () => {
     const byPeople = new History();
     byPeople.scale('ing-b', 4);
     byPeople.advance(9000).take('ing-a-2');
@@ -181,7 +181,7 @@ describe('S2 and S3', () => {
 });
 
 describe('S26', () => {
-  it('holds the last budget that could be read against whoever reads a wider one out of nonsense', () => {
+  it('keeps the last readable budget when an unreadable one would be wider', () => {
     const history = new History({ kind: 'adopted', maxUnavailable: 1 });
     history.change('statefulsets.apps', 'ing-a', () => ({ metadata: { annotations: { 'rollout-max-unavailable': 'many' } } }));
     history.take('ing-a-2');
@@ -200,7 +200,7 @@ describe('S8', () => {
     expect(history.found('S8')).toEqual(['a1 takes ing-a-2 away before ing-b-0 settled']);
   });
 
-  it('is content with a zone that is down and comes first, once the successor is available at whatever revision', () => {
+  it('accepts an unavailable zone that comes first, once the successor is available at any revision', () => {
     const history = new History();
     history.take('ing-b-0');
     history.advance(3000).replace('ing-b-0', 'r1');
@@ -279,7 +279,7 @@ describe('S15', () => {
     expect(history.found('S15')).toEqual(['a1 takes ing-a-2 away while pods of ing-b are on their way out']);
   });
 
-  it('lets it go when they are gone, and when somebody has just begun it', () => {
+  it('permits it when they are gone, and when another client has just started it', () => {
     const history = new History();
     history.scale('ing-b', 2, history.agent());
     history.remove('pods', 'ing-b-2');

@@ -14,7 +14,7 @@ describe('the catalogue of invariants', () => {
     expect(ids).toEqual([...safety, ...liveness]);
   });
 
-  it('names the judge of each one, which speaks of it, or why there is none', () => {
+  it('names the judge of each one, which mentions it, or why it has no judge', () => {
     const judges = [...Object.keys(bookJudges), ...Object.keys(sceneJudges)];
     const silent = catalogue.flatMap((entry) => {
       if ('leftOut' in entry) return entry.leftOut.length > 10 ? [] : [entry.id];

@@ -93,7 +93,7 @@ describe('S5', () => {
     expect(carriedOut(12_000, { rate: 1, wallErrorMs: 3_600_000 })).toHaveLength(1);
   });
 
-  it('asks it of the last disruption of a turn as well as of the first, and of nothing that disturbs nobody', () => {
+  it('applies to the last disruption of a turn as to the first, and not to turns without one', () => {
     const twice = (secondMs: number, isDisruption: boolean): readonly string[] => {
       const history = new History();
       const snapshot = viewOf(history);
@@ -152,7 +152,7 @@ describe('S21', () => {
     expect(twice('done', 'a2')).toHaveLength(1);
   });
 
-  it('is content with who sees the pod go, at whatever version', () => {
+  it('accepts an agent that sees the pod terminate, at any version', () => {
     const history = new History();
     const snapshot = viewOf(history);
     history.take('ing-a-2', history.agent());
@@ -167,7 +167,7 @@ describe('S21', () => {
     expect(history.found('S21')).toEqual([]);
   });
 
-  it('does not blame whoever cannot know', () => {
+  it('does not blame an agent that cannot know', () => {
     expect(twice('unknown', 'a1')).toEqual([]);
     expect(twice('done', 'b1')).toEqual([]);
   });

@@ -19,7 +19,7 @@ describe('L13', () => {
     expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 891 requests within \d+ ms$/)]);
   });
 
-  it('begins anew with each minute, and with each process', () => {
+  it('starts again with each minute, and with each process', () => {
     const history = new History();
     for (let minute = 0; minute < 5; minute += 1) ask(history, requests, 61_000);
     for (const process of ['b1', 'a2', 'c1']) ask(history, requests, 1_000, process);

@@ -30,7 +30,7 @@ describe('S17', () => {
     expect(history.found('S17')).toEqual([]);
   });
 
-  it('finds whoever never held the Lease, or gave it away', () => {
+  it('finds a process that never had the Lease, or gave it away', () => {
     const history = new History();
     history.renew('a1');
     act(history, 'b1');
@@ -40,7 +40,7 @@ describe('S17', () => {
     expect(history.found('S17')).toHaveLength(2);
   });
 
-  it('asks what the process held when the request left, though it has given the Lease away since', () => {
+  it('uses the Lease when the request left, although the process has given it away since', () => {
     const history = new History();
     history.renew();
     history.advance(1000).renew('a1', 0, '');
@@ -51,7 +51,7 @@ describe('S17', () => {
     expect(history.found('S17')).toHaveLength(1);
   });
 
-  it('finds a request that left before the Lease was held, or before it was held again', () => {
+  it('finds a request that left before the process had the Lease, or had it again', () => {
     const history = new History();
     history.renew('a1', 1000);
     act(history, 'a1', 1500);
@@ -74,7 +74,7 @@ describe('S17', () => {
     expect(history.found('S17')).toEqual(['a1: patch pods ing-a-2 was sent by a process that holds no Lease']);
   });
 
-  it('finds whoever acts where there is no Lease at all', () => {
+  it('finds a process that acts without any Lease', () => {
     const history = new History();
     act(history);
     expect(history.found('S17')).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('S17', () => {
     expect(history.found('S17')).toHaveLength(1);
   });
 
-  it('finds whoever tells a pod to leave, or to stay, without the Lease', () => {
+  it('finds a process that calls a pod without the Lease', () => {
     const history = new History();
     history.renew();
     history.call('ing-a-2', 'POST');
@@ -143,7 +143,7 @@ describe('L3', () => {
     return history.found('L3');
   };
 
-  it('finds a Lease that nobody takes, and is content when somebody does', () => {
+  it('finds a Lease without a holder, and accepts a new holder', () => {
     expect(afterHealing(() => undefined)).toEqual(['no process took the Lease within 20000 ms of the repair']);
     expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
   });
@@ -160,7 +160,7 @@ describe('L3', () => {
     expect(history.found('L3')).toHaveLength(1);
   });
 
-  it('finds that nobody makes one where there is none', () => {
+  it('finds a missing Lease that no process creates', () => {
     const history = new History();
     history.process('a1', 'started');
     history.heal().advance(21_000).end();

@@ -119,7 +119,7 @@ describe('S1 of announcements', () => {
     expect(history.found('S1')).toHaveLength(1);
   });
 
-  it('lets a zone that has just been made anew be forgotten, and adopted groups shrink several', () => {
+  it('lets a recreated zone be forgotten, and adopted groups shrink several', () => {
     const anew = new History();
     const claim = anew.claimOf('ing-a-2');
     anew.announce([claim]);

@@ -90,7 +90,7 @@ describe('a partition that is lowered', () => {
     );
   });
 
-  it('by somebody else is nobody’s to judge', () => {
+  it('by another client is not judged', () => {
     const history = held();
     move(history, 'ing-a', 0, { user: 'kubernetes-admin' });
     expect(history.broken()).toEqual([]);

@@ -87,7 +87,7 @@ describe('a pod that comes back', () => {
     expect(history.found('S6')).toEqual(['ing-a-2 comes back at r2, after r1, and should at r1']);
   });
 
-  it('at a revision that nobody asks for is found', () => {
+  it('at an unrequested revision is found', () => {
     const history = pinnedZones();
     lose(history, 'ing-a-2');
     history.comeBack('ing-a-2', { revision: 'r0' });
@@ -148,7 +148,7 @@ describe('a pod that an agent takes away', () => {
     expect(history.broken()).toEqual([]);
   });
 
-  it('holds no other zone when it came back without the webhook, and does while it is down', () => {
+  it('blocks no other zone when it came back without the webhook, but does while it is down', () => {
     const history = pinnedZones();
     pinned(history, 'ing-a-2', true);
     pinned(history, 'ing-b-2');
@@ -171,7 +171,7 @@ describe('a pod that an agent takes away', () => {
   });
 });
 
-describe('what a pod comes back at', () => {
+describe('the revision of a pod that comes back', () => {
   it('is not forgotten while it stands', () => {
     const history = pinnedZones();
     pinned(history, 'ing-a-2');

@@ -19,7 +19,7 @@ describe('S11', () => {
     expect(late.found('S11')).toEqual([]);
   });
 
-  it('finds one that was never asked, was told to stay since, or has another pod in its place', () => {
+  it('finds a pod that was never prepared, was cancelled since, or was replaced', () => {
     const never = new History(delayed);
     never.advance(60_000).scale('ing-a', 2, never.agent());
     expect(never.found('S11').join()).toContain('was never asked');
@@ -35,7 +35,7 @@ describe('S11', () => {
     expect(replaced.found('S11')).toHaveLength(1);
   });
 
-  it('goes on with a successor that reports what its predecessor did, and begins anew with one that does not', () => {
+  it('continues with a successor that reports the time of its predecessor, and starts again otherwise', () => {
     const successor = (reportedMs: number): readonly string[] => {
       const history = new History(delayed);
       prepared(history, history.nowMs);
@@ -76,7 +76,7 @@ describe('S11', () => {
     expect(history.found('S11')).toEqual([]);
   });
 
-  it('binds nobody without a delay, and not pods that had just come when it was decided', () => {
+  it('applies to no group without a delay, and not to pods that had just started at the decision', () => {
     const free = new History({ replicas: 'mirror' });
     free.scale('ing-a', 2, free.agent());
     const young = new History(delayed);

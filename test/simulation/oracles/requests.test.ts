@@ -82,7 +82,7 @@ describe('S10', () => {
     expect(history.found('S10').map((message) => said.some((end) => message.endsWith(end)))).toEqual([true]);
   });
 
-  it('is content with a grace of its own, and with an object that has its finalizers', () => {
+  it('accepts a separate grace period, and an object with its finalizers', () => {
     expect(saidOf({ verb: 'delete', body: { preconditions: state, gracePeriodSeconds: 30 } })).toEqual([]);
     expect(saidOf({ verb: 'update', body: { metadata: { resourceVersion: '7', finalizers: ['x'] } } })).toEqual([]);
   });

@@ -39,7 +39,7 @@ describe('L1', () => {
     expect(settled.found('L1')).toEqual([]);
   });
 
-  it('finds an agent that goes on although nothing is left, unless somebody asked for something', () => {
+  it('finds an agent that continues although nothing is left, unless there is a new request', () => {
     const history = done();
     history.take('ing-a-2');
     expect(history.found('L1')).toEqual(['a1 changes ing-a-2 although nothing was left to do']);
@@ -135,7 +135,7 @@ describe('L10', () => {
     expect(turnAfter(16_000, dies)).toEqual([]);
   });
 
-  it('is not about what nobody need look at', () => {
+  it('ignores what needs no turn', () => {
     expect(
       turnAfter(60_000, (history) => history.change('pods', 'ing-a-0', () => ({ metadata: { annotations: { a: 'b' } } }), controller)),
     ).toEqual([]);
@@ -195,7 +195,7 @@ describe('L8', () => {
   });
 });
 
-describe('what is missing until a group is as wanted', () => {
+describe('the missing parts of a requested state', () => {
   const missing = (change: (history: History) => void, wanted = { statefulSet: 'ing-a', image: 'r2', replicas: 3 }): string | undefined => {
     const history = done();
     change(history);

@@ -51,7 +51,7 @@ describe('S7', () => {
     expect(history.found('S7')).toHaveLength(1);
   });
 
-  it('finds one that somebody has been ending for more than 10 s, and none that ended while the request was under way', () => {
+  it('finds one that another client has been deleting for more than 10 s, and no delete during the request', () => {
     const history = new History();
     const ask = (sentAgoMs: number): void => {
       const body = { deleteOptions: { preconditions: { uid: history.uidOf('ing-a-2') } } };

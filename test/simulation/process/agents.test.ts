@@ -188,7 +188,7 @@ describe('two agents in virtual time', () => {
   });
 });
 
-describe('what nobody in the agent had thought of', () => {
+describe('an unexpected error in the agent', () => {
   it('is told, as when a listener throws', async () => {
     const thrower = {
       turnEnded: () => {

@@ -119,7 +119,7 @@ describe('a process that stands still', () => {
     expect(changes).toEqual(['paused at 0', 'resumed at 5000']);
   });
 
-  it('goes on when what is held is released', async () => {
+  it('continues when its blocked calls are released', async () => {
     const scheduler = createScheduler(1);
     const { life, holds, changes } = newLife(scheduler, noFaults);
     life.time.pause(60_000);

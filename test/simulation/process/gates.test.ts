@@ -156,7 +156,7 @@ describe('agents with a gated group', () => {
   });
 
   it.each(['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang'] as const)(
-    'hold while every answer is wrong: %s',
+    'block while every answer is wrong: %s',
     async (kind) => {
       let isWrong = true;
       const faults: Faults = { ...placedFaults([]), ofGate: () => (isWrong ? { class: 'F22', kind } : undefined) };

@@ -199,7 +199,7 @@ describe('a fault of a line', () => {
     expect([lines().length, ends.length, watch.isClosed]).toEqual([2, 1, true]);
   });
 
-  it('F7: nothing comes for a while and nobody says so, then all of it', async () => {
+  it('F7: nothing arrives for a while, without an error, then all of it', async () => {
     const { lines, ends, scheduler, heard, life } = await afterThree({ class: 'F7', kind: 'stall', durationMs: 60_000 }, 2, 30_000);
     expect([lines(), ends, life.open.watches]).toEqual([three.slice(0, 1), [], 1]);
     await scheduler.runUntil(70_000);
@@ -244,7 +244,7 @@ describe('a fault of a line', () => {
     expect(lines()).toEqual([three[1], three[2]]);
   });
 
-  it('F8: a line that the next one would replace waits for it, and comes when there is none', async () => {
+  it('F8: an event that the next one would replace waits for it, and arrives without a next one', async () => {
     const world = await watching(at({ class: 'F8', kind: 'coalesce' }), at({ class: 'F8', kind: 'coalesce' }, 2));
     const { watch } = await world.open();
     watch.sink.line(three[0] ?? '');

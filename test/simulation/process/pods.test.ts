@@ -61,7 +61,7 @@ describe('a call of a pod', () => {
     expect([life.open.requests, scheduler.pendingCount()]).toEqual([0, 0]);
   });
 
-  it('is refused where nobody listens', async () => {
+  it('is refused where no server listens', async () => {
     const { problem, heard } = await call(undefined, { isThere: false });
     expect([problem, heard]).toEqual(['connect ECONNREFUSED', []]);
   });

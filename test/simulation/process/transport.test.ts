@@ -109,7 +109,7 @@ describe('a fault of a request', () => {
     expect([silent.error?.mayBeApplied, silent.arrivedMs.length, silent.outcome?.atMs]).toEqual([true, 1, 5_000]);
   });
 
-  it('F3: it is applied late, when nobody waits any more', async () => {
+  it('F3: it is applied late, when no process waits any more', async () => {
     const { outcome, error, arrivedMs, arrived } = await endOf({ class: 'F3', kind: 'held', delayMs: 40_000 });
     expect([error?.mayBeApplied, outcome?.atMs]).toEqual([true, 5_000]);
     expect(arrivedMs[0]).toBeGreaterThan(40_000);
@@ -129,7 +129,7 @@ describe('a fault of a request', () => {
     expect(outcomes).toEqual([]);
   });
 
-  it('F4: somebody else changes the object just before it arrives', async () => {
+  it('F4: another client changes the object just before it arrives', async () => {
     const { touched, response, arrivedMs } = await endOf({ class: 'F4', kind: 'foreignWrite' });
     expect([touched, response?.status, arrivedMs.length]).toEqual([['touched'], 200, 1]);
   });
@@ -195,7 +195,7 @@ describe('a fault of a request', () => {
 });
 
 describe('a connection', () => {
-  it('stays with one front end until something fails, then finds one anew', async () => {
+  it('stays with one front end until something fails, then chooses another one', async () => {
     const one = client();
     for (let index = 0; index < 50; index += 1) one.ask();
     await one.scheduler.runUntil(10_000);

@@ -5,7 +5,7 @@ import { actor, asking, configMap, paths, pod, refusalOf, statefulSet } from './
 const { configMaps, pods, sets } = paths;
 
 describe('deleting', () => {
-  it('ends with a version of its own, and answers what was deleted', () => {
+  it('ends with a separate version, and answers with the deleted object', () => {
     const { ask, commits } = asking();
     const { uid } = ask('POST', configMaps, configMap('a')).body.metadata;
     const { status, body } = ask('DELETE', `${configMaps}/a`);
@@ -59,7 +59,7 @@ describe('deleting', () => {
 });
 
 describe('deleting a pod', () => {
-  it('dates it, and it goes when somebody deletes it without grace', async () => {
+  it('dates it, and it is removed on a delete without grace', async () => {
     const { ask, advance, commits } = asking();
     ask('POST', pods, pod('p-0', { spec: { terminationGracePeriodSeconds: 40 } }));
     await advance(2500);

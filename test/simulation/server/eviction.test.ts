@@ -60,7 +60,7 @@ describe('an eviction', () => {
     expect(early.headers['retry-after']).toBe('10');
   });
 
-  it('needs no budget for a pod that serves nobody', () => {
+  it('needs no budget for a pod that is not ready to serve', () => {
     const world = asking();
     world.ask('POST', pods, pod('pending'));
     readyPod(world, 'going');
@@ -93,7 +93,7 @@ describe('an eviction', () => {
     expect(world.ask('GET', `${pods}/p-0`).body.metadata['deletionTimestamp']).toBeUndefined();
   });
 
-  it('is not possible under two budgets, for another name, or for nobody', () => {
+  it('is impossible under two budgets, for another name, or without a pod', () => {
     const world = asking();
     readyPod(world, 'p-0');
     budget(world, allowing);

@@ -167,7 +167,7 @@ describe('front ends', () => {
     expect([told(), late.told()]).toEqual([['MODIFIED a'], ['ADDED a', 'BOOKMARK', 'MODIFIED a']]);
   });
 
-  it('that go back show the past once more, then all that came after it, and tell nobody anything twice', async () => {
+  it('that go back show the past again, then all later events, and repeat no event', async () => {
     const { server, ask, merge, watch, advance } = asking();
     ask('POST', configMaps, configMap('a'));
     const before = watch(`${configMaps}?watch=1&resourceVersion=1001`);

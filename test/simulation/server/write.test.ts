@@ -202,7 +202,7 @@ describe('statuses', () => {
     expect([body.status, body.spec?.['replicas'], body.metadata['labels']]).toEqual([{ replicas: 2, availableReplicas: 0 }, 2, { a: '1' }]);
   });
 
-  it('of custom kinds leave metadata alone, whatever uid the patch names', () => {
+  it('of custom kinds leave metadata alone, with any uid in the patch', () => {
     const { ask, merge } = asking();
     const group = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'g' }, spec: { paused: false } };
     expect(ask('POST', groups, { ...group, status: { replicas: 4 } }).body.status).toBeUndefined();
@@ -213,7 +213,7 @@ describe('statuses', () => {
   });
 });
 
-describe('what is not valid', () => {
+describe('invalid objects', () => {
   it('is refused of StatefulSets', () => {
     const { ask, merge } = asking();
     ask('POST', sets, statefulSet('s'));
@@ -249,7 +249,7 @@ describe('what is not valid', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('unreadable bodies', () => {
   it('is refused with the field', () => {
     const { ask, merge } = asking();
     ask('POST', configMaps, configMap('a'));

@@ -72,7 +72,7 @@ describe('an authority and its server', () => {
     expect(new X509Certificate(pair.ca).checkPrivateKey(createPrivateKey(pair.key))).toBe(false);
   });
 
-  it('two authorities have different names, so that a bundle may hold both', () => {
+  it('two authorities have different names, so a bundle may contain both', () => {
     const randomBytes = countingBytes();
     const [one, other] = [issuePair({ ...given(), randomBytes }), issuePair({ ...given(), randomBytes })];
     expect(new X509Certificate(one.ca).subject).not.toBe(new X509Certificate(other.ca).subject);

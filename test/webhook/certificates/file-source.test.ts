@@ -51,7 +51,7 @@ describe('a certificate from files', () => {
     source.stop();
   });
 
-  it('is taken anew soon after a file changes, and within ten seconds when no watch tells', async () => {
+  it('is read again soon after a file changes, and within ten seconds without a change event', async () => {
     const { env, put, open, watchers, nowMs } = given();
     put(pairOf({ nowMs }));
     const source = open();
@@ -93,7 +93,7 @@ describe('a certificate from files', () => {
     ['an empty key', { key: '' }, 'the key is not PEM, or is encrypted'],
     ['a certificate that has ended', pairOf({ nowMs: Date.UTC(2025, 0, 1) }), 'the certificate expired at 2025-01-02T00:00:00.000Z'],
     ['an authority of somebody else', { ca: pairOf({ nowMs: 0 }).ca }, 'the certificate was not issued by the given authority'],
-  ])('keeps the old one, and says so, when the files hold %s', async (_, broken, said) => {
+  ])('keeps the old one, and says so, when the files contain %s', async (_, broken, said) => {
     const { env, put, open, nowMs } = given({ caFile: 'ca' });
     const pair = pairOf({ nowMs });
     put(pair);

@@ -63,7 +63,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('gets it again when somebody takes it out, and its new entries get it too', async () => {
+  it('gets it again when a user removes it, and its new entries get it too', async () => {
     const world = newWorld();
     world.configure('hooks');
     const certificates = world.certificates();
@@ -144,7 +144,7 @@ describe('a webhook configuration with both labels', () => {
   });
 });
 
-it('a bundle that somebody has put there since the look is not overwritten by a patch that does not know it', async () => {
+it('a bundle that was set since the read is not overwritten by a patch that does not know it', async () => {
   const world = newWorld();
   world.configure('hooks');
   const statuses: number[] = [];
@@ -205,7 +205,7 @@ function watchTrust(world: World, replicas: readonly ReturnType<World['certifica
 }
 
 describe('over a renewal', () => {
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('what is served is trusted at every instant (seed %i)', async (seed) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('the served certificate is trusted at every instant (seed %i)', async (seed) => {
     const world = newWorld(seed);
     world.configure('hooks', { entries: [{ name: 'a.grafana.com' }, { name: 'b.grafana.com' }] });
     world.configure('others');
@@ -244,7 +244,7 @@ describe('over a renewal', () => {
     for (const replica of replicas) replica.stop();
   });
 
-  it('what is served stays trusted while nobody may patch, also of a replica that is started meanwhile', async () => {
+  it('the served certificate stays trusted while patches are forbidden, also in a replica that starts meanwhile', async () => {
     const world = newWorld();
     world.configure('hooks');
     const replicas = [1, 2].map((own) => world.certificates({ seed: own }));
@@ -283,7 +283,7 @@ describe('over a renewal', () => {
     for (const replica of replicas) replica.stop();
   });
 
-  it('the same when somebody deletes the Secret', async () => {
+  it('the same after the Secret is deleted', async () => {
     const world = newWorld();
     world.configure('hooks');
     const replicas = [1, 2, 3].map((own) => world.certificates({ seed: own }));
@@ -302,21 +302,18 @@ describe('over a renewal', () => {
 it.each([
   ['on', true],
   ['off', false],
-])(
-  'with injection %s, a certificate whose authority somebody carries by hand is served a day after it is made',
-  async (_, injectsAuthority) => {
-    const world = newWorld();
-    const certificates = world.certificates({ injectsAuthority });
-    await world.env.until(() => certificates.current() !== undefined);
-    const clientConfig = { service: { name: 'operator', namespace: 'one' }, caBundle: encoded(world.text('ca')) };
-    world.configure('hooks', { entries: [{ name: 'a', clientConfig }], labels: { 'grafana.com/namespace': 'one' } });
-    await pass(world, 6.6 * 86_400_000);
-    expect(isAccepted(certificates.current(), world.bundles('hooks')[0] ?? '')).toBe(true);
-    await pass(world, 1.2 * 86_400_000);
-    expect(certificates.current()?.cert).toBe(world.text('cert'));
-    certificates.stop();
-  },
-);
+])('with injection %s, a certificate whose authority is copied by hand is served a day after it is made', async (_, injectsAuthority) => {
+  const world = newWorld();
+  const certificates = world.certificates({ injectsAuthority });
+  await world.env.until(() => certificates.current() !== undefined);
+  const clientConfig = { service: { name: 'operator', namespace: 'one' }, caBundle: encoded(world.text('ca')) };
+  world.configure('hooks', { entries: [{ name: 'a', clientConfig }], labels: { 'grafana.com/namespace': 'one' } });
+  await pass(world, 6.6 * 86_400_000);
+  expect(isAccepted(certificates.current(), world.bundles('hooks')[0] ?? '')).toBe(true);
+  await pass(world, 1.2 * 86_400_000);
+  expect(certificates.current()?.cert).toBe(world.text('cert'));
+  certificates.stop();
+});
 
 it('the failure policy of each entry is told, and that of what was deleted is forgotten', async () => {
   const world = newWorld();

@@ -24,7 +24,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('that clients cease to trust meanwhile has to wait anew', async () => {
+  it('that clients stop trusting meanwhile has to wait again', async () => {
     const world = newWorld();
     const old = pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs });
     world.putSecret({ ...old });
@@ -52,7 +52,7 @@ describe('a new certificate', () => {
     second.stop();
   });
 
-  it('is served when the one before has ended, whatever clients trust', async () => {
+  it('is served when the one before has ended, with any trust of the clients', async () => {
     const world = newWorld();
     world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs }) });
     const keeper = world.keeper({ isTrusted: () => false });
@@ -63,7 +63,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('is served after a day when nobody can tell what clients trust', async () => {
+  it('is served after a day when the trust of the clients is unknown', async () => {
     const world = newWorld();
     const keeper = world.keeper();
     await world.env.until(() => keeper.current() !== undefined);
@@ -91,7 +91,7 @@ describe('a new certificate', () => {
     }
   });
 
-  it('that somebody puts into the Secret is taken over, and what is served stays until clients trust it', async () => {
+  it('that a user puts into the Secret is adopted, and the served one stays until clients trust it', async () => {
     const world = newWorld();
     let isTrusted = false;
     const keepers = [1, 2].map((own) => world.keeper({ seed: own, isTrusted: () => isTrusted }));

@@ -102,7 +102,7 @@ describe('a Secret', () => {
     keeper.stop();
   });
 
-  it('keeps whatever else is in it', async () => {
+  it('keeps its other keys', async () => {
     const world = newWorld();
     world.putSecret({ ca: 'x', note: 'keep me' });
     const keeper = world.keeper();
@@ -114,7 +114,7 @@ describe('a Secret', () => {
   it.each([
     ['kubernetes.io/tls', { 'tls.crt': 'x', 'tls.key': 'y' }, 'of type kubernetes.io/tls and holds tls.crt, tls.key'],
     ['Opaque', { password: 'x' }, 'of type Opaque and holds password'],
-  ])('of somebody else, of type %s, is left alone, and the error says so', async (type, data, said) => {
+  ])('of another owner, of type %s, is left alone, and the error says so', async (type, data, said) => {
     const world = newWorld();
     world.putSecret(data, type);
     const before = world.secret();
@@ -155,7 +155,7 @@ describe('a Secret', () => {
   });
 });
 
-it('a Secret whose content somebody takes out again and again is written more and more slowly', async () => {
+it('a Secret whose content a user removes again and again is written more and more slowly', async () => {
   const world = newWorld();
   world.server.observe({
     committed: ({ resource, type, actor }) => {
@@ -173,7 +173,7 @@ it('a Secret whose content somebody takes out again and again is written more an
 });
 
 describe('while the API server cannot be used', () => {
-  it('what is served stays, and what is missing is made as soon as it can be', async () => {
+  it('the served certificate stays, and a missing one is made as soon as possible', async () => {
     const world = newWorld();
     const keeper = world.keeper();
     await world.env.until(() => keeper.current() !== undefined);
@@ -308,7 +308,7 @@ it('nothing is left when it is stopped, and nothing is written any more', async 
   expect(keeper.current()).toBeDefined();
 });
 
-it('no line of the log and no problem holds a key or a certificate', async () => {
+it('no line of the log and no problem contains a key or a certificate', async () => {
   const world = newWorld();
   world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs() }), key: 'SECRET-CANARY' });
   const keeper = world.keeper();

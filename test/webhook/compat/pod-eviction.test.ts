@@ -6,7 +6,7 @@ import { evictionReview, evictionWorld, type Replica, type SharedLedger, sharedL
 const healthy = [budgetObject(), ...zonesObjects()];
 const configMaps = (world: ReturnType<typeof evictionWorld>) => world.api.list('configmaps', 'mimir');
 
-describe('what is not known', () => {
+describe('unknown facts', () => {
   it('denies for a while when budgets have not been listed', async () => {
     const world = evictionWorld({ objects: healthy, forbidden: ['list zoneawarepoddisruptionbudgets'] });
     const replica = await world.start({ waits: false });
@@ -18,7 +18,7 @@ describe('what is not known', () => {
     });
   });
 
-  it('allows where the kind of budgets is not installed: nobody can have made one', async () => {
+  it('allows where the kind of budgets is not installed: there can be no budget', async () => {
     const world = evictionWorld({ objects: zonesObjects(), customKinds: {} });
     const replica = await world.start();
     expect(await replica.ask('ingester-zone-a-0')).toEqual({ allowed: true, code: 200 });
@@ -65,7 +65,7 @@ describe('what is not known', () => {
   });
 });
 
-describe('where an approval is announced', () => {
+describe('the place of a claim', () => {
   it('is the ledger when the StatefulSets of the budget are one group', async () => {
     const world = evictionWorld({ objects: healthy });
     const shared = sharedLedger(world, [adopted()]);
@@ -150,7 +150,7 @@ describe('where an approval is announced', () => {
   });
 });
 
-describe('what cannot be announced is not granted', () => {
+describe('an eviction without a stored claim is denied', () => {
   const notRecorded = { allowed: false, code: 429, reason: 'TooManyRequests' };
   const outcome = { reason: 'err: eviction-not-recorded', code: 429 };
 
@@ -202,7 +202,7 @@ describe('what cannot be announced is not granted', () => {
     expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
   });
 
-  it('when somebody has made the record unreadable', async () => {
+  it('when the record was made unreadable', async () => {
     const world = evictionWorld({ objects: healthy });
     const name = 'rollout-group-evictions-ingester-rollout';
     world.api.put('/v1/configmaps', { metadata: { name, namespace: 'mimir' }, data: { ledger: '{"format":"2.0"}' } });
@@ -238,7 +238,7 @@ describe('S30: two processes over two connections', () => {
   }
 
   it.each([['in a record', false] as const, ['in a ledger', true] as const])(
-    'grant the last permitted step once, whatever comes first, %s',
+    'grant the last permitted step once, in any order, %s',
     async (_place, withGroup) => {
       const winners = new Set<string>();
       for (let seed = 1; seed <= 150; seed += 1) {

@@ -66,7 +66,7 @@ describe('a step that is asked for again', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:05Z'));
   });
 
-  it('is another one when somebody wrote another time', async () => {
+  it('is another one when another client wrote another time', async () => {
     const { world, endpoint } = given();
     await ask(world, endpoint, update('zone-a', 2));
     world.change('statefulsets.apps', 'zone-a', { metadata: { annotations: shrankAt('2026-01-01T00:00:00Z') } });
@@ -85,7 +85,7 @@ describe('a step that is asked for again', () => {
   });
 });
 
-it('leaves pods alone that terminate while the StatefulSet grows back: their successors begin anew', async () => {
+it('leaves pods alone that terminate while the StatefulSet grows back: their successors start again', async () => {
   const { world, endpoint } = given(zones, { state: { 'statefulsets.apps': zones, pods: podsOf('zone-a', 5) } });
   world.server.terminate({ user: 'statefulset-controller' }, 'one', 'zone-a-4', 30);
   expect(await ask(world, endpoint, update('zone-a', 5))).toEqual({ allowed: true });
@@ -122,7 +122,7 @@ describe('two zones of a group at the same time', () => {
   it.each([
     ['annotations', config],
     ['the zone tracker', { ...config, zoneTracker: { configMapName: 'tracker' } }],
-  ])('never both pass in two processes, whatever comes first: %s', async (_, settings) => {
+  ])('never both pass in two processes, in any order: %s', async (_, settings) => {
     const passes: number[] = [];
     for (let seed = 1; seed <= 150; seed++) {
       let state = seed;
@@ -149,7 +149,7 @@ describe('two zones of a group at the same time', () => {
 describe('calls that take long', () => {
   const wide = zone('zone-a', { replicas: 100 });
 
-  it('are taken back before the deadline', async () => {
+  it('are cancelled before the deadline', async () => {
     const pods = Object.fromEntries(
       Array.from({ length: 100 }, (_, ordinal) => [`POST zone-a-${ordinal}`, { status: 200, delayMs: 4_900 }]),
     );
@@ -177,7 +177,7 @@ describe('calls that take long', () => {
     expect(world.virtual.clock.monotonicMs()).toBeLessThan(call.deadlineMs);
   });
 
-  it('hold a growth up for two seconds at most', async () => {
+  it('delay a growth for two seconds at most', async () => {
     const pods = { 'DELETE zone-a-3': 'silent' as const };
     const { world, endpoint } = given(zones, { pods, state: { 'statefulsets.apps': zones, pods: podsOf('zone-a', 4) } });
     const startMs = world.virtual.clock.monotonicMs();
@@ -193,7 +193,7 @@ function slowPods(from: number, to: number): Record<string, { readonly status: n
   );
 }
 
-describe('a request that nobody made', () => {
+describe('a request that no API server made', () => {
   it('does not get around the other zones by naming another group', async () => {
     const { world, endpoint } = given([
       zone('zone-a'),
@@ -254,7 +254,7 @@ describe('prepare-downscale that comes to no decision', () => {
   });
 });
 
-describe('beside native enforcement', () => {
+describe('next to native enforcement', () => {
   const denial: Answer = { allowed: false, code: 403, reason: 'Forbidden', message: 'denied by safety/not-now' };
   const beside = (answer: Answer | undefined, sets: readonly Json[] = zones, options: WorldOptions = {}) => {
     const { world } = given(sets, options);
@@ -266,7 +266,7 @@ describe('beside native enforcement', () => {
     return { world, endpoint: prepareDownscale(world.env, { ...config, native }), asked: () => asked };
   };
 
-  it('what it refuses is refused in its words, before any pod is called', async () => {
+  it('a denial of native enforcement is answered in its words, before any pod is called', async () => {
     const { world, endpoint } = beside(denial);
     expect(await ask(world, endpoint, update('zone-a', 2))).toEqual(denial);
     expect([...lines(world, 'POST'), ...lines(world, 'PATCH'), ...lines(world, 'DELETE')]).toEqual([]);
@@ -274,7 +274,7 @@ describe('beside native enforcement', () => {
     expect(await ask(world, endpoint, update('zone-b', 2))).toEqual(denial);
   });
 
-  it('what the original refuses is refused in the words of the original, and what it lets pass unseen is not asked about', async () => {
+  it('a denial of the original is answered in its words, and a request that it does not see is not judged', async () => {
     const unready = beside(denial, [
       zone('zone-a'),
       zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') }),
@@ -287,7 +287,7 @@ describe('beside native enforcement', () => {
     expect([unready.asked(), asked()]).toEqual([0, 0]);
   });
 
-  it('what it lets pass is prepared and recorded as without it', async () => {
+  it('a request that it allows is prepared and recorded as without it', async () => {
     const { world, endpoint } = beside(undefined);
     expect((await ask(world, endpoint, update('zone-a', 2))).allowed).toBe(true);
     expect(lines(world, 'POST')).toEqual([`POST ${podAt('zone-a-2')}`]);

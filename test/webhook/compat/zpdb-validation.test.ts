@@ -102,7 +102,7 @@ describe('a budget that cannot be enforced is refused, first failure first', () 
   });
 });
 
-describe('what can be enforced passes', () => {
+describe('an enforceable budget passes', () => {
   it.each<[string, Json]>([
     ['no limit at all', {}],
     ['a limit of 0', { maxUnavailable: 0 }],

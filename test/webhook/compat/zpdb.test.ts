@@ -97,7 +97,7 @@ describe('the budgets in force', () => {
     await world.env.until(() => JSON.stringify(limits(budgets)) === '[]', 900_000);
   });
 
-  it('a budget that was made anew under its name is not the old one, whatever its generation', async () => {
+  it('a recreated budget is not the old one, with any generation', async () => {
     const { world, budgets } = await settled({ objects: [budgetObject()] });
     for (const maxUnavailable of [2, 3, 4]) world.put(budgetObject({ maxUnavailable }));
     world.api.frozenPlural = 'zoneawarepoddisruptionbudgets';
@@ -126,12 +126,12 @@ describe('the budgets in force', () => {
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
   });
 
-  it('are none where the kind is not installed', async () => {
+  it('are empty where the kind is not installed', async () => {
     const { budgets } = await settled({ objects: [], customKinds: {} });
     expect(limits(budgets)).toEqual([]);
   });
 
-  it('that were known before are in force for whoever comes later, and whoever has ended hears no more', async () => {
+  it('that were known before are in force for a later listener, and a listener that ended hears no more', async () => {
     const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
     const log = world.webhookEnv().log;
     const later = startZoneBudgets({ log, followed: followed.shared });

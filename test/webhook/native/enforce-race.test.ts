@@ -92,7 +92,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
     expect(relabelled).toBe(rounds(40, 10));
   });
 
-  it('hold when what was allowed is carried out, and go on once it is over', async () => {
+  it('block when the grant is carried out, and continue once it is over', async () => {
     const world = enforceWorld({ spec });
     const [first, second] = await twoProcesses(world);
     for (let round = 0; round < 20; round += 1) {
@@ -128,7 +128,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
 
 describe('a process that dies between the grant and the write', () => {
   for (const diesAfter of ['ledger.create', 'ledger.read']) {
-    it(`after ${diesAfter}: never a second grant beside what may come, and none is held for ever`, async () => {
+    it(`after ${diesAfter}: never a second grant in addition to the first, and no request is blocked forever`, async () => {
       const world = enforceWorld({ spec });
       const dying = await world.start({ name: 'webhook-1', diesAfter });
       const other = await world.start({ name: 'webhook-2', latencyMs: 30, seed: 5 });
@@ -211,7 +211,7 @@ describe('without any agent', () => {
     expect(await world.env.finish(first.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
   });
 
-  it('what was allowed and never came is free after two minutes, though somebody tries again and again', async () => {
+  it('an unused grant is free after two minutes, although a client tries again and again', async () => {
     for (const review of [({ pod }: EnforceWorld) => evictionOf(pod('a', 1)), ({ set }: EnforceWorld) => scaleOf(set('a'), 2)]) {
       const world = enforceWorld({ spec });
       const process = await world.start();

@@ -30,7 +30,7 @@ const faults: Readonly<Record<string, (world: EnforceWorld) => void>> = {
   },
 };
 
-describe('what cannot be told is refused for what is protected (S31)', () => {
+describe('unknown facts deny requests about protected objects (S31)', () => {
   for (const [fault, break_] of Object.entries(faults)) {
     for (const [what, review] of Object.entries(disruptions)) {
       it(`${what} when ${fault}`, async () => {
@@ -82,7 +82,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     });
   }
 
-  it('the deletion of a pod passes whatever cannot be told', async () => {
+  it('the deletion of a pod passes with any unknown fact', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     const process = await world.start();
     const review = deletionOf(world.pod('a', 0));
@@ -104,7 +104,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     }
   });
 
-  it('whatever is in a namespace that is being deleted passes, though nothing can be announced there any more', async () => {
+  it('every request in a namespace that is being deleted passes, though no claim can be stored there any more', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     world.api.put('/v1/namespaces', { metadata: { name: 'mimir', deletionTimestamp: '2026-01-15T12:00:00Z' } });
     world.api.forbid('create configmaps');
@@ -114,7 +114,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     }
   });
 
-  it('our own workloads, and namespaces that nobody looks after, pass where nothing can be judged', async () => {
+  it('our workloads, and namespaces without an agent, pass where nothing can be judged', async () => {
     const world = enforceWorld();
     const own = await world.start({ own: { namespace: 'mimir', names: ['ingester-zone-a'] } });
     expect(own.endpoint.onFailure(scaleOf(world.set('a'), 0), 'there is too much to do')).toEqual({ allowed: true });
@@ -123,7 +123,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     expect(elsewhere.endpoint.onFailure(scaleOf(world.set('b'), 0), 'there is too much to do')).toEqual({ allowed: true });
   });
 
-  it('what only grows passes whatever cannot be told', async () => {
+  it('growth passes with any unknown fact', async () => {
     const world = enforceWorld({ spec: { scaling: { down: { betweenZones: '1h' } } } });
     const process = await world.start();
     const grown = [scaleOf(world.set('a'), 4), updateOf(world.set('a'), withSpec({ replicas: 4 }))];
@@ -146,7 +146,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     expect(answer).toMatchObject({ allowed: false, code: 429 });
   });
 
-  it('what is asked too late, or not at all in the way of an API server', async () => {
+  it('requests that come too late, or in a form that no API server sends', async () => {
     const world = enforceWorld();
     const process = await world.start();
     expect(process.endpoint.onFailure(scaleOf(world.set('a'), 2), 'late')).toMatchObject({ allowed: false, code: 429 });
@@ -164,7 +164,7 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     expect(process.requests.length).toBe(before);
   });
 
-  it('nothing is written, and nobody is told, for a dry run (S29)', async () => {
+  it('a dry run writes nothing and notifies no client (S29)', async () => {
     const world = enforceWorld({ spec: { protect: { noDownscale: true, noEviction: true } } });
     const process = await world.start();
     for (let drain = 0; drain < 100; drain += 1) {

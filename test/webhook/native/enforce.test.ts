@@ -53,7 +53,7 @@ const deleting: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
     evictionOf(pod('a', 1), { kind: { group: 'policy', version: 'v1beta1', kind: 'Eviction' } }),
 };
 
-describe('what is protected is refused on every path', () => {
+describe('protected objects are protected on every path', () => {
   for (const [path, review] of Object.entries({ ...shrinking, ...deleting })) {
     it(`${path}, and passes where nothing protects`, async () => {
       const guarded = enforceWorld({ spec: protectedSpec });
@@ -135,7 +135,7 @@ describe('what is protected is refused on every path', () => {
   });
 });
 
-describe('what takes protection away, in one request or in two (threat 10)', () => {
+describe('removal of protection, in one request or in two (threat 10)', () => {
   const label = 'rollout-group';
 
   for (const [how, labels] of Object.entries({ removed: { [label]: undefined }, renamed: { [label]: 'other' } })) {
@@ -148,7 +148,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       expect(answer.message).toContain('denied by protection-kept');
     });
 
-    it(`holds on for ten minutes when the label is ${how} first`, async () => {
+    it(`protects for ten more minutes when the label is ${how} first`, async () => {
       const world = enforceWorld({ kind: 'adopted' });
       const [first, second] = [await world.start(), await world.start({ name: 'webhook-2' })];
       const relabelled = withLabels(labels)(world.set('a'));
@@ -165,7 +165,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
     });
   }
 
-  it('holds on when the label that forbids to shrink is taken away', async () => {
+  it('protects on when the label that forbids to shrink is removed', async () => {
     const world = enforceWorld({ kind: 'none', sets: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const process = await world.start();
     const without = withLabels({ 'grafana.com/no-downscale': undefined })(world.set('a'));
@@ -177,7 +177,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
     expect(await world.env.finish(process.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 403 });
   });
 
-  it('holds on when the time between zones is lowered, and where pods are asked is changed', async () => {
+  it('protects on when the time between zones is lowered, and where the place to prepare pods is changed', async () => {
     const time = 'grafana.com/min-time-between-zones-downscale';
     const path = 'grafana.com/prepare-downscale-http-path';
     const annotations = { [path]: 'ingester/prepare', 'grafana.com/prepare-downscale-http-port': '80' };
@@ -250,7 +250,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
   });
 });
 
-describe('what must always pass (S32)', () => {
+describe('requests that must always pass (S32)', () => {
   const system = { name: 'system:kube-controller-manager', groups: [] };
   const cases: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
     "the kubelet's final removal": ({ pod }) => deletionOf(pod('a', 0), { user: { name: 'system:node:n1', groups: ['system:nodes'] } }),
@@ -280,7 +280,7 @@ describe('what must always pass (S32)', () => {
     });
   }
 
-  it('whatever grows', async () => {
+  it('growth', async () => {
     const world = enforceWorld({ spec: protectedSpec });
     const process = await world.start();
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 4)))).toMatchObject({ allowed: true });
@@ -297,7 +297,7 @@ describe('what must always pass (S32)', () => {
     }
   });
 
-  it('our own workloads, and namespaces that nobody looks after', async () => {
+  it('our workloads, and namespaces without an agent', async () => {
     const world = enforceWorld({ spec: protectedSpec });
     const own = await world.start({ own: { namespace: 'mimir', names: ['ingester-zone-a', 'agent'] } });
     const before = own.requests.length;
@@ -331,7 +331,7 @@ describe('pods that must prepare', () => {
   const prepare = { 'grafana.com/prepare-downscale': 'true' };
   const annotations = { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '80' };
 
-  it('of a native group do so for the agent alone', async () => {
+  it('of a native group prepare for the agent alone', async () => {
     const endpoint = { port: 8080, path: '/prepare' };
     const world = enforceWorld({ spec: { scaling: { down: { prepare: { endpoint, onFailure: 'deny' } } } } });
     const process = await world.start({ isPreparedElsewhere: true });
@@ -342,7 +342,7 @@ describe('pods that must prepare', () => {
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2, { dryRun: true })))).toMatchObject({ allowed: true });
   });
 
-  it('of an adopted group do so at the endpoint that is asked before, where there is one', async () => {
+  it('of an adopted group prepare at the endpoint that is asked before, where there is one', async () => {
     const world = enforceWorld({ kind: 'adopted', sets: { labels: prepare, annotations } });
     const alone = await world.start();
     expect(await world.env.finish(alone.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: false, code: 403 });
@@ -374,7 +374,7 @@ describe('a reservation', () => {
     });
   });
 
-  it('is judged by what is stored of the object, whatever the review says (threat 1)', async () => {
+  it('is judged by the stored object, not by the review (threat 1)', async () => {
     const world = enforceWorld({ spec: { protect: { noDownscale: true } } });
     const process = await world.start();
     const forged = { ...world.set('a'), spec: { ...fromSpec(world.set('a')), replicas: 2 } } as StoredObject;

@@ -57,7 +57,7 @@ describe('the queue of a group', () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  it('judges again when somebody else wrote the ledger, and not those who were refused', async () => {
+  it('judges again after another writer changed the ledger, and not the denied requests', async () => {
     const env = virtualEnv();
     const { stored, queue } = book(env, [false, false, true]);
     const refused: Decided = { answer: { allowed: false, code: 429 }, claims: [] };
@@ -73,14 +73,14 @@ describe('the queue of a group', () => {
     expect(refusals).toBe(2);
   });
 
-  it('answers nobody that it is allowed when what it announces may not be stored', async () => {
+  it('allows nothing when its claim may not be stored', async () => {
     const env = virtualEnv();
     const { queue } = book(env, [new Error('the server went away')]);
     await expect(env.finish(queue.ask(question(env, passing('0'))))).rejects.toThrow('the server went away');
     expect(await env.finish(queue.ask(question(env, passing('1'))))).toEqual({ allowed: true });
   });
 
-  it('tells whoever has no time left, and goes on with the others', async () => {
+  it('answers a request without time left, and continues with the others', async () => {
     const env = virtualEnv();
     const { queue } = book(
       env,
@@ -111,7 +111,7 @@ describe('the queue of a group', () => {
     expect(uidsIn(stored.ledger)).toEqual(['patient']);
   });
 
-  it('is not held up by one that cannot be judged', async () => {
+  it('is not delayed by one that cannot be judged', async () => {
     const env = virtualEnv();
     const { queue } = book(env);
     const failing = queue.ask(

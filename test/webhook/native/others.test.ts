@@ -17,7 +17,7 @@ it('a StatefulSet that is protected meanwhile is protected there too', async () 
   });
 });
 
-it('what cannot be told passes with a warning, where the endpoint itself refuses it', async () => {
+it('an unknown fact passes with a warning, where the endpoint itself denies it', async () => {
   const world = enforceWorld({ kind: 'none' });
   const process = await world.start();
   world.api.isWatchFrozen = true;
@@ -34,7 +34,7 @@ it('what cannot be told passes with a warning, where the endpoint itself refuses
   }
 });
 
-it('what cannot be told of a member is refused there too: the API server may have been told of its members before it became one', async () => {
+it('an unknown fact about a member is denied there too: the API server may have read its members before it became one', async () => {
   const world = enforceWorld({});
   const process = await world.start();
   process.cutOff();

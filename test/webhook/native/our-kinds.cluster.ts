@@ -116,7 +116,7 @@ describeOnControlPlane(
 
     const merge = 'application/merge-patch+json';
 
-    it('an intent says who created it, whatever was written there', async () => {
+    it('an intent names its creator, with any value in the object', async () => {
       for (const [name, spec] of [
         ['plain', {}],
         ['forged', { requestedBy: forged }],
@@ -142,7 +142,7 @@ describeOnControlPlane(
       expect([named.status, named.body.spec.requestedBy?.user]).toEqual([201, 'ada']);
     });
 
-    it('nobody takes the name of another person, by any kind of write', async () => {
+    it('no user takes the name of another person, by any kind of write', async () => {
       const { body } = await ask(ada, 'POST', 'rolloutintents', intent('hers', { action: 'pause' }));
       const stamp = body.spec.requestedBy;
       const writes: readonly (readonly [unknown, string, string])[] = [
@@ -165,13 +165,13 @@ describeOnControlPlane(
       ]);
     });
 
-    it('what others do to the metadata leaves the stamp alone', async () => {
+    it('changes of others to the metadata leave the stamp alone', async () => {
       const { body } = await ask(ada, 'POST', 'rolloutintents', intent('labelled'));
       const { body: after } = await ask(eve, 'PATCH', 'rolloutintents/labelled', { metadata: { labels: { a: 'b' } } }, merge);
       expect(after.spec).toEqual(body.spec);
     });
 
-    it('a source is taken whether its Secret is there or not, and whoever writes it hears of it', async () => {
+    it('a source is accepted with or without its Secret, and its author is warned', async () => {
       const { client } = controlPlane();
       await client.create('/api/v1/namespaces', { metadata: { name: agentNamespace } });
       const place = `/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/metricsources?dryRun=All`;

@@ -143,7 +143,7 @@ describe('the creation of a pod', () => {
     expect(await newWorld().ask(reviewOf(podObject(), { dryRun: true }))).toEqual(await newWorld().ask());
   });
 
-  it('of another ordinal is let through, and no revision is read for it', async () => {
+  it('of another ordinal is allowed, and no revision is read for it', async () => {
     const { ask, asked } = newWorld();
     expect(await ask(reviewOf(podObject(1000)))).toEqual({ allowed: true });
     expect(asked).toEqual([]);
@@ -184,7 +184,7 @@ describe('the creation of a pod', () => {
     expect(Buffer.byteLength(answer.warnings?.[0] ?? '')).toBeLessThanOrEqual(250);
   });
 
-  it('whose name and labels disagree is let through as it is, with a warning only where pods are pinned', async () => {
+  it('whose name and labels disagree is allowed as it is, with a warning only where pods are pinned', async () => {
     const object = podObject();
     const metadata = { ...(object['metadata'] as Json), name: 'ingester-zone-a-7' };
     expect(await newWorld().ask(reviewOf({ ...object, metadata }))).toEqual(unchanged('differ'));

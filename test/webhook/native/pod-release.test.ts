@@ -64,7 +64,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
     }
   });
 
-  it('passes where nothing is protected, and while nobody can tell', async () => {
+  it('passes where nothing is protected, and while that is unknown', async () => {
     const free = enforceWorld({ kind: 'none' });
     const process = await free.start();
     const pod = free.pod('a', 0);
@@ -77,7 +77,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
     expect(answer.warnings?.[0]).toContain('was not judged');
   });
 
-  it('never holds nodes and controllers, pods that already go, and writes that take nothing away', async () => {
+  it('never blocks nodes and controllers, terminating pods, and writes that remove nothing', async () => {
     const world = worldOf();
     const process = await world.start();
     const pod = world.pod('a', 0);

@@ -128,7 +128,7 @@ describe('both forms in one process', () => {
     expect(world.set('a').metadata['annotations']).toHaveProperty(['grafana.com/last-downscale']);
   });
 
-  it('what both let pass is prepared once, and reserved by the endpoint that is asked last', async () => {
+  it('a request that both allow is prepared once, and reserved by the endpoint that is asked last', async () => {
     const { world, process, endpoint } = await prepared(true, false);
     const review = scaleOf(world.set('a'), 2);
     expect(await handle(world, endpoint, review)).toMatchObject({ allowed: true });

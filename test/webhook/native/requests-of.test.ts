@@ -40,7 +40,7 @@ const unchanged = {
   via: 'update',
 };
 
-describe('what a review asks for', () => {
+describe('the request of a review', () => {
   it('is nothing where nothing changes that policy cares for', () => {
     const harmless = [
       stored,
@@ -119,7 +119,7 @@ describe('what a review asks for', () => {
   });
 });
 
-describe('what no API server sends', () => {
+describe('reviews that no API server sends', () => {
   const values = [
     undefined,
     null,
@@ -174,8 +174,8 @@ describe('what no API server sends', () => {
   });
 });
 
-describe('what the engine is asked', () => {
-  it('compares the object with what is stored, whatever the review says of it', () => {
+describe('the input of the engine', () => {
+  it('compares the object with the stored one, not with that of the review', () => {
     const forged = review({ oldObject: spec({ replicas: 1 }), object: spec({ replicas: 2 }) });
     expect(requestsOn(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
   });

@@ -70,7 +70,7 @@ describe('the stamp', () => {
     }
   });
 
-  it('is not to be had by an update of an object that has none', async () => {
+  it('is not added by an update of an object without one', async () => {
     const claimed = { ...approval, requestedBy: byAda };
     expect((await stamp(reviewOf('RolloutIntent', claimed, { oldSpec: approval, user: mallory }))).patch).toEqual([
       { op: 'test', path: '/spec/requestedBy', value: byAda },
@@ -78,7 +78,7 @@ describe('the stamp', () => {
     ]);
   });
 
-  it('says who makes an intent ask for something else: nobody approves in the name of another person', async () => {
+  it('names the user who changes the request: no user approves in the name of another person', async () => {
     const old = { group: 'ingester', action: 'pause', requestedBy: byAdaYesterday };
     const changed = { ...approval, requestedBy: byAdaYesterday };
     expect(await stampedBy(reviewOf('RolloutIntent', changed, { oldSpec: old, user: mallory }))).toMatchObject({

@@ -135,7 +135,7 @@ describe('the validation of our kinds', () => {
     expect(await validate(review)).toMatchObject({ allowed: false, code: 400 });
   });
 
-  it('fails closed only where somebody is to be believed', () => {
+  it('fails closed only where a requester must be verified', () => {
     expect(endpoint.onFailure(reviewOf('RolloutGroup', group), 'it is late')).toEqual({
       allowed: true,
       warnings: ['the object was not checked: it is late'],

@@ -127,7 +127,7 @@ describe('the rows of our configuration', () => {
     expect(world.time.timerCount()).toBe(0);
   });
 
-  it('are narrowed again when somebody applies them as they were, and more and more slowly while he does so', async () => {
+  it('are narrowed again when a user applies them as they were, and more and more slowly if that repeats', async () => {
     const world = newWorld();
     const installed = world.rows();
     const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')], pinned: () => undefined });
@@ -187,7 +187,7 @@ describe('the rows of our configuration', () => {
   });
 });
 
-describe('what somebody changes of what is registered', () => {
+describe('changes of the registration', () => {
   function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[], pinned: readonly Member[] = []) {
     let last: readonly RegistrationProblem[] = [];
     const stop = startRegistration({
@@ -244,7 +244,7 @@ describe('what somebody changes of what is registered', () => {
     expect(never.told()).toHaveLength(1);
   });
 
-  it('is told of where pods are to be pinned and nobody is asked about them, enforced or not', async () => {
+  it('is reported where pods are to be pinned and no webhook is called, enforced or not', async () => {
     const world = newWorld();
     const { told } = watched(world, undefined, [member('ingester-zone-a')]);
     await world.time.advance(40_000);

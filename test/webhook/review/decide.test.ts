@@ -81,7 +81,7 @@ describe('a decision', () => {
     });
   });
 
-  it('is known to reach nobody when the client has gone', async () => {
+  it('is lost when the client has gone', async () => {
     expect(await decided({ handle: never, signal: AbortSignal.abort(clientGone) })).toMatchObject({ failure: 'client-gone' });
   });
 

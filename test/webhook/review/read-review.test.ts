@@ -74,13 +74,13 @@ describe('a review', () => {
     expect(reviewed({ subResource: 'scale', dryRun: true })).toMatchObject({ subresource: 'scale', dryRun: true });
   });
 
-  it('may have fields that nobody knows, and a field twice: the last one counts', () => {
+  it('may have unknown fields, and a field twice: the last one counts', () => {
     expect(read(reviewText({ novelty: { a: 1 } }))).toHaveProperty('review');
     const twice = reviewText().replace('"name":"ingester-zone-a","namespace"', '"name":"other","name":"ingester-zone-b","namespace"');
     expect(read(twice)).toMatchObject({ review: { name: 'ingester-zone-b' } });
   });
 
-  it('loses entries that would reach a prototype, in whatever spelling', () => {
+  it('loses entries that would reach a prototype, in any spelling', () => {
     const text = reviewText().replaceAll('"serviceName":"ingester"', '"__proto__":{"polluted":1},"\\u005f_proto__":{"polluted":2}');
     const result = read(text);
     if ('refused' in result) throw new Error(result.refused.message);
@@ -102,7 +102,7 @@ describe('a review', () => {
   });
 });
 
-describe('what is no review', () => {
+describe('invalid reviews', () => {
   it('is refused with 400 and a sentence', () => {
     const undecodable = '400 the body could not be decoded';
     expect(refusal('')).toBe(`${undecodable}: it is empty`);

@@ -28,7 +28,7 @@ function shown(port: number): Promise<string> {
 }
 
 describe('the certificate', () => {
-  it('may come after the server: it is not ready before, and lets nobody in', async () => {
+  it('may come after the server: it is not ready before, and accepts no client', async () => {
     const tls = changingSource(undefined);
     const { webhook, port, certificates } = await serve({ tls });
     expect(webhook.isReady()).toBe(false);
@@ -112,7 +112,7 @@ describe('clients with certificates', () => {
   const unknown = createCertificateAuthority('clients').issueForClient({ user: 'api-server', groups: [] });
   const withKey = ({ certificate, privateKey }: typeof known) => ({ cert: certificate, key: privateKey });
 
-  it('are let in, and nobody else', async () => {
+  it('are accepted, and no others', async () => {
     const { port } = await serve({
       config: { clients: 'certificate' },
       tls: changingSource({ ...newMaterial(), clientCa: clients.certificate }),
@@ -128,7 +128,7 @@ describe('clients with certificates', () => {
     expect(responseOf(await ask(port, withKey(unknown)))).toMatchObject({ allowed: true });
   });
 
-  it('find a closed door when nobody has said who issues theirs', async () => {
+  it('are rejected when no authority is configured', async () => {
     const { webhook, port, lines } = await serve({ config: { clients: 'certificate' } });
     expect(webhook.isReady()).toBe(false);
     await expect(ask(port, withKey(known))).rejects.toThrow();

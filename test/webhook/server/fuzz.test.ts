@@ -42,7 +42,7 @@ function check(reply: Reply): void {
   else expect(reply.status >= 400 && reply.status < 500 ? '4xx' : reply.status).toBe('4xx');
 }
 
-describe('a server that is sent whatever comes', () => {
+describe('a server with arbitrary input', () => {
   it(`answers each of 3000 requests with a review or a 4xx (FUZZ_SEED=${seed})`, async () => {
     const random = randomFrom(seed);
     const { port, inflight, webhook } = await serve({ endpoints, limits: { maxValues: 700 } });

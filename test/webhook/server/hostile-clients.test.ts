@@ -134,7 +134,7 @@ describe('a slow client', () => {
     expect(refusedConnections).toEqual(['handshake']);
   });
 
-  it('is cut off when nothing moves, whatever it waits for', async () => {
+  it('is cut off without progress, in any state', async () => {
     const never = (): Promise<Answer> => new Promise(() => undefined);
     const { port, decided } = await serve({ endpoints: [endpoint(never)], limits: { stalledMs: 300 } });
     await expect(ask(port)).rejects.toThrow('socket hang up');
@@ -206,7 +206,7 @@ describe('connections', () => {
   });
 });
 
-describe('what is no HTTP', () => {
+describe('invalid HTTP', () => {
   it('is refused without a word of where', async () => {
     const { port } = await serve({ limits: { maxHeaderBytes: 4096 } });
     const attempts = [

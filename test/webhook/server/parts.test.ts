@@ -33,7 +33,7 @@ describe('the load', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('is none of a process that was late once, and was in time since', async () => {
+  it('is absent for a process that was late once, and was in time since', async () => {
     const env = virtualEnv();
     const load = watchLoad({ ...env, maxInHandling: 2, maxLoopDelayMs: 1000 });
     await env.stall(5000);
@@ -84,7 +84,7 @@ describe('slots', () => {
 });
 
 describe('the label of a route', () => {
-  it('is its path in small letters, with one _ for whatever is between letters and digits', () => {
+  it('is its path in small letters, with one _ for other characters between letters and digits', () => {
     expect(routeLabel('/admission/no-downscale')).toBe('admission_no_downscale');
     expect(routeLabel('/admission/zpdb-validation')).toBe('admission_zpdb_validation');
     expect(routeLabel('//Native/V1//x/')).toBe('native_v1_x');

@@ -66,7 +66,7 @@ describe('an admission request', () => {
   });
 });
 
-describe('what is no admission request', () => {
+describe('requests that are no admission', () => {
   /** Status and text, with the promise that the text is a single line. */
   async function refused({ port }: Served, asking: Parameters<typeof ask>[1]): Promise<string> {
     const { status, body } = await ask(port, asking);
@@ -182,7 +182,7 @@ describe('X-Cluster', () => {
     expect((await ask(port, { path: '/nowhere', headers: { 'X-Cluster': label } })).status).toBe(404);
   });
 
-  it('is asked of nobody who is exempt, and only counted when validation is soft', async () => {
+  it('does not apply to exempt clients, and is only counted when validation is soft', async () => {
     const strict = await serve({ endpoints, config: { clusterValidation } });
     expect((await ask(strict.port, { path: '/admission/free' })).status).toBe(200);
     expect((await ask(strict.port, { headers: { 'User-Agent': 'kube-probe/1.33' } })).status).toBe(200);
@@ -193,7 +193,7 @@ describe('X-Cluster', () => {
   });
 });
 
-describe('what is told of requests', () => {
+describe('the log of requests', () => {
   it('is one line for each, with neither bodies nor more of a name than it may have', async () => {
     const secret = 'hunter2';
     const { port, lines } = await serve({

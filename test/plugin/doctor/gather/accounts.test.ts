@@ -32,7 +32,7 @@ async function accounts(answers: ClusterAnswers, { leases = [lease()], published
 }
 
 describe('the account whose rights are looked at', () => {
-  it('is that of the pod which holds the Lease', async () => {
+  it('is that of the pod with the Lease', async () => {
     const objects = { pods: [podOf('rollout-group', 'agent-1', 'other')], serviceaccounts: [account('rollout-group')] };
     expect(await accounts({ objects })).toEqual([['rollout-group/other', 'mimir']]);
   });
@@ -43,7 +43,7 @@ describe('the account whose rights are looked at', () => {
     expect(await accounts({ objects, forbidden: ['pods'] })).toEqual([['rollout-group/rollout-group-agent', 'mimir']]);
   });
 
-  it('is not made up for an agent that runs elsewhere, nor when nobody may look', async () => {
+  it('is not assumed for an agent that runs elsewhere, nor without read access', async () => {
     expect(await accounts({})).toEqual([
       [
         'rollout-group',

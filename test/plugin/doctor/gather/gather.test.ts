@@ -20,8 +20,8 @@ function factsOf(configmaps: readonly ReturnType<typeof configMap>[]) {
   return gatherFacts(clusterOf({ objects: { configmaps } }), { namespaces: ['mimir'] }, () => kitNowMs);
 }
 
-describe('what doctor reads', () => {
-  it('of a ledger: whether its group is handed back, and since when nothing defines it', async () => {
+describe('the facts of doctor', () => {
+  it('include from a ledger whether its group is released, and since when it has no definition', async () => {
     const ledger = { 'rollout-group.dev/document': 'ledger' };
     const released = { ...ledger, 'rollout-group.dev/on-policy-deleted': 'release' };
     const text = JSON.stringify({ release: { goneMs: 5 } });
@@ -38,7 +38,7 @@ describe('what doctor reads', () => {
     ]);
   });
 
-  it('of a decision: what holds pinned pods until somebody has looked, and not what goes on by itself', async () => {
+  it('include from a decision what blocks pinned pods until a person acts, and not what ends by itself', async () => {
     const one = group({ rollout: { strategy: 'pinned' } });
     const snapshot = snapshotOf({ groups: [one] });
     const published = publishedDecision({ group: one, decision: decideGroup(snapshot, one), snapshot, atMs: kitNowMs });

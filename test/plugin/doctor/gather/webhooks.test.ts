@@ -51,7 +51,7 @@ const objects = {
 };
 const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), { agentNamespace: 'rollout-group', groups });
 
-describe('what is registered of the webhooks', () => {
+describe('the registration of the webhooks', () => {
   it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
     expect(await read({ objects })).toEqual({
       areThere: true,
@@ -76,7 +76,7 @@ describe('what is registered of the webhooks', () => {
     expect(await read({ objects, forbidden: ['namespaces'] })).toHaveProperty('unknown');
   });
 
-  it('is answered by nobody without an authority, without an endpoint that is ready, and without the Service', async () => {
+  it('has no server without an authority, without a ready endpoint, and without the Service', async () => {
     const unanswered = async (answers: Parameters<typeof clusterOf>[0]) => {
       const registration = await read(answers);
       return isUnknown(registration)

@@ -25,13 +25,13 @@ describe('the list of scenarios', () => {
 });
 
 describe.each(scenarios.map((scenario) => [`${scenario.rows.join(', ')}: ${scenario.name}`, scenario] as const))('%s', (_, scenario) => {
-  it('holds for the handler', async () => {
+  it('is the same for the handler', async () => {
     const { world, answer } = await playHandler(scenario);
     expectAnswer(answer, scenario);
     expectCalls(world, scenario);
   });
 
-  it('holds for the review as text', async () => {
+  it('is the same for the review as text', async () => {
     const { world, response, apiVersion } = await playText(scenario);
     expect(apiVersion).toBe(scenario.request.apiVersion ?? 'admission.k8s.io/v1');
     expect(response['uid']).toBe(reviewUid);
