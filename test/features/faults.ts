@@ -126,10 +126,7 @@ export const faults: readonly Row[] = [
     id: 9,
     what: 'a policy that is deleted lets all remaining pods roll at once',
     here: 'Nothing moves: the partition stays, and no pod is taken away.',
-    tests: [
-      ...alone('stays where it is when its group is deleted midway, until a user changes it'),
-      ...midWave('in the middle of a wave'),
-    ],
+    tests: [...alone('stays where it is when its group is deleted midway, until a user changes it'), ...midWave('in the middle of a wave')],
   },
   {
     id: 10,

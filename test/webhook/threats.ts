@@ -373,9 +373,7 @@ export const threats: readonly Threat[] = [
         'has every pod at its own revision, killed as often as one likes',
         'comes back at the old version, never at a new one, when no webhook answers, the ledger cannot be read, or names a missing revision',
       ),
-      ...of(`${here}/admission-policy.cluster.ts`)(
-        'denies them on every path: replaced, applied by force, and by an administrator',
-      ),
+      ...of(`${here}/admission-policy.cluster.ts`)('denies them on every path: replaced, applied by force, and by an administrator'),
       ...registration('is reported where pods are to be pinned and no webhook is called, enforced or not'),
     ],
   },
