@@ -1,5 +1,5 @@
 // All objects of an installation, in the order of installation and of removal.
-import { customResourceDefinition } from '../policies/schema/crd.ts';
+import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf } from './admission-policy.ts';
 import { admissionPolicyKinds } from './admission-policy-objects.ts';

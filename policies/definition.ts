@@ -1,5 +1,4 @@
 // Policies in the form that the engine reads: with all defaults and overrides resolved, durations in milliseconds.
-
 import type { ApprovalSpec, EndpointSpec, GateSpec, ProfileName } from './schema/rollout-group.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
 import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';

@@ -1,5 +1,4 @@
 // The digest of policies: what they say, wherever they say it.
-
 import type { PolicyBundle } from './definition.ts';
 import { canonicalJson } from './values/canonical-json.ts';
 import { sha256 } from './values/hash.ts';

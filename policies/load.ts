@@ -1,9 +1,8 @@
 // Reads policy files into typed documents and collects all their findings.
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
-import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
+import { apiGroup, apiVersion, type Kind, schemas, withoutServerMetadata } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
 import { isRecord, valueAt } from './schema/schema-walk.ts';
-import { withoutServerMetadata } from './schema/server-metadata.ts';
 import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 

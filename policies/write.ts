@@ -85,3 +85,7 @@ function isCondition(node: Node): boolean {
   const [pair] = node.items;
   return isSeq(pair?.value) && isScalar(pair.key) && /^(?:[^a-zA-Z]+|and|or|if|in|var|some|all|none|min|max)$/.test(String(pair.key.value));
 }
+
+export function manifestText(manifest: Readonly<Record<string, unknown>>): string {
+  return yamlText(new Document(manifest, { ...documentStyle, aliasDuplicateObjects: false }));
+}

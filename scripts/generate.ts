@@ -7,8 +7,7 @@ import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { compatDefinitions } from '../install/compat.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
-import { customResourceDefinition } from '../policies/schema/crd.ts';
-import { editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
+import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 

@@ -10,8 +10,7 @@ import { groupKey } from '../wake-index.ts';
 import { consulAsker } from './consul.ts';
 import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
 import { type GateOfSource, prometheusAsker } from './prometheus.ts';
-import type { GateAsker } from './read-gate.ts';
-import { type ReadGate, readGate } from './read-gate.ts';
+import { type GateAsker, type ReadGate, readGate } from './read-gate.ts';
 
 export interface GateReader {
   /** Returns the readings of the group's gates as they are defined. Without I/O. */

@@ -3,8 +3,7 @@
 import { countedInputs, metricView } from '../../engine/observe/metrics.ts';
 import type { MetricView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
-import { inputEveryMs, inputsRead } from '../../policies/integrations/metric-input.ts';
-import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
+import { inputEveryMs, inputsRead, type MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';

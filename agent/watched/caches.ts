@@ -9,7 +9,7 @@ import { observePodBudget, observeZoneBudgetVersion, type ZoneBudgetVersion } fr
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type UnreadObject } from '../../engine/snapshot.ts';
-import { adoptionDigest } from '../../policies/live/adoption-digest.ts';
+import { adoptionDigest } from '../../policies/adopt/statefulset.ts';
 import { apiGroup, apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';

@@ -1,6 +1,6 @@
 // Removed protection: it stays in force for a while, so that two writes cannot bypass it.
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
-import { withinGoDuration } from '../../policies/adopt/values.ts';
+import { withinGoDuration } from '../../policies/adopt/settings.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { goDurationMs } from '../../policies/duration.ts';
 import { policiesFor } from '../../policies/join.ts';

@@ -1,6 +1,6 @@
 // Published readings of metric inputs, which admission and the plugin read instead of the metric sources.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
-import { inputsRead } from '../../policies/integrations/metric-input.ts';
+import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';

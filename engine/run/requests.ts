@@ -1,6 +1,6 @@
 // The requests (RolloutIntents) about a run. A request that lets a run continue needs a verified requester; a request that blocks does not.
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
-import { inputsRead } from '../../policies/integrations/metric-input.ts';
+import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { sha256 } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';

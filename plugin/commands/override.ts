@@ -7,8 +7,7 @@ import { rulesWithoutException } from '../../policies/rollout/rules-without-exce
 import { suggestion } from '../../policies/wording.ts';
 import { notInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
-import type { CommandContext } from '../context.ts';
-import { suggestNext } from '../context.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { accessFor, findZone, printObjects } from '../live/dry-run.ts';

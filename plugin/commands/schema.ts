@@ -70,7 +70,7 @@ function standardText({ isRequired, path, defaultText }: FieldDoc): string {
 
 async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
   const [{ customResourceDefinition }, { toYaml }] = await Promise.all([
-    import('../../policies/schema/crd.ts'),
+    import('../../policies/schema/json-schema.ts'),
     import('../output/yaml.ts'),
   ]);
   const definition = customResourceDefinition(kind);

@@ -1,8 +1,7 @@
 // The verb test: runs the PolicyTests next to the policies.
 import { posix } from 'node:path';
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
-import type { Finding } from '../../policies/findings/finding.ts';
-import { renderFinding } from '../../policies/findings/render.ts';
+import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';

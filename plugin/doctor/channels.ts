@@ -1,6 +1,5 @@
 // Checks the notification channels: reports those whose last delivery failed.
-import type { Check } from './check.ts';
-import { orOk } from './check.ts';
+import { type Check, orOk } from './check.ts';
 
 export const channels: Check = ({ groups, failingChannels }) => {
   const isUsed = groups.some(({ notify }) => notify !== undefined);

@@ -1,8 +1,7 @@
 // The records of past rollouts of a group (RolloutRun), the newest first.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
-import type { RolloutRun } from '../../policies/schema/kinds.ts';
-import { schemas } from '../../policies/schema/kinds.ts';
+import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { notInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { type GroupName, nameOf } from './target.ts';

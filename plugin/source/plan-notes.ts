@@ -3,7 +3,7 @@ import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import { result } from '../../engine/rule.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Place, placeText, sourceOf } from '../../policies/findings/finding.ts';
-import { describeElsewhere, membersElsewhere } from '../../policies/lint/stray-statefulsets.ts';
+import { describeElsewhere, membersElsewhere } from '../../policies/lint/members.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';

@@ -1,17 +1,11 @@
-// Adoption: StatefulSets that carry the labels and annotations of grafana/rollout-operator become the same RolloutGroup that people write.
-
+// Adopts StatefulSets with the labels and annotations of grafana/rollout-operator as RolloutGroups.
 import type { Source } from '../definition.ts';
-import { type RolloutGroup, schemas } from '../schema/kinds.ts';
+import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
-import { type AdoptionFinding, adoptionFinding } from './findings.ts';
-import { groupDocument } from './group.ts';
 import { annotationKeys, labelKeys } from './keys.ts';
 import { type AdoptedMember, readMembers } from './member.ts';
-import { zoneNames } from './names.ts';
-import { groupSources } from './sources.ts';
-import { type AdoptedStatefulSet, readStatefulSet } from './statefulset.ts';
-
-export type { AdoptionFinding } from './findings.ts';
+import { groupName, zoneNames } from './names.ts';
+import { type AdoptedStatefulSet, type AdoptionFinding, adoptionFinding, type Hold, objectText, readStatefulSet } from './statefulset.ts';
 
 export interface Adoption {
   /** Sorted by namespace, then by the value of the label. */
@@ -103,4 +97,166 @@ function cycleFindings(members: readonly AdoptedMember[]): readonly AdoptionFind
     const message = `${annotationKeys.leader} forms a cycle: ${[...circle, member.set.name].join(' follows ')}`;
     return [adoptionFinding(member.set, 'leadersFormCycle', annotationKeys.leader, message)];
   });
+}
+
+const longestHold = 1024;
+
+/** The RolloutGroup of members that share namespace and label, for the schema to complete. `zones` maps StatefulSets to zone names. */
+function groupDocument(members: readonly AdoptedMember[], zones: ReadonlyMap<string, string>): unknown {
+  const [first] = members;
+  const label = first?.set.labels[labelKeys.group] ?? '';
+  const name = groupName(label);
+  const common = commonSettings(members);
+  return compact({
+    apiVersion,
+    kind: 'RolloutGroup',
+    metadata: { name, namespace: first?.set.namespace },
+    spec: {
+      members: { zones: members.map((member) => zoneInput(member, zones, common)) },
+      profile: 'rolloutOperator',
+      groupLabel: name === label ? undefined : label,
+      replicas: common.mirror ? { mirror: common.mirror } : { leader: true },
+      scaling: {
+        duringRollout: 'allow',
+        up: { followersWaitFor: common.waitsForLeader ? 'leaderReady' : 'nothing' },
+        down: { betweenZones: common.betweenZones, delayed: common.delayed, prepare: common.prepare },
+      },
+      rollout: {
+        strategy: 'onDelete',
+        order: 'ascending',
+        rotateBy: 'delete',
+        maxUnavailable: common.maxUnavailable,
+        replaceUnready: { when: 'crashing', after: '0s' },
+      },
+      protect: protectedBy(common.noDownscale),
+    },
+  });
+}
+
+type Common = ReturnType<typeof commonSettings>;
+
+/** The settings on which all members agree. Followers mirror nothing and only they wait for a leader, so the others have no say in that. */
+function commonSettings(members: readonly AdoptedMember[]) {
+  const followers = members.filter((member) => member.leader !== undefined);
+  const leaders = members.filter((member) => member.leader === undefined);
+  return {
+    mirror: agreed(leaders.map((member) => member.mirror)),
+    maxUnavailable: agreed(members.map((member) => member.maxUnavailable)),
+    betweenZones: agreed(members.map((member) => member.betweenZones)),
+    delayed: agreed(members.map((member) => member.delayed)),
+    prepare: agreed(members.map((member) => member.prepare)),
+    waitsForLeader: agreed(followers.map((member) => member.waitsForLeader)),
+    noDownscale: agreed(members.map((member) => member.noDownscale)),
+  };
+}
+
+function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, common: Common): unknown {
+  const { set, leader } = member;
+  const waits = member.waitsForLeader && leader !== undefined;
+  return {
+    name: zones.get(set.name),
+    statefulSet: set.name,
+    follows: leader === undefined ? undefined : zones.get(leader),
+    replicas: { mirror: unlessSaid(common.mirror, member.mirror) },
+    scaling: {
+      hold: holdText(member.holds),
+      up: { followersWaitFor: unlessSaid(common.waitsForLeader, waits || undefined) && 'leaderReady' },
+      down: {
+        hold: holdText(member.downHolds),
+        betweenZones: unlessSaid(common.betweenZones, member.betweenZones),
+        delayed: unlessSaid(common.delayed, member.delayed),
+        prepare: unlessSaid(common.prepare, member.prepare),
+      },
+    },
+    maxUnavailable: unlessSaid(common.maxUnavailable, member.maxUnavailable === 1 ? undefined : member.maxUnavailable),
+    protect: protectedBy(unlessSaid(common.noDownscale, member.noDownscale)),
+    paused: member.isPaused || undefined,
+    forceReplicas: member.forceReplicas,
+  };
+}
+
+/** A StatefulSet that must not shrink must not be deleted either. The original does not check deletions. */
+function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
+  return noDownscale === true ? { noDownscale, noDelete: true } : {};
+}
+
+function unlessSaid<Value>(common: Value | undefined, own: Value | undefined): Value | undefined {
+  return common === undefined ? own : undefined;
+}
+
+function holdText(holds: readonly Hold[]): string | undefined {
+  const text = holds.map((hold) => hold.text).join('; ');
+  return text === '' ? undefined : text.slice(0, longestHold);
+}
+
+/** Returns the common value; undefined if the values differ or the list is empty. */
+function agreed<Value>(values: readonly Value[]): Value | undefined {
+  const [first] = values;
+  return values.every((value) => JSON.stringify(value) === JSON.stringify(first)) ? first : undefined;
+}
+
+/** The same data without members that are undefined and without maps that are then empty. */
+function compact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compact);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value)
+    .map(([key, member]) => [key, compact(member)] as const)
+    .filter(([, member]) => member !== undefined);
+  return members.length > 0 ? Object.fromEntries(members) : undefined;
+}
+
+/** The settings of one zone, each with the key that it is read from; absent when the setting is off. */
+function settingFields(member: AdoptedMember): Readonly<Record<string, string | undefined>> {
+  const { set } = member;
+  const when = (isOn: boolean, field: string) => (isOn ? field : undefined);
+  return {
+    follows: when(member.leader !== undefined, annotationKeys.leader),
+    'replicas.mirror': when(member.mirror !== undefined, annotationKeys.mirrorName),
+    'scaling.hold': member.holds[0]?.field,
+    'scaling.up.followersWaitFor': when(member.waitsForLeader && member.leader !== undefined, annotationKeys.upscaleOnlyWhenLeaderReady),
+    'scaling.down.hold': member.downHolds[0]?.field,
+    'scaling.down.betweenZones': when(member.betweenZones !== undefined, labelKeys.minTimeBetweenZones),
+    'scaling.down.delayed': when(member.delayed !== undefined, annotationKeys.delay),
+    'scaling.down.delayed.endpoint': when(member.delayed !== undefined, annotationKeys.delayedUrl),
+    'scaling.down.prepare': when(member.prepare !== undefined, labelKeys.prepareDownscale),
+    'scaling.down.prepare.endpoint': when(member.prepare !== undefined, annotationKeys.preparePath),
+    maxUnavailable: when(set.annotations[annotationKeys.maxUnavailable] !== undefined, annotationKeys.maxUnavailable),
+    'protect.noDownscale': when(member.noDownscale, labelKeys.noDownscale),
+    'protect.noDelete': when(member.noDownscale, labelKeys.noDownscale),
+    paused: when(member.isPaused, annotationKeys.paused),
+    forceReplicas: when(member.forceReplicas !== undefined, annotationKeys.forceReplicas),
+  };
+}
+
+/**
+ * The sources by path: `zones.<zone>.<setting>` for every setting of every zone, also for what the document says once for all; that one
+ * has its own path too (`rollout.maxUnavailable`, `scaling.down.betweenZones`) and stands for the first zone that carries it.
+ */
+function groupSources(
+  document: RolloutGroup,
+  members: readonly AdoptedMember[],
+  zones: ReadonlyMap<string, string>,
+): Readonly<Record<string, Source>> {
+  const sources: Record<string, Source> = {};
+  const written = new Map(document.spec.members.zones?.map((zone) => [zone.statefulSet, zone]));
+  for (const member of members) {
+    const object = objectText(member.set);
+    const zone = `zones.${zones.get(member.set.name)}`;
+    sources[''] ??= { object, field: labelKeys.group };
+    sources[zone] = { object, field: labelKeys.group };
+    for (const [path, field] of Object.entries(settingFields(member))) {
+      if (field === undefined) continue;
+      sources[`${zone}.${path}`] = { object, field };
+      const shared = path === 'maxUnavailable' ? 'rollout.maxUnavailable' : path;
+      const isShared = isWritten(document.spec, shared) && !isWritten(written.get(member.set.name), path);
+      if (isShared) sources[shared] ??= { object, field };
+    }
+  }
+  return sources;
+}
+
+function isWritten(spec: unknown, path: string): boolean {
+  let value = spec;
+  for (const key of path.split('.')) value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+  return value !== undefined;
 }

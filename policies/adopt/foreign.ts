@@ -1,4 +1,4 @@
-// Objects of other rollout operators: how they are read, and how what is found about them is said at its place.
+// Objects of other rollout operators, the result of their conversion, and findings about them.
 import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, type FindingOptions, finding, type Place } from '../findings/finding.ts';

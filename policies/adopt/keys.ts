@@ -1,4 +1,4 @@
-// The labels and annotations of grafana/rollout-operator that adoption reads, and what people get wrong about them.
+// The labels and annotations of grafana/rollout-operator that adoption reads.
 
 /** Keys that count only as labels of the StatefulSet. */
 export const labelKeys = {

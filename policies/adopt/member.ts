@@ -1,13 +1,18 @@
-// One member of an adopted group: every setting of its labels and annotations, with what is to be said about them.
-
+// Reads all settings of the members of one adopted group.
 import type { CountOrPercent } from '../schema/scalars.ts';
-import { readDelayed, readPrepare } from './endpoints.ts';
-import { type AdoptionFinding, adoptionFinding, objectText } from './findings.ts';
 import { annotationKeys, labelKeys, podNameLabel } from './keys.ts';
-import { type Hold, off, type Reading } from './reading.ts';
-import { type MirrorInput, type ReplicasReading, readReplicas } from './replicas.ts';
-import type { AdoptedStatefulSet } from './statefulset.ts';
-import { readBetweenZones, readFlag, readForceReplicas, readMaxUnavailable } from './values.ts';
+import {
+  type MirrorInput,
+  type ReplicasReading,
+  readBetweenZones,
+  readDelayed,
+  readFlag,
+  readForceReplicas,
+  readMaxUnavailable,
+  readPrepare,
+  readReplicas,
+} from './settings.ts';
+import { type AdoptedStatefulSet, type AdoptionFinding, adoptionFinding, type Hold, objectText, off, type Reading } from './statefulset.ts';
 
 /** The settings of one StatefulSet of a group. An absent setting is off. */
 export interface AdoptedMember {

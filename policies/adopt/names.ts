@@ -1,4 +1,4 @@
-// Names of adopted zones and groups: what differs in the names of their StatefulSets, and label values as object names.
+// Names of adopted groups and zones, from label values and the names of StatefulSets.
 import { objectName, shortName } from '../schema/scalars.ts';
 import { sha256 } from '../values/hash.ts';
 

@@ -1,5 +1,4 @@
 // The argument and result types of the operators that evaluate all arguments first.
-
 import { didYouMean } from '../text/did-you-mean.ts';
 import {
   any,

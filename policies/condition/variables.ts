@@ -1,5 +1,4 @@
 // The variables of rules and gates that conditions and messages may read, with their types.
-
 import { instantText } from '../instant.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';

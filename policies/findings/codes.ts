@@ -1,15 +1,7 @@
 // The closed table of finding codes. A code never changes its meaning and is never reused.
-import { adoptionCodes } from './codes/adoption.ts';
-import { channelCodes } from './codes/channels.ts';
-import { conditionCodes } from './codes/conditions.ts';
-import { conversionCodes } from './codes/conversion.ts';
-import { groupCodes } from './codes/groups.ts';
-import { installationCodes } from './codes/installation.ts';
-import { planCodes } from './codes/plans.ts';
-import { ruleCodes } from './codes/rules.ts';
-import { schemaCodes } from './codes/schema.ts';
-import { sourceCodes } from './codes/sources.ts';
-import { syntaxCodes } from './codes/syntax.ts';
+import { clusterCodes } from './codes/clusters.ts';
+import { documentCodes } from './codes/documents.ts';
+import { policyCodes } from './codes/policies.ts';
 
 /** The text of a finding code. */
 export interface CodeEntry {
@@ -22,17 +14,9 @@ export interface CodeEntry {
 
 /** Every code that a finding can carry. */
 export const findingCodes = {
-  ...syntaxCodes,
-  ...schemaCodes,
-  ...groupCodes,
-  ...ruleCodes,
-  ...sourceCodes,
-  ...channelCodes,
-  ...conditionCodes,
-  ...adoptionCodes,
-  ...planCodes,
-  ...installationCodes,
-  ...conversionCodes,
+  ...documentCodes,
+  ...policyCodes,
+  ...clusterCodes,
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
 export type FindingCode = keyof typeof findingCodes;

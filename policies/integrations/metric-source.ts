@@ -1,4 +1,5 @@
-// A MetricSource as the agent uses it: its address, the namespaces that may use it, and its limits in milliseconds.
+// MetricSources as the agent uses them, and how often it reads metric inputs of policies.
+import type { PolicyDefinition } from '../definition.ts';
 import { durationMs } from '../duration.ts';
 import type { MetricSource } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
@@ -43,4 +44,27 @@ export function sourceSecretKeys({ prometheus, consul }: Pick<MetricSourceSpec, 
     consul?.ca,
   ];
   return keys.flatMap((key) => key ?? []);
+}
+
+const longestMs = 60_000;
+const usualMs = 15_000;
+const shortestMs = 1_000;
+
+/**
+ * Returns the read interval of an input with this `maxAge`, both in milliseconds: four reads per age, so that one may fail, and at least
+ * one per minute. An interval below 15 s is used only if half of the age is shorter.
+ */
+export function inputEveryMs(maxAgeMs: number): number {
+  return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));
+}
+
+/**
+ * Names of the inputs that a rule of the policy may read, in its condition or in what it says. By the text alone: one that is named without being
+ * read is asked for in vain, and never the other way round.
+ */
+export function inputsRead({ metrics, rules }: Pick<PolicyDefinition, 'metrics' | 'rules'>): readonly string[] {
+  const texts = rules.map(({ when, message }) => JSON.stringify([when ?? null, message ?? ''])).filter((text) => text.includes('inputs'));
+  return Object.keys(metrics)
+    .filter((name) => texts.some((text) => text.includes(name)))
+    .sort();
 }

@@ -1,5 +1,4 @@
 // Secret keys that metric sources and notification channels in the agent's namespace refer to.
-
 import type { LoadedDocument } from '../load.ts';
 import { channelSecretKeys, type SecretKey } from './channel.ts';
 import { sourceSecretKeys } from './metric-source.ts';

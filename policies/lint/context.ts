@@ -67,13 +67,16 @@ export function unknownGroup(context: LintContext, place: Place, name: string, n
   return finding('RG2301', place, message, { hint: suggestion(name, known) });
 }
 
-/** Returns the indices of items whose key occurred before, each with the index of its first occurrence. */
-export function repeats<T>(items: readonly T[], keyOf: (item: T) => string): readonly { readonly index: number; readonly first: number }[] {
+/** Returns the items whose key occurred before, each with its index and the index of its first occurrence. */
+export function repeats<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): readonly { readonly index: number; readonly first: number; readonly item: T }[] {
   const seen = new Map<string, number>();
   return items.flatMap((item, index) => {
     const key = keyOf(item);
     const first = seen.get(key);
     if (first === undefined) seen.set(key, index);
-    return first === undefined ? [] : [{ index, first }];
+    return first === undefined ? [] : [{ index, first, item }];
   });
 }

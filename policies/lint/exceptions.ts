@@ -8,7 +8,7 @@ import type { Path, Places } from '../yaml/document.ts';
 import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
 /** Reports exceptions that are in force at the same time for one rule and target. Exceptions do not combine. */
-export const findOverlappingExceptions: LintCheck = ({ exceptions, bundle }) =>
+const findOverlappingExceptions: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
     const own = bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name);
     const other = own && bundle.exceptions.find((one) => one !== own && overlap(one, own));
@@ -24,7 +24,7 @@ function overlap(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
   return isSameTarget && isSameZone && start(a) < b.expiresMs && start(b) < a.expiresMs;
 }
 
-export const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
+const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
     const { notBeforeMs, expiresMs } =
       bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name) ?? {};
@@ -43,7 +43,7 @@ export const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
  * Reports exceptions whose rule is neither in a policy of their namespace or of the agent's namespace, nor in the engine. A policy that is not in
  * the files may be defined elsewhere, unless its name is nearly that of a policy in the files.
  */
-export const findUnknownRules: LintCheck = (context) =>
+const findUnknownRules: LintCheck = (context) =>
   context.exceptions.flatMap((document): readonly Finding[] => {
     const { rule } = document.value.spec;
     const known = [...policyRules(context, document.namespace), ...(context.engineRules ?? [])];
@@ -58,7 +58,7 @@ export const findUnknownRules: LintCheck = (context) =>
   });
 
 /** Reports exceptions from rules that no exception can override. */
-export const findExceptionsWithoutEffect: LintCheck = ({ exceptions }) =>
+const findExceptionsWithoutEffect: LintCheck = ({ exceptions }) =>
   exceptions.flatMap((document) => {
     const { rule } = document.value.spec;
     return rulesWithoutException.includes(rule)
@@ -72,13 +72,13 @@ function policyRules({ bundle, agentNamespace }: LintContext, namespace: string)
     .flatMap((policy) => [...policy.rules, ...policy.windows].map(({ name }) => `${policy.name}/${name}`));
 }
 
-export const checkExceptionTargets: LintCheck = (context) =>
+const checkExceptionTargets: LintCheck = (context) =>
   context.exceptions.flatMap((document) => {
     const { group, zone } = document.value.spec.target;
     return targetFindings(context, document, { group, zone, groupPath: ['spec', 'target', 'group'], zonePath: ['spec', 'target', 'zone'] });
   });
 
-export const checkIntentTargets: LintCheck = (context) =>
+const checkIntentTargets: LintCheck = (context) =>
   context.intents.flatMap((document) => {
     const { group, zone } = document.value.spec;
     return [
@@ -130,3 +130,12 @@ function waveFindings(context: LintContext, document: Loaded<'RolloutIntent'>): 
         ]),
   ];
 }
+
+export const exceptionChecks: readonly LintCheck[] = [
+  findOverlappingExceptions,
+  findExceptionsNeverInForce,
+  findUnknownRules,
+  findExceptionsWithoutEffect,
+  checkExceptionTargets,
+  checkIntentTargets,
+];

@@ -1,135 +1,30 @@
-// The list of lint checks, and `lintPolicies`, which runs them on policy files.
+// Runs all lint checks on policy files and the manifests among them.
 import { adoptGroups } from '../adopt/adopt.ts';
-import { type Finding, sortFindings } from '../findings/finding.ts';
-import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
+import type { AdoptionFinding } from '../adopt/statefulset.ts';
+import { explainCode, type FindingCode } from '../findings/codes.ts';
+import { type Finding, finding, objectPlace, type Place, sortFindings } from '../findings/finding.ts';
+import { type LoadOptions, type LoadResult, loadPolicies, type Manifest, type PolicyFile } from '../load.ts';
 import { usualAgentNamespace } from '../objects/agent-deployment.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
-import { adoptionFindings } from './adoption.ts';
-import { checkPolicyBounds, checkReplicaBounds } from './bounds.ts';
-import { checkChannels, checkChannelUses, findDuplicateChannels } from './channels.ts';
-import { checkGateConditions, checkRuleConditions } from './conditions.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
-import {
-  checkExceptionTargets,
-  checkIntentTargets,
-  findExceptionsNeverInForce,
-  findExceptionsWithoutEffect,
-  findOverlappingExceptions,
-  findUnknownRules,
-} from './exceptions.ts';
-import { findDuplicateGates, findGatesWithoutCondition, findProbesBeforeFirstWave, findUnusedGates } from './gates.ts';
-import { findAutoscaledMembers, findWrongUpdateStrategies } from './manifests.ts';
-import {
-  findMissingStatefulSets,
-  findOverlappingSelectors,
-  findSelectorsWithoutExpectation,
-  findSharedMembers,
-  findUnusableSelectors,
-} from './members.ts';
-import { checkSources, checkSourceUses } from './metric-sources.ts';
-import { findApproverGroups, findFieldsWithoutEffect } from './notices.ts';
-import {
-  checkRuleApprovals,
-  findDuplicateRules,
-  findEmptyPolicies,
-  findForeignNamespaces,
-  findLimitsWithoutEffect,
-  findUnknownTargets,
-} from './policies.ts';
-import { checkQueries } from './queries.ts';
-import {
-  checkDisruptionBudget,
-  checkMirroredField,
-  checkPartitionPattern,
-  checkWaveSchedule,
-  findImpossibleRollbacks,
-  findSettingsIgnoredByController,
-} from './rollout.ts';
-import { findGroupsInOtherNamespace, findStatefulSetsWithoutGroup } from './stray-statefulsets.ts';
-import {
-  findApprovalAfterLastWave,
-  findDuplicateWaves,
-  findEmptyFirstWaves,
-  findShrinkingWaves,
-  findUnfinishedZones,
-  findUnknownGatesInWaves,
-  findUnknownZonesInWaves,
-} from './waves.ts';
-import { checkWindowTimes, findDisjointWindows } from './windows.ts';
-import { findBudgetsOfZero } from './zero-budgets.ts';
-import { findPoliciesOfZero, findZeroMaxUnavailable } from './zero-limits.ts';
-import {
-  findDelayInSingleZone,
-  findDuplicateZones,
-  findFollowersWithReplicas,
-  findForcedReplicas,
-  findLeaderCycles,
-  findUnknownLeaders,
-} from './zones.ts';
+import { exceptionChecks } from './exceptions.ts';
+import { integrationChecks } from './integrations.ts';
+import { zeroLimitChecks } from './limits.ts';
+import { manifestChecks } from './manifests.ts';
+import { memberChecks } from './members.ts';
+import { policyChecks } from './policies.ts';
+import { rolloutChecks } from './rollout.ts';
+import { waveChecks } from './waves.ts';
 
-/** Every check, in the order of the table of codes. */
 const lintChecks: readonly LintCheck[] = [
-  findSharedMembers,
-  findDuplicateZones,
-  findUnknownLeaders,
-  findLeaderCycles,
-  findFollowersWithReplicas,
-  findUnknownZonesInWaves,
-  findUnknownGatesInWaves,
-  findDuplicateWaves,
-  findDuplicateGates,
-  findUnusedGates,
-  findGatesWithoutCondition,
-  findProbesBeforeFirstWave,
-  findMissingStatefulSets,
-  findUnusableSelectors,
-  findSelectorsWithoutExpectation,
-  findOverlappingSelectors,
-  findWrongUpdateStrategies,
-  findAutoscaledMembers,
-  findGroupsInOtherNamespace,
-  findStatefulSetsWithoutGroup,
-  findShrinkingWaves,
-  findApprovalAfterLastWave,
-  findUnfinishedZones,
-  findImpossibleRollbacks,
-  findSettingsIgnoredByController,
-  findZeroMaxUnavailable,
-  findPoliciesOfZero,
-  findBudgetsOfZero,
-  findEmptyFirstWaves,
-  checkWaveSchedule,
-  checkMirroredField,
-  checkDisruptionBudget,
-  checkPartitionPattern,
-  findForcedReplicas,
-  checkReplicaBounds,
-  checkPolicyBounds,
-  findDelayInSingleZone,
-  findUnknownTargets,
-  findForeignNamespaces,
-  findDuplicateRules,
-  checkRuleApprovals,
-  findEmptyPolicies,
-  findLimitsWithoutEffect,
-  findUnknownRules,
-  findExceptionsWithoutEffect,
-  findOverlappingExceptions,
-  findExceptionsNeverInForce,
-  checkExceptionTargets,
-  checkIntentTargets,
-  checkWindowTimes,
-  findDisjointWindows,
-  checkRuleConditions,
-  checkGateConditions,
-  findFieldsWithoutEffect,
-  checkSourceUses,
-  checkSources,
-  checkQueries,
-  checkChannelUses,
-  findDuplicateChannels,
-  checkChannels,
-  findApproverGroups,
+  ...memberChecks,
+  ...manifestChecks,
+  ...zeroLimitChecks,
+  ...rolloutChecks,
+  ...waveChecks,
+  ...policyChecks,
+  ...exceptionChecks,
+  ...integrationChecks,
 ];
 
 export interface LintOptions extends LoadOptions {
@@ -182,4 +77,27 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
     ...checkDocuments(context),
   ];
   return { load, resolution, findings: sortFindings(findings) };
+}
+
+/** Returns the findings of adoption with places from the manifests. A finding of an object without a manifest names the object. */
+export function adoptionFindings(findings: readonly AdoptionFinding[], manifests: readonly Manifest[]): readonly Finding[] {
+  return findings.flatMap((one) => {
+    const manifest = manifests.find((candidate) => `${candidate.kind} ${candidate.namespace}/${candidate.name}` === one.object);
+    return isCode(one.code)
+      ? [finding(one.code, manifest ? fieldPlace(manifest, one) : objectPlace(one.object, [one.field]), one.message)]
+      : [];
+  });
+}
+
+function fieldPlace(manifest: Manifest, { object, field }: AdoptionFinding): Place {
+  const places = [
+    manifest.find(['metadata', 'annotations', field]),
+    manifest.find(['metadata', 'labels', field]),
+    manifest.find(field.split('.')),
+  ];
+  return { ...(places.find((place) => place !== undefined) ?? manifest.place(['metadata', 'name'])), object };
+}
+
+function isCode(code: string): code is FindingCode {
+  return explainCode(code) !== undefined;
 }

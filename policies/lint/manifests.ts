@@ -1,15 +1,14 @@
-// Lint checks of member manifests: wrong update strategies, and autoscalers that conflict with the agent.
-import type { GroupDefinition } from '../definition.ts';
+// Lint checks of the manifests of StatefulSets and autoscalers, and the replicas that the files give a zone.
+import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
 import type { Path } from '../yaml/document.ts';
-import { autoscalersOf, scales } from './autoscalers.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 /** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
-export const findWrongUpdateStrategies: LintCheck = (context) =>
+const findWrongUpdateStrategies: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const definition = context.bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
     if (!definition) return [];
@@ -59,7 +58,7 @@ function partitionHint(value: Manifest['value'], partition: unknown): string {
 }
 
 /** Reports autoscalers of followers, and of members of a group with count or mirror: only the agent writes their replicas. */
-export const findAutoscaledMembers: LintCheck = (context) =>
+const findAutoscaledMembers: LintCheck = (context) =>
   context.bundle.groups.flatMap((group) =>
     autoscalersOf(context).flatMap((autoscaler): readonly Finding[] => {
       const zone = group.zones.find((one) => scales(autoscaler, group.namespace, 'StatefulSet', one.statefulSet));
@@ -80,3 +79,100 @@ function memberManifests({ load }: LintContext, group: GroupDefinition): readonl
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
   return load.manifests.filter(({ kind, namespace, name }) => kind === 'StatefulSet' && namespace === group.namespace && names.has(name));
 }
+
+type Files = Pick<LintContext, 'load'>;
+
+/** Cached, because checks read the StatefulSets for each zone of each group. */
+const setsOf: WeakMap<LintContext['load'], ReadonlyMap<string, readonly [Manifest, ...Manifest[]]>> = new WeakMap();
+
+/**
+ * Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as a kustomize base and its
+ * overlays; no single version is complete.
+ */
+function setsByName({ load }: Files): ReadonlyMap<string, readonly [Manifest, ...Manifest[]]> {
+  const known = setsOf.get(load);
+  if (known !== undefined) return known;
+  const sets = new Map<string, [Manifest, ...Manifest[]]>();
+  for (const manifest of load.manifests) {
+    const { kind, apiVersion, namespace, name } = manifest;
+    if (kind !== 'StatefulSet' || !apiVersion.startsWith('apps/')) continue;
+    const versions = sets.get(`${namespace}/${name}`);
+    if (versions === undefined) sets.set(`${namespace}/${name}`, [manifest]);
+    else versions.push(manifest);
+  }
+  setsOf.set(load, sets);
+  return sets;
+}
+
+/** Returns one manifest per StatefulSet: the first of several versions. */
+export function setManifests(context: Files): readonly Manifest[] {
+  return [...setsByName(context).values()].map(([first]) => first);
+}
+
+/** Returns the manifest of the StatefulSet of a zone: the first of several versions. */
+export function manifestOf(
+  context: Files,
+  { namespace }: Pick<GroupDefinition, 'namespace'>,
+  { statefulSet }: Pick<ZoneDefinition, 'statefulSet'>,
+): Manifest | undefined {
+  return setsByName(context).get(`${namespace}/${statefulSet}`)?.[0];
+}
+
+/**
+ * Returns the replicas of a zone from the files: the forced number, the count of the group, the replicas of the leader, or the manifest of its
+ * StatefulSet. Returns undefined if an autoscaler or a mirrored object sets the number, or if versions of the StatefulSet (base and overlay)
+ * differ.
+ */
+export function replicasInFiles(context: Files, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
+  let current: ZoneDefinition | undefined = zone;
+  for (let hops = 0; current !== undefined && hops <= group.zones.length; hops += 1) {
+    const { forceReplicas, replicas, follows, statefulSet }: ZoneDefinition = current;
+    if (forceReplicas !== undefined) return forceReplicas;
+    if (follows === undefined) {
+      if (replicas.kind === 'mirror' || isAutoscaled(context, group, statefulSet)) return undefined;
+      return replicas.kind === 'count' ? replicas.count : manifestReplicas(context, group.namespace, statefulSet);
+    }
+    current = group.zones.find((one) => one.name === follows);
+  }
+  return undefined;
+}
+
+/** Reports whether an autoscaler scales the StatefulSet or its group. */
+function isAutoscaled(context: Files, { namespace, name }: GroupDefinition, statefulSet: string): boolean {
+  return autoscalersOf(context).some(
+    (one) => scales(one, namespace, 'StatefulSet', statefulSet) || scales(one, namespace, 'RolloutGroup', name),
+  );
+}
+
+/** Returns `spec.replicas` if every version of the StatefulSet has the same value. */
+function manifestReplicas(context: Files, namespace: string, name: string): number | undefined {
+  const [first, ...others] = (setsByName(context).get(`${namespace}/${name}`) ?? []).map(({ value }) =>
+    valueAt(value, ['spec', 'replicas']),
+  );
+  return typeof first === 'number' && others.every((one) => one === first) ? first : undefined;
+}
+
+/** Cached, because checks read the autoscalers for each zone of each group. */
+const autoscalers: WeakMap<LintContext['load'], readonly Manifest[]> = new WeakMap();
+
+/** Returns the HorizontalPodAutoscalers and KEDA ScaledObjects among the manifests. */
+function autoscalersOf({ load }: Pick<LintContext, 'load'>): readonly Manifest[] {
+  const known = autoscalers.get(load);
+  if (known !== undefined) return known;
+  const found = load.manifests.filter(isAutoscaler);
+  autoscalers.set(load, found);
+  return found;
+}
+
+function isAutoscaler({ kind, apiVersion }: Manifest): boolean {
+  const isKeda = kind === 'ScaledObject' && apiVersion.startsWith('keda.sh/');
+  return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
+}
+
+/** Reports whether the autoscaler scales this object. A ScaledObject without a kind scales a Deployment. */
+function scales(autoscaler: Manifest, namespace: string, kind: 'StatefulSet' | 'RolloutGroup', name: string): boolean {
+  const target = (field: string): unknown => valueAt(autoscaler.value, ['spec', 'scaleTargetRef', field]);
+  return autoscaler.namespace === namespace && target('kind') === kind && target('name') === name;
+}
+
+export const manifestChecks: readonly LintCheck[] = [findWrongUpdateStrategies, findAutoscaledMembers];

@@ -1,17 +1,20 @@
-// Lint checks of the members of groups: selectors, and StatefulSets that are missing or in two groups.
-import { type Finding, finding, sourceOf } from '../findings/finding.ts';
-import { contradictionOf, isEmptySelector, isWithin } from '../label-selector.ts';
-import type { Loaded } from '../load.ts';
+// Lint checks of the members of groups: zones, selectors, and StatefulSets that are missing, in two groups or in no group.
+import { type Finding, finding, type Place, sourceOf } from '../findings/finding.ts';
+import { contradictionOf, isEmptySelector, isWithin, matchesSelector } from '../label-selector.ts';
+import type { Loaded, Manifest } from '../load.ts';
+import { labelsOf } from '../resolve/resolve.ts';
+import type { ZoneSpec } from '../schema/rollout-group.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
-import { listed, suggestion } from '../wording.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
+import { counted, listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
-import type { LintCheck, LintContext } from './context.ts';
-import { membersElsewhere } from './stray-statefulsets.ts';
+import { definitionOf, eachGroup, type LintCheck, type LintContext, repeats } from './context.ts';
+import { setManifests } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 
 /** Reports StatefulSets that are members of two groups. */
-export const findSharedMembers: LintCheck = ({ bundle, groups }) => {
+const findSharedMembers: LintCheck = ({ bundle, groups }) => {
   const owners = new Map<string, string>();
   return bundle.groups.flatMap((group) =>
     group.zones.flatMap((zone): readonly Finding[] => {
@@ -38,7 +41,7 @@ function memberPlace(group: Group, statefulSet: string) {
  * Reports StatefulSets of zones that are missing, if the manifests contain another member of the group or a similar name. Otherwise the manifests
  * of the group are not among the files, which is only a notice.
  */
-export const findMissingStatefulSets: LintCheck = (context) => {
+const findMissingStatefulSets: LintCheck = (context) => {
   const { groups, statefulSets, isCluster = false } = context;
   return groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
@@ -92,7 +95,7 @@ function selectorsOf({ groups, policies }: LintContext): readonly SelectorAt[] {
   ].flatMap(({ selector, ...rest }) => (selector ? [{ selector, ...rest }] : []));
 }
 
-export const findUnusableSelectors: LintCheck = (context) =>
+const findUnusableSelectors: LintCheck = (context) =>
   selectorsOf(context).flatMap(({ selector, path, document }) => {
     const place = document.place(path, 'key');
     if (isEmptySelector(selector)) return [finding('RG2114', place, 'the selector is empty: it matches every object')];
@@ -100,7 +103,7 @@ export const findUnusableSelectors: LintCheck = (context) =>
     return contradiction === undefined ? [] : [finding('RG2115', place, `the selector can never match: ${contradiction}`)];
   });
 
-export const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
+const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
   groups.flatMap((group) => {
     const { selector, expect } = group.value.spec.members;
     if (!selector || expect?.count !== undefined || expect?.names !== undefined) return [];
@@ -109,7 +112,7 @@ export const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
   });
 
 /** Reports selectors that surely overlap: one selector has all requirements of the other one. */
-export const findOverlappingSelectors: LintCheck = ({ groups }) =>
+const findOverlappingSelectors: LintCheck = ({ groups }) =>
   groups.flatMap((group, index) => {
     const selector = group.value.spec.members.selector;
     if (!selector || contradictionOf(selector) !== undefined) return [];
@@ -122,3 +125,205 @@ export const findOverlappingSelectors: LintCheck = ({ groups }) =>
     const path: Path = ['spec', 'members', 'selector'];
     return [finding('RG2116', group.place(path, 'key'), message, { related: [sourceOf(other.place(path, 'key'))] })];
   });
+
+const zonesPath: Path = ['spec', 'members', 'zones'];
+
+function zonesOf(group: Group): readonly ZoneSpec[] {
+  return group.value.spec.members.zones ?? [];
+}
+
+/** Reports duplicate zone names and StatefulSets. */
+const findDuplicateZones: LintCheck = eachGroup((group) => {
+  const zones = zonesOf(group);
+  const report = (code: 'RG2103' | 'RG2104', field: 'name' | 'statefulSet', message: (zone: ZoneSpec | undefined) => string) =>
+    repeats(zones, (zone) => zone[field]).map(({ index, first }) =>
+      finding(code, group.place([...zonesPath, index, field]), message(zones[index]), {
+        related: [sourceOf(group.place([...zonesPath, first, field]))],
+      }),
+    );
+  return [
+    ...report('RG2103', 'name', (zone) => `the zone name ${zone?.name} is used twice`),
+    ...report('RG2104', 'statefulSet', (zone) => `the StatefulSet ${zone?.statefulSet} is in two zones`),
+  ];
+});
+
+/** Reports `follows` with an unknown zone. */
+const findUnknownLeaders: LintCheck = eachGroup((group) => {
+  const names = zonesOf(group).map((zone) => zone.name);
+  return zonesOf(group).flatMap(({ name, follows }, index) => {
+    if (follows === undefined || names.includes(follows)) return [];
+    const message = `zone ${name} follows an unknown zone: ${follows} is not in the group`;
+    return [finding('RG2105', group.place([...zonesPath, index, 'follows']), message, { hint: suggestion(follows, names) })];
+  });
+});
+
+/** Reports zones that follow themselves, directly or through other zones. Each cycle is reported once, at its first zone. */
+const findLeaderCycles: LintCheck = eachGroup((group) => {
+  const zones = zonesOf(group);
+  const leaderOf = new Map(zones.map((zone) => [zone.name, zone.follows]));
+  const reported = new Set<string>();
+  return zones.flatMap((zone, index): readonly Finding[] => {
+    const chain = [zone.name];
+    for (let leader = zone.follows; leader !== undefined && !chain.includes(leader); leader = leaderOf.get(leader)) chain.push(leader);
+    const closes = leaderOf.get(chain.at(-1) ?? '') === zone.name;
+    if (!closes || reported.has(zone.name)) return [];
+    for (const name of chain) reported.add(name);
+    const message = `zones follow each other in a cycle: ${[...chain, zone.name].join(' follows ')}`;
+    return [finding('RG2106', group.place([...zonesPath, index, 'follows']), message)];
+  });
+});
+
+/** Reports followers with replicas: a follower always has the replicas of its leader. */
+const findFollowersWithReplicas: LintCheck = eachGroup((group) =>
+  zonesOf(group).flatMap(({ name, follows, replicas }, index) => {
+    if (follows === undefined || !replicas || !(replicas.count !== undefined || replicas.mirror || replicas.leader)) return [];
+    const message = `the replicas of zone ${name} have no effect: it follows ${follows}`;
+    return [finding('RG2011', group.place([...zonesPath, index, 'replicas'], 'key'), message, { hint: 'remove follows, or replicas' })];
+  }),
+);
+
+const findForcedReplicas: LintCheck = eachGroup((group) =>
+  zonesOf(group).flatMap(({ name, forceReplicas }, index) => {
+    if (forceReplicas === undefined) return [];
+    return [
+      finding(
+        'RG2207',
+        group.place([...zonesPath, index, 'forceReplicas'], 'key'),
+        `the replicas of zone ${name} are forced to ${forceReplicas}`,
+      ),
+    ];
+  }),
+);
+
+/** Reports a time between zones in a group of one zone. */
+const findDelayInSingleZone: LintCheck = (context) =>
+  context.groups.flatMap((group) => {
+    if (definitionOf(context, group)?.zones.length !== 1) return [];
+    const below: Path = ['scaling', 'down', 'betweenZones'];
+    return [group.find(['spec', ...below], 'key'), group.find([...zonesPath, 0, ...below], 'key')].flatMap((place) =>
+      place ? [finding('RG2211', place, `betweenZones has no effect: the group ${group.name} has a single zone`)] : [],
+    );
+  });
+
+type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
+
+/** Messages name at most this many StatefulSets and count the others. */
+const mostNamed = 5;
+
+/**
+ * Returns the StatefulSets that the group names or selects but that the files have only in another namespace. StatefulSets of a group in their
+ * own namespace are excluded, because one repository can have the policies of several clusters.
+ */
+export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
+  if (context.isCluster === true) return [];
+  const { zones, selector } = group.value.spec.members;
+  const isMeant = ({ name, value }: Manifest): boolean =>
+    zones?.some(({ statefulSet }) => statefulSet === name) ??
+    (selector !== undefined && matchesSelector(selector, labelsOf(value['metadata'])));
+  const meant = setManifests(context).filter(isMeant);
+  if (meant.some(({ namespace }) => namespace === group.namespace)) return [];
+  const isTaken = ({ namespace, name }: Manifest): boolean =>
+    context.groups.some(
+      (one) => one.namespace === namespace && definitionOf(context, one)?.zones.some((zone) => zone.statefulSet === name),
+    );
+  return meant.filter((set) => !isTaken(set));
+}
+
+/** Returns the message about a group and its `membersElsewhere` (at least one), and the place of the namespace of the group. */
+export function describeElsewhere(group: Group, sets: readonly Manifest[]): { readonly text: string; readonly place: Place } {
+  const written = group.find(['metadata', 'namespace']);
+  const unnamed = namesNamespace(sets) ? '' : ' (their manifests set no namespace)';
+  const own = written === undefined ? `${group.namespace} (its document sets no namespace)` : group.namespace;
+  const text = `the group ${group.name} has no StatefulSet in its namespace ${own}: ${named(sets)} are in ${listed(namespacesOf(sets), 'and')}${unnamed}`;
+  return { text, place: written ?? group.place(['metadata', 'name']) };
+}
+
+/** Reports groups whose StatefulSets are in another namespace: a changed namespace leaves them without a group, and nothing else reports it. */
+const findGroupsInOtherNamespace: LintCheck = (context) =>
+  context.groups.flatMap((group) => {
+    const sets = membersElsewhere(context, group);
+    if (sets.length === 0) return [];
+    const { text, place } = describeElsewhere(group, sets);
+    const related = sets.slice(0, mostNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
+    if (isMisspelt(context, group, sets)) return [finding('RG2119', place, text, { related })];
+    const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
+    return [finding('RG2119', place, text, { related, severity: 'notice', hint: isWritten ? writtenHint : unwrittenHint })];
+  });
+
+const writtenHint =
+  'write the same metadata.namespace into the group and the StatefulSets, or add the manifests of the namespace of the group';
+const unwrittenHint =
+  'write metadata.namespace into the group and the StatefulSets, or lint the rendered manifests: kustomize build . | kubectl rollout-group lint -';
+
+/**
+ * Reports whether the namespace of the group is probably misspelled. Two namespaces can also be two environments, and kustomize, Helm or Argo CD can
+ * set a namespace later. A misspelling is likely only if the group names its members, both sides write a namespace, the two words nearly match, and
+ * nothing else in the files is in the namespace of the group. Labels do not help: they are the same in every environment.
+ */
+function isMisspelt({ load }: Files, group: Group, sets: readonly Manifest[]): boolean {
+  if (group.value.spec.members.zones === undefined || group.find(['metadata', 'namespace']) === undefined || !namesNamespace(sets))
+    return false;
+  const isOther = ({ kind, name, namespace }: { readonly kind: string; readonly name: string; readonly namespace: string }): boolean =>
+    (namespace === group.namespace && !(kind === group.kind && name === group.name)) || (kind === 'Namespace' && name === group.namespace);
+  if ([...load.documents, ...load.manifests].some(isOther)) return false;
+  return namespacesOf(sets).some((namespace) => isSameWord(group.namespace, namespace));
+}
+
+/** `mimr` is a misspelled `mimir`. `mimir-2` and `mimir-1`, or `mimir-eu` and `mimir-us`, are different environments. */
+function isSameWord(name: string, other: string): boolean {
+  const [parts, others] = [name.split('-'), other.split('-')];
+  const different = parts.flatMap((part, index) => (part === others[index] ? [] : [[part, others[index] ?? ''] as const]));
+  const [pair] = different;
+  if (parts.length !== others.length || different.length !== 1 || pair === undefined) return false;
+  return pair.every((part) => /^[a-z]{4,}$/.test(part)) && didYouMean(pair[0], [pair[1]]) !== undefined;
+}
+
+function namesNamespace(sets: readonly Manifest[]): boolean {
+  return sets.some((set) => set.find(['metadata', 'namespace']) !== undefined);
+}
+
+function namespacesOf(sets: readonly Manifest[]): readonly string[] {
+  return [...new Set(sets.map(({ namespace }) => namespace))].sort();
+}
+
+/** Reports all StatefulSets without a group in one notice. Files without groups have no finding. */
+const findStatefulSetsWithoutGroup: LintCheck = (context) => {
+  const { bundle, load, groups } = context;
+  // The members of an unusable group are unknown.
+  const isUndecided =
+    load.unusable.some(({ kind }) => kind === 'RolloutGroup') ||
+    groups.some((group) => !bundle.groups.some((one) => one.namespace === group.namespace && one.name === group.name));
+  if (context.isCluster === true || bundle.groups.length === 0 || isUndecided) return [];
+  const taken = new Set([
+    ...bundle.groups.flatMap((group) => group.zones.map(({ statefulSet }) => `${group.namespace}/${statefulSet}`)),
+    ...groups.flatMap((group) => membersElsewhere(context, group)).map(({ namespace, name }) => `${namespace}/${name}`),
+  ]);
+  const left = setManifests(context).filter(({ namespace, name }) => !taken.has(`${namespace}/${name}`));
+  const [first] = left;
+  if (first === undefined) return [];
+  const related = left.slice(1, mostNamed).map((set) => sourceOf(set.place(['metadata', 'name'])));
+  const message = `${counted(left.length, 'StatefulSet')} ${left.length === 1 ? 'is' : 'are'} in no group: ${named(left, 'full')}`;
+  return [finding('RG2120', first.place(['metadata', 'name']), message, { related })];
+};
+
+function named(sets: readonly Manifest[], form: 'short' | 'full' = 'short'): string {
+  const names = [...new Set(sets.map(({ namespace, name }) => (form === 'full' ? `${namespace}/${name}` : name)))];
+  const more = names.length - mostNamed;
+  return more > 0 ? `${names.slice(0, mostNamed).join(', ')} and ${more} more` : listed(names, 'and');
+}
+
+export const memberChecks: readonly LintCheck[] = [
+  findSharedMembers,
+  findMissingStatefulSets,
+  findUnusableSelectors,
+  findSelectorsWithoutExpectation,
+  findOverlappingSelectors,
+  findDuplicateZones,
+  findUnknownLeaders,
+  findLeaderCycles,
+  findFollowersWithReplicas,
+  findForcedReplicas,
+  findDelayInSingleZone,
+  findGroupsInOtherNamespace,
+  findStatefulSetsWithoutGroup,
+];

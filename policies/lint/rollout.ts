@@ -1,15 +1,14 @@
-// Lint checks of settings of a group that exclude or need each other.
-
+// Lint checks of settings of a group that have no effect, or that exclude or need each other.
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
-import type { ReplicasSpec } from '../schema/rollout-group.ts';
+import type { ApprovalSpec, ReplicasSpec } from '../schema/rollout-group.ts';
 import { strategyTraits } from '../strategies.ts';
 import { inspectPattern } from '../text/partition-pattern.ts';
 import { counted } from '../wording.ts';
-import type { Path } from '../yaml/document.ts';
-import { eachGroup, type LintCheck } from './context.ts';
+import type { Path, Places } from '../yaml/document.ts';
+import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 
-export const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
+const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   const { strategy, onFailure } = group.value.spec.rollout;
   if (strategyTraits[strategy].canRollBack || onFailure !== 'rollback') return [];
   return [
@@ -22,7 +21,7 @@ export const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
 });
 
 /** Reports settings that the StatefulSet controller ignores: it deletes pods one by one from the highest ordinal down. */
-export const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
+const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   const { strategy, order } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
@@ -53,7 +52,7 @@ export const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   ];
 });
 
-export const checkWaveSchedule: LintCheck = eachGroup((group) => {
+const checkWaveSchedule: LintCheck = eachGroup((group) => {
   const { waves, schedule } = group.value.spec.rollout;
   if (schedule === undefined) return [];
   const at = (field?: string): Place => group.place(['spec', 'rollout', 'schedule', ...(field === undefined ? [] : [field])], 'key');
@@ -75,7 +74,7 @@ export const checkWaveSchedule: LintCheck = eachGroup((group) => {
 });
 
 /** Reports `fieldPath` without `read: fieldPath`, and the reverse. */
-export const checkMirroredField: LintCheck = eachGroup((group) => {
+const checkMirroredField: LintCheck = eachGroup((group) => {
   const { replicas, members } = group.value.spec;
   const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
   return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => mirrorFindings(group, spec, path));
@@ -89,7 +88,7 @@ function mirrorFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | 
   return [finding('RG2011', place, message)];
 }
 
-export const checkDisruptionBudget: LintCheck = eachGroup((group) => {
+const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   const { maxUnavailable, maxUnavailablePercent = 0, partition } = group.value.spec.disruption ?? {};
   const place = group.place(['spec', 'disruption', 'maxUnavailablePercent'], 'key');
   if (maxUnavailable !== undefined && group.find(['spec', 'disruption', 'maxUnavailablePercent'])) {
@@ -101,7 +100,7 @@ export const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   return [];
 });
 
-export const checkPartitionPattern: LintCheck = eachGroup((group) => {
+const checkPartitionPattern: LintCheck = eachGroup((group) => {
   const { partition } = group.value.spec.disruption ?? {};
   if (!partition) return [];
   const path: Path = ['spec', 'disruption', 'partition'];
@@ -111,3 +110,103 @@ export const checkPartitionPattern: LintCheck = eachGroup((group) => {
   const message = `the capture group ${partition.group} does not exist: the pattern has ${counted(inspected.groupCount, 'capture group')}`;
   return [finding('RG2213', group.find([...path, 'group']) ?? group.place([...path, 'pattern']), message)];
 });
+
+type Bounds = NonNullable<ReplicasSpec['bounds']>;
+
+const checkReplicaBounds: LintCheck = eachGroup((group) => {
+  const { replicas, members } = group.value.spec;
+  const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
+  return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => boundsFindings(group, spec, path));
+});
+
+const checkPolicyBounds: LintCheck = eachPolicy((policy) => {
+  const { minReplicas, maxReplicas } = policy.value.spec.limits ?? {};
+  if (minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas) return [];
+  const message = `minReplicas ${minReplicas} is above maxReplicas ${maxReplicas}`;
+  return [finding('RG2208', policy.place(['spec', 'limits', 'minReplicas']), message)];
+});
+
+function boundsFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | undefined, path: Path): readonly Finding[] {
+  const bounds = replicas?.bounds;
+  if (!bounds) return [];
+  const { min, max } = bounds;
+  if (min !== undefined && max !== undefined && min > max) {
+    return [finding('RG2208', group.place([...path, 'bounds', 'min']), `min ${min} is above max ${max}`)];
+  }
+  if (!allowsAny(bounds)) {
+    const message = `the bounds allow no replica count: no number is ${boundsText(bounds)}`;
+    return [finding('RG2210', group.place([...path, 'bounds'], 'key'), message)];
+  }
+  if (replicas.count === undefined || allows(bounds, replicas.count)) return [];
+  const message = `count ${replicas.count} is outside its bounds: it must be ${boundsText(bounds)}`;
+  return [finding('RG2209', group.place([...path, 'count']), message)];
+}
+
+function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }: Bounds, count: number): boolean {
+  const isOfParity = parity === 'any' || (count % 2 === 0) === (parity === 'even');
+  return count >= min && count <= max && count % multipleOf === 0 && isOfParity;
+}
+
+/** Multiples alternate in parity or keep it, so the first two multiples above the minimum decide. */
+function allowsAny(bounds: Bounds): boolean {
+  const first = Math.ceil((bounds.min ?? 0) / bounds.multipleOf) * bounds.multipleOf;
+  return allows(bounds, first) || allows(bounds, first + bounds.multipleOf);
+}
+
+function boundsText({ min, max, multipleOf, parity }: Bounds): string {
+  const range = min !== undefined && max !== undefined ? `from ${min} to ${max}` : min !== undefined ? `${min} or more` : `${max} or less`;
+  return [
+    ...(min === undefined && max === undefined ? [] : [range]),
+    ...(multipleOf === 1 ? [] : [`a multiple of ${multipleOf}`]),
+    ...(parity === 'any' ? [] : [parity]),
+  ].join(' and ');
+}
+
+/** Reports `onPolicyDeleted: release` for strategies without a partition, where there is nothing to release. */
+const findFieldsWithoutEffect: LintCheck = eachGroup((group) => {
+  const { strategy, onPolicyDeleted } = group.value.spec.rollout;
+  if (strategyTraits[strategy].holdsPartition || onPolicyDeleted !== 'release') return [];
+  const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
+  return [
+    finding(
+      'RG2205',
+      place,
+      `onPolicyDeleted: release has no effect: under the strategy ${strategy} outdated pods wait until they are deleted`,
+    ),
+  ];
+});
+
+/** Reports the user groups that may approve: only the cluster knows whether they exist. */
+const findApproverGroups: LintCheck = ({ groups, policies }) => [
+  ...groups.flatMap((group) =>
+    (group.value.spec.rollout.waves ?? []).flatMap((wave, index) =>
+      (['before', 'after'] as const).flatMap((part) =>
+        approvers(group, wave[part]?.approval, ['spec', 'rollout', 'waves', index, part, 'approval', 'from']),
+      ),
+    ),
+  ),
+  ...policies.flatMap((policy: Loaded<'RolloutPolicy'>) =>
+    (policy.value.spec.rules ?? []).flatMap((rule, index) =>
+      approvers(policy, rule.approval, ['spec', 'rules', index, 'approval', 'from']),
+    ),
+  ),
+];
+
+function approvers(document: Places, approval: Pick<ApprovalSpec, 'from'> | undefined, path: Path): readonly Finding[] {
+  return (approval?.from ?? []).map((name, index) =>
+    finding('RG2206', document.place([...path, index]), `the user group ${name} cannot be checked: only the cluster knows its user groups`),
+  );
+}
+
+export const rolloutChecks: readonly LintCheck[] = [
+  findImpossibleRollbacks,
+  findSettingsIgnoredByController,
+  checkWaveSchedule,
+  checkMirroredField,
+  checkDisruptionBudget,
+  checkPartitionPattern,
+  checkReplicaBounds,
+  checkPolicyBounds,
+  findFieldsWithoutEffect,
+  findApproverGroups,
+];

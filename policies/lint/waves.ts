@@ -1,4 +1,4 @@
-// Lint checks of waves: unknown names, amounts that do not grow, and zones that never finish.
+// Lint checks of waves and gates: unknown and duplicate names, amounts that do not grow, and zones that never finish.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { emptyFirstWaves } from '../rollout/empty-waves.ts';
@@ -6,7 +6,7 @@ import type { WaveSpec } from '../schema/rollout-group.ts';
 import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
-import { manifestOf, replicasInFiles } from './member-manifests.ts';
+import { manifestOf, replicasInFiles } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 
@@ -17,7 +17,7 @@ function wavesOf(group: Group): readonly WaveSpec[] {
 }
 
 /** Reports zones of waves that the group does not have. Members by selector are checked against the StatefulSets that match. */
-export const findUnknownZonesInWaves: LintCheck = (context) =>
+const findUnknownZonesInWaves: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const names = definitionOf(context, group)?.zones.map((zone) => zone.name) ?? [];
     if (names.length === 0) return [];
@@ -42,7 +42,7 @@ function zoneHint(zone: string, names: readonly string[], left: readonly string[
 }
 
 /** Reports gates of waves that the group does not define. */
-export const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
+const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
   const names = (group.value.spec.gates ?? []).map((gate) => gate.name);
   return wavesOf(group).flatMap((wave, index) =>
     (['before', 'after'] as const).flatMap((part) =>
@@ -55,14 +55,14 @@ export const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
   );
 });
 
-export const findDuplicateWaves: LintCheck = eachGroup((group) =>
+const findDuplicateWaves: LintCheck = eachGroup((group) =>
   repeats(wavesOf(group), (wave) => wave.name).map(({ index }) =>
     finding('RG2108', group.place([...wavesPath, index, 'name']), `the wave name ${wavesOf(group)[index]?.name} is used twice`),
   ),
 );
 
 /** Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone; pods and percent compare only at 100 percent. */
-export const findShrinkingWaves: LintCheck = eachGroup((group) => {
+const findShrinkingWaves: LintCheck = eachGroup((group) => {
   const before = new Map<string, WaveSpec>();
   return wavesOf(group).flatMap((wave, index) => {
     const shrunk = wave.zones.find((zone) => isSmaller(wave, before.get(zone)));
@@ -84,7 +84,7 @@ function amountText({ pods, percent }: WaveSpec): string {
   return pods === undefined ? `${percent} percent` : `${pods} updated pods`;
 }
 
-export const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
+const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
   const index = wavesOf(group).length - 1;
   const last = wavesOf(group)[index];
   if (!last?.after?.approval) return [];
@@ -93,7 +93,7 @@ export const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
 });
 
 /** Reports zones that no wave updates to 100 percent. A number of pods never completes a zone. */
-export const findUnfinishedZones: LintCheck = (context) =>
+const findUnfinishedZones: LintCheck = (context) =>
   context.groups.flatMap((group): readonly Finding[] => {
     const waves = wavesOf(group);
     const resolved = definitionOf(context, group);
@@ -108,7 +108,7 @@ export const findUnfinishedZones: LintCheck = (context) =>
 /**
  * Reports first waves without pods. The first wave with pods is then the first test of the update revision, and it is larger.
  */
-export const findEmptyFirstWaves: LintCheck = (context) =>
+const findEmptyFirstWaves: LintCheck = (context) =>
   context.groups.flatMap((group): readonly Finding[] => {
     const resolved = definitionOf(context, group);
     if (resolved === undefined) return [];
@@ -125,3 +125,57 @@ export const findEmptyFirstWaves: LintCheck = (context) =>
     const place = group.find([...wavesPath, 0, 'zones']) ?? group.place(['spec', 'rollout', 'schedule'], 'key');
     return [finding('RG2217', place, idle.text, { related })];
   });
+
+function gatesOf(group: Loaded<'RolloutGroup'>) {
+  return group.value.spec.gates ?? [];
+}
+
+const findDuplicateGates: LintCheck = eachGroup((group) =>
+  repeats(gatesOf(group), (gate) => gate.name).map(({ index }) =>
+    finding('RG2108', group.place(['spec', 'gates', index, 'name']), `the gate name ${gatesOf(group)[index]?.name} is used twice`),
+  ),
+);
+
+const findUnusedGates: LintCheck = eachGroup((group) => {
+  const waves = group.value.spec.rollout.waves ?? [];
+  const used = new Set(waves.flatMap((wave) => [...(wave.before?.gates ?? []), ...(wave.after?.gates ?? [])]));
+  return gatesOf(group).flatMap(({ name }, index) =>
+    used.has(name)
+      ? []
+      : [finding('RG2109', group.place(['spec', 'gates', index, 'name']), `the gate ${name} is never used: no wave names it`)],
+  );
+});
+
+/** Reports gates on Prometheus without `pass`: only a number of failing pods or instances has a default condition. */
+const findGatesWithoutCondition: LintCheck = eachGroup((group) =>
+  gatesOf(group).flatMap((gate, index) => {
+    if (gate.pass !== undefined || gate.prometheus === undefined) return [];
+    return [finding('RG2011', group.place(['spec', 'gates', index]), `the gate ${gate.name} has no condition: pass is missing`)];
+  }),
+);
+
+/** Reports HTTP gates before the first wave: no pod is updated yet, and missing data passes only with `noData: pass`. */
+const findProbesBeforeFirstWave: LintCheck = eachGroup((group) =>
+  (group.value.spec.rollout.waves?.[0]?.before?.gates ?? []).flatMap((name, index) => {
+    const gate = gatesOf(group).find((one) => one.name === name);
+    if (gate?.http === undefined || gate.noData === 'pass') return [];
+    const place = group.place(['spec', 'rollout', 'waves', 0, 'before', 'gates', index]);
+    return [
+      finding('RG2011', place, `the gate ${name} never passes before the first wave: it probes updated pods, and no pod is updated yet`),
+    ];
+  }),
+);
+
+export const waveChecks: readonly LintCheck[] = [
+  findUnknownZonesInWaves,
+  findUnknownGatesInWaves,
+  findDuplicateWaves,
+  findShrinkingWaves,
+  findApprovalAfterLastWave,
+  findUnfinishedZones,
+  findEmptyFirstWaves,
+  findDuplicateGates,
+  findUnusedGates,
+  findGatesWithoutCondition,
+  findProbesBeforeFirstWave,
+];

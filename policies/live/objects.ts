@@ -1,8 +1,8 @@
 // Objects of our kinds as the API server returns them, read like documents of a file; places are fields of the object.
 import { type Finding, finding, objectPlace } from '../findings/finding.ts';
 import { type LoadResult, readDocument } from '../load.ts';
+import { withoutServerMetadata } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { withoutServerMetadata } from '../schema/server-metadata.ts';
 import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';

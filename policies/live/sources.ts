@@ -1,18 +1,20 @@
-// The policies of a running cluster: a directory, objects and adopted StatefulSets, put in order so that every group has one definition.
+// Combines a directory, objects and adopted StatefulSets into the policies of a running cluster.
 import { type Adoption, adoptGroups } from '../adopt/adopt.ts';
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../definition.ts';
 import { policyDigest } from '../digest.ts';
 import { type Finding, finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSourceDefinition, metricSourceOf } from '../integrations/metric-source.ts';
-import { adoptionFindings } from '../lint/adoption.ts';
-import { checkDocuments } from '../lint/lint.ts';
-import { type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
+import type { LintContext } from '../lint/context.ts';
+import { adoptionFindings, checkDocuments } from '../lint/lint.ts';
+import { checkRuleConditions, checkWindowTimes } from '../lint/policies.ts';
+import { type Loaded, type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
+import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
+import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { blockAllGroups, blockInsteadOf } from './blocking-policies.ts';
+import { defined } from '../values/defined.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
-import { excludeInvalidPolicies } from './invalid-policies.ts';
 import { loadObjects } from './objects.ts';
 
 /** Sources of group definitions. */
@@ -255,4 +257,94 @@ function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[
 
 function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}/${name}`;
+}
+
+/**
+ * Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents and adds their findings. An unknown variable in a
+ * message is harmless.
+ */
+function excludeInvalidPolicies(load: LoadResult): LoadResult {
+  const unsound = new Map(
+    ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {
+      const findings = problemsOf(policy, load);
+      return findings.length === 0 ? [] : [[policy, findings]];
+    }),
+  );
+  if (unsound.size === 0) return load;
+  const isUnsound = (document: LoadResult['documents'][number]): boolean => document.kind === 'RolloutPolicy' && unsound.has(document);
+  return {
+    ...load,
+    documents: load.documents.filter((document) => !isUnsound(document)),
+    unusable: [...load.unusable, ...[...unsound.keys()].map(({ kind, namespace, name, value }) => ({ kind, namespace, name, value }))],
+    findings: [...load.findings, ...[...unsound.values()].flat()],
+  };
+}
+
+function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly Finding[] {
+  const context: LintContext = {
+    load,
+    bundle: { groups: [], policies: [resolvePolicy(policy)], exceptions: [] },
+    groups: [],
+    policies: [policy],
+    exceptions: [],
+    intents: [],
+    statefulSets: [],
+    agentNamespace: '',
+    engineRules: undefined,
+  };
+  return [checkRuleConditions, checkWindowTimes]
+    .flatMap((check) => check(context))
+    .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
+}
+
+/** Returns a policy that blocks every group of a namespace; its name says which policy could not be read. */
+function blockingPolicy(
+  namespace: string,
+  name: string,
+  reason: string,
+  targets: PolicyDefinition['targets'] = { all: true },
+): PolicyDefinition {
+  return {
+    namespace,
+    name: `unreadable-${name}`,
+    targets,
+    metrics: {},
+    rules: [
+      {
+        name: 'hold',
+        actions: ['scaleDown', 'rollout', 'restart', 'delete', 'evict'],
+        effect: 'hold',
+        onUnknown: 'hold',
+        approval: { count: 1, from: [] },
+        message: reason,
+        source: {},
+      },
+    ],
+    windows: [],
+    limits: {},
+    limitSources: {},
+  };
+}
+
+/** Returns one blocking policy for each namespace with a group. */
+export function blockAllGroups(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
+  return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
+}
+
+/**
+ * Returns policies that block all groups that an unusable RolloutPolicy may target: its targets if they can be read, otherwise every group of its
+ * namespace, and of all namespaces if it is in the agent's namespace.
+ */
+function blockInsteadOf(
+  { namespace, name, value }: UnusableDocument,
+  groups: readonly GroupDefinition[],
+  agentNamespace: string,
+): readonly PolicyDefinition[] {
+  const reason = `RolloutPolicy ${namespace}/${name} has errors`;
+  const read = rolloutPolicySpec.shape.targets.safeParse(valueAt(value, ['spec', 'targets']));
+  const chosen = read.success ? [read.data.groups, read.data.selector, read.data.all].filter((one) => one !== undefined) : [];
+  if (read.success && chosen.length === 1) return [blockingPolicy(namespace, name, reason, defined(read.data))];
+  if (namespace !== agentNamespace) return [blockingPolicy(namespace, name, reason)];
+  const namespaces = [...new Set([namespace, ...groups.map((group) => group.namespace)])].sort();
+  return [blockingPolicy(namespace, name, reason, { all: true, namespaces })];
 }

@@ -1,4 +1,4 @@
-// One group as the engine reads it: overrides of zones applied, waves and gates complete, durations in milliseconds.
+// One group as the engine reads it: overrides applied, waves and gates complete, and the source of each setting.
 import type {
   ApprovalDefinition,
   BoundsDefinition,
@@ -8,10 +8,14 @@ import type {
   GroupDefinition,
   ReplicasDefinition,
   RolloutDefinition,
+  ScheduleDefinition,
+  Source,
   WaveDefinition,
   ZoneDefinition,
 } from '../definition.ts';
 import { durationMs } from '../duration.ts';
+import { sourceOf } from '../findings/finding.ts';
+import type { Loaded } from '../load.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import type {
   ApprovalSpec,
@@ -19,12 +23,12 @@ import type {
   GateSpec,
   ReplicasSpec,
   RolloutGroupSpec,
+  ScheduleSpec,
   WaveSpec,
   ZoneSpec,
 } from '../schema/rollout-group.ts';
 import { defined } from '../values/defined.ts';
-import { definitionSources, type SourceLookup } from './group-sources.ts';
-import { scheduledWaves } from './schedule.ts';
+import type { Path } from '../yaml/document.ts';
 
 /** The wave of a group that names none. */
 const singleWave = 'all';
@@ -194,4 +198,140 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
     partition,
     crossZoneDelayMs: crossZoneDelay === undefined ? 0 : durationMs(crossZoneDelay),
   });
+}
+
+/**
+ * Returns the source of a setting by a path such as `rollout.maxUnavailable`, `zones.b.scaling.down.betweenZones`,
+ * `waves.canary.after.soak` or `gates.errors`; undefined for a default.
+ */
+type SourceLookup = (path: string) => Source | undefined;
+
+/** The lookup for a group that a file defines. */
+export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup {
+  const { members, rollout, gates } = document.value.spec;
+  const listed: Readonly<Record<string, readonly [path: Path, names: readonly string[]]>> = {
+    zones: [['spec', 'members', 'zones'], (members.zones ?? []).map((zone) => zone.name)],
+    waves: [['spec', 'rollout', 'waves'], (rollout.waves ?? []).map((wave) => wave.name)],
+    gates: [['spec', 'gates'], (gates ?? []).map((gate) => gate.name)],
+  };
+  return (path) => {
+    const [head = '', name = '', ...rest] = path.split('.');
+    const [list, names] = listed[head] ?? [];
+    const index = names?.indexOf(name) ?? -1;
+    const place = list
+      ? index < 0
+        ? undefined
+        : document.find([...list, index, ...rest])
+      : document.find(path === '' ? [] : ['spec', ...path.split('.')]);
+    return place && sourceOf(place);
+  };
+}
+
+/** Settings of a zone: where each may be written, the zone's own place first. */
+const zoneSettings: Readonly<Record<string, readonly string[]>> = {
+  maxUnavailable: ['zone.maxUnavailable', 'rollout.maxUnavailable'],
+  paused: ['zone.paused'],
+  forceReplicas: ['zone.forceReplicas'],
+  follows: ['zone.follows'],
+  replicas: ['zone.replicas', 'zone.replicas.mirror', 'replicas', 'replicas.mirror'],
+  betweenZones: ['zone.scaling.down.betweenZones', 'scaling.down.betweenZones'],
+  delayed: ['zone.scaling.down.delayed', 'scaling.down.delayed'],
+  prepare: ['zone.scaling.down.prepare', 'scaling.down.prepare'],
+  protect: ['zone.protect', 'zone.protect.noDownscale', 'protect', 'protect.noDownscale'],
+  scaling: [
+    'zone.scaling.hold',
+    'zone.scaling.down.hold',
+    'zone.scaling',
+    'zone.scaling.up.followersWaitFor',
+    'scaling.hold',
+    'scaling.down.hold',
+    'scaling',
+    'scaling.up.followersWaitFor',
+  ],
+};
+
+const groupSettings: readonly string[] = [
+  '',
+  'rollout.maxUnavailable',
+  'rollout.strategy',
+  'rollout.replaceUnready',
+  'rollout.minInterval',
+  'rollout.deadlines',
+  'rollout.onFailure',
+  'disruption',
+];
+
+const waveSettings: readonly string[] = ['', '.before.approval', '.after.soak', '.after.approval'];
+
+/** The sources of a definition (`GroupDefinition.sources`). Settings that are not written are left out. */
+function definitionSources(
+  lookup: SourceLookup,
+  names: { readonly zones: readonly string[]; readonly waves: readonly string[]; readonly gates: readonly string[] },
+): Readonly<Record<string, Source>> {
+  const sources: Record<string, Source> = {};
+  const add = (path: string, candidates: readonly string[] = [path]) => {
+    const found = candidates.map(lookup).find((source) => source !== undefined);
+    if (found) sources[path] = found;
+  };
+  for (const path of groupSettings) add(path);
+  for (const zone of names.zones) {
+    add(`zones.${zone}`, [`zones.${zone}`, 'members.selector']);
+    for (const [setting, places] of Object.entries(zoneSettings)) {
+      const candidates = places.map((place) => place.replace(/^zone\./, `zones.${zone}.`));
+      add(`zones.${zone}.${setting}`, candidates);
+    }
+  }
+  for (const wave of names.waves) for (const setting of waveSettings) add(`waves.${wave}${setting}`);
+  for (const gate of names.gates) add(`gates.${gate}`);
+  return sources;
+}
+
+/** More than a zone has stages for; those beyond have nothing to add and are passed at once. */
+const mostStages = 98;
+/** Zones have more pods than this seldom, and then the last stage is larger than the schedule says. */
+const manyPods = 1_000;
+
+/**
+ * The first zone in stages that grow as the schedule says, each followed by its soak; then the other zones whole, one after the other. So a version that is bad
+ * has reached one zone only. How many pods a stage is depends on the replicas of the moment; at most 98 stages, of which the last takes what is left.
+ */
+export function scheduledWaves(spec: ScheduleSpec, zones: readonly ZoneDefinition[]): readonly WaveDefinition[] {
+  const [first, ...others] = zones.map(({ name }) => name);
+  if (first === undefined) return [];
+  const schedule = scheduleOf(spec);
+  const soakMs = spec.soak === undefined ? 0 : durationMs(spec.soak);
+  const wave = (name: string, of: readonly string[], amount: WaveDefinition['amount']): WaveDefinition => ({
+    name,
+    zones: of,
+    amount,
+    before: { gates: [] },
+    after: { soakMs, gates: [] },
+  });
+  const count = stagesOf(schedule);
+  const stages = Array.from({ length: count }, (_, stage) =>
+    wave(`stage-${stage + 1}`, [first], stage === count - 1 ? { percent: 100 } : { stage, schedule }),
+  );
+  const rest = others.length === 0 ? [] : [{ ...wave('rest', others, { percent: 100 }), after: { soakMs: 0, gates: [] } }];
+  return [...stages, ...rest];
+}
+
+function scheduleOf({ kind, start, step = '100%', factor = 2 }: ScheduleSpec): ScheduleDefinition {
+  return kind === 'linear' ? { kind, start, step } : { kind, start, tenths: Math.round(factor * 10) };
+}
+
+/** Number of stages of a large zone; percentages give the same number for every zone. */
+function stagesOf(schedule: ScheduleDefinition): number {
+  let count = 1;
+  for (let pods = sizeOf(schedule.start); pods < manyPods && count < mostStages; count += 1) pods = grown(schedule, pods, count);
+  return count;
+}
+
+function grown(schedule: ScheduleDefinition, pods: number, stage: number): number {
+  if (schedule.kind === 'linear') return pods + sizeOf(schedule.step);
+  const factor = schedule.tenths / 10;
+  return Math.max(pods + 1, schedule.kind === 'exponential' ? pods * factor : pods + sizeOf(schedule.start) * factor ** stage);
+}
+
+function sizeOf(amount: ScheduleDefinition['start']): number {
+  return typeof amount === 'number' ? Math.max(1, amount) : (Number(amount.slice(0, -1)) * manyPods) / 100;
 }

@@ -6,8 +6,7 @@ import { matchesSelector } from '../label-selector.ts';
 import type { Loaded, LoadedDocument, Manifest } from '../load.ts';
 import type { Kind } from '../schema/kinds.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
-import { resolveGroup } from './group.ts';
-import { documentSources } from './group-sources.ts';
+import { documentSources, resolveGroup } from './group.ts';
 import { resolveException, resolvePolicy } from './policy.ts';
 
 /** The fields of a StatefulSet that resolving reads. */

@@ -1,12 +1,12 @@
-// The registry of kinds: what each is called, where it may live, and its schema. Types, JSON Schemas and CRDs come from here.
+// The registry of kinds: names in the API, schemas, and fields that the API server adds to documents.
 import { z } from 'zod';
 import { policyTestSpec } from './policy-test.ts';
-import { rolloutExceptionSpec } from './rollout-exception.ts';
 import { rolloutGroupSpec, rolloutGroupStatus } from './rollout-group.ts';
-import { rolloutIntentSpec } from './rollout-intent.ts';
+import { rolloutExceptionSpec, rolloutIntentSpec } from './rollout-intent.ts';
 import { rolloutPolicySpec } from './rollout-policy.ts';
 import { rolloutRunSpec } from './rollout-run.ts';
 import { objectName } from './scalars.ts';
+import { isRecord } from './schema-walk.ts';
 import { metricSourceSpec, notificationChannelSpec } from './sources.ts';
 
 export const apiGroup = 'rollout-group.dev';
@@ -102,3 +102,37 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   },
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
+
+/** Fields of `metadata` that the API server keeps, or that tie an object to others in the cluster. */
+const serverFields: ReadonlySet<string> = new Set([
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+  'managedFields',
+  'ownerReferences',
+  'finalizers',
+  'generateName',
+]);
+
+/**
+ * A document of one of our kinds without what the API server adds, so that `kubectl get -o yaml` prints policies that lint takes: those fields
+ * of `metadata`, and `status` where the kind has one. The value itself when nothing is to be left out.
+ */
+export function withoutServerMetadata(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const { metadata, kind } = value;
+  const hasStatus = value['status'] !== undefined && typeof kind === 'string' && Object.hasOwn(statuses, kind);
+  const isTouched = isRecord(metadata) && Object.keys(metadata).some((key) => serverFields.has(key));
+  if (!hasStatus && !isTouched) return value;
+  const { status, ...withoutStatus } = value;
+  return {
+    ...(hasStatus ? withoutStatus : value),
+    ...(isRecord(metadata) && { metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !serverFields.has(key))) }),
+  };
+}
+
+const statuses = Object.fromEntries(Object.entries(kinds).filter(([, info]) => info.status !== undefined));

@@ -1,9 +1,7 @@
 // The kind RolloutGroup: the members of a group, where their replica counts come from, how they scale, roll and are protected.
-
 import { z } from 'zod';
 import { strategyNames } from '../strategies.ts';
 import { condition, countOrPercent, duration, instant, labelSelector, objectName, port, shortName } from './scalars.ts';
-import { schedule } from './schedule.ts';
 
 const endpoint = z
   .strictObject({
@@ -226,6 +224,24 @@ const gate = z
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 
+/** The short form; `policies/resolve/group.ts` makes the waves. */
+const schedule = z
+  .strictObject({
+    kind: z.enum(['linear', 'geometric', 'exponential']),
+    start: countOrPercent.default(1).describe('Pods of the first wave: a number, or a percentage of the zone rounded up.'),
+    step: countOrPercent.optional().describe('Pods that each `linear` wave adds: a number, or a percentage of the zone rounded up.'),
+    factor: z
+      .number()
+      .min(1.1)
+      .max(10)
+      .optional()
+      .describe(
+        'Growth factor with at most one decimal. `geometric` multiplies the added pods of each wave, `exponential` the updated pods.',
+      ),
+    soak: duration.optional().describe('Soak time after each wave of the first zone.'),
+  })
+  .describe('Short form of waves: the first zone in growing steps, then the other zones completely, one after the other.');
+
 const rollout = z
   .strictObject({
     strategy: z
@@ -390,3 +406,5 @@ export type ReplicasSpec = z.infer<typeof replicas>;
 export type EndpointSpec = z.infer<typeof endpoint>;
 export type DisruptionSpec = z.infer<typeof disruption>;
 export type ProfileName = RolloutGroupSpec['profile'];
+
+export type ScheduleSpec = z.infer<typeof schedule>;

@@ -1,4 +1,4 @@
-// The kind RolloutPolicy: rules and windows over groups. Several policies on one group join restrictively.
+// The kind RolloutPolicy: rules, windows and limits for groups. With several policies the strictest wins.
 import { z } from 'zod';
 import { condition, countOrPercent, duration, instant, labelSelector, objectName, shortName } from './scalars.ts';
 

@@ -1,4 +1,4 @@
-// The scalar types that several kinds share: durations, counts or percentages, names, instants, conditions.
+// Types that several kinds share: durations, counts or percentages, names, times, conditions, selectors.
 import { z } from 'zod';
 
 /** A length of time as people write it: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */

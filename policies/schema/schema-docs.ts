@@ -1,4 +1,4 @@
-// Documentation of a kind or of one path, as data.
+// The documentation of a kind or of one field, as data and as a page.
 import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';

@@ -1,4 +1,4 @@
-// Finding one's way through a schema: which fields an object has, what a value at a path is called.
+// Finds schemas and values by path.
 import { z } from 'zod';
 import type { PathKey } from '../yaml/value.ts';
 

@@ -1,5 +1,5 @@
-// Patterns that read the partition of a pod from its name.
-import { compileLinear, type LinearPattern } from './linear-pattern.ts';
+// Patterns that read the partition of a pod from its name, matched in time linear in pattern times text.
+import { RE2JS } from 're2js';
 
 export interface PartitionPattern {
   readonly pattern: string;
@@ -26,4 +26,45 @@ export function partitionReader({ pattern, group }: PartitionPattern): Partition
   const inspected = inspectPattern(pattern);
   if ('problem' in inspected) return () => undefined;
   return (podName) => inspected.exec(podName)?.[group] || undefined;
+}
+
+interface LinearPattern {
+  readonly groupCount: number;
+  /** Returns the text of each group, the whole match first, as RegExp does; undefined if the pattern does not match. */
+  readonly exec: (text: string) => readonly (string | undefined)[] | undefined;
+}
+
+/** Longest compiled pattern, in instructions of RE2, with repetitions written out. */
+const mostInstructions = 1000;
+
+/** Longest pattern and longest text in characters. A longer text does not match; no name of a Kubernetes object is longer. */
+const longestPattern = 10_000;
+const longestText = 253;
+
+/** Compiles a pattern, or returns the problem as the rest of a sentence about the pattern. Never throws. */
+export function compileLinear(source: string): LinearPattern | { readonly problem: string } {
+  if (source.length > longestPattern) return { problem: 'is too large' };
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(source);
+  } catch (error) {
+    return { problem: problemOf(error instanceof Error ? error.message : '') };
+  }
+  if (compiled.programSize() > mostInstructions) return { problem: 'is too large' };
+  return { groupCount: compiled.groupCount(), exec: (text) => search(compiled, text) };
+}
+
+function search(pattern: RE2JS, text: string): readonly (string | undefined)[] | undefined {
+  const matcher = pattern.matcher(text);
+  if (text.length > longestText || !matcher.find()) return undefined;
+  return Array.from({ length: pattern.groupCount() + 1 }, (_, group) => matcher.group(group) ?? undefined);
+}
+
+function problemOf(message: string): string {
+  if (/`(?:\(\?<?[=!]|\\[1-9k])/.test(message)) return 'uses look-around or a back-reference';
+  if (/nests too deeply/.test(message)) return 'is nested too deeply';
+  // RE2 also refuses nested repetitions that multiply to more than 1000.
+  const repeats = /invalid repeat count: `\{(\d+)(?:,(\d*))?\}`/.exec(message);
+  const isNested = repeats !== null && Number(repeats[1]) <= 1000 && !(Number(repeats[2] || repeats[1]) < Number(repeats[1]));
+  return /too large/.test(message) || (isNested && Number(repeats[2] || 0) <= 1000) ? 'is too large' : 'does not compile';
 }

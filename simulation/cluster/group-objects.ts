@@ -1,8 +1,7 @@
 // Builds the objects of a group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import type { GroupShape } from '../scenario.ts';
-import { traitsOfShape } from '../scenario.ts';
+import { type GroupShape, traitsOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
 

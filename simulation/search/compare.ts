@@ -2,8 +2,7 @@
 
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
-import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
-import { traitsOfShape } from '../scenario.ts';
+import { type GroupShape, type Scenario, type ScenarioEvent, traitsOfShape } from '../scenario.ts';
 
 const ofProcesses: ReadonlySet<ScenarioEvent['kind']> = new Set([
   'crash',

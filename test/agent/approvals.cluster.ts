@@ -1,7 +1,7 @@
 // Approvals on a real API server that are none of this run: of another revision, past their end, of a stranger, and of whom no webhook vouches for.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { agentRules, sourceRules } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { TurnReport } from '../../agent/report.ts';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';

@@ -1,6 +1,6 @@
 // A run in waves over many pods, with a PodDisruptionBudget and Slack beside it: what the suite plays with 90 pods and the bench with 1,000.
 import { setTimeout as delay } from 'node:timers/promises';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { agentRules } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';

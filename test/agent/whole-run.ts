@@ -1,6 +1,6 @@
 // One whole run with everything that a run may have: waves, a gate, an approval, a record, and two services that are told. What it comes to is one value.
 import { setTimeout as delay } from 'node:timers/promises';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

@@ -1,7 +1,6 @@
 // A reflector on an API server in memory, with everything that it tells written down.
 
-import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { resources } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import {
   type Change,
   type Reflector,

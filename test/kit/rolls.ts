@@ -1,6 +1,5 @@
 // Rolls decided from a run in the ledger, and what came of them in one line.
-import type { RollDecision } from '../../engine/decide/roll.ts';
-import { decideRoll } from '../../engine/decide/roll.ts';
+import { type RollDecision, decideRoll } from '../../engine/decide/roll.ts';
 import { advanceRun } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

@@ -1,6 +1,6 @@
 // The live verbs on a real control plane, with the real agent, used by people with small Roles.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';

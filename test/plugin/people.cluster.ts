@@ -1,6 +1,6 @@
 // What people say of a run, on a real control plane with the real agent: who counts, who never does, and what becomes of it.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { TestGroup } from '../control-plane/group.ts';

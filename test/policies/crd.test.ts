@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type Kind, kinds, schemas } from '../../policies/schema/kinds.ts';
 import { sampleDocuments } from './sample-documents.ts';
 

@@ -8,10 +8,10 @@ import {
   objectPlace,
   type Place,
   placeText,
+  renderFinding,
   sortFindings,
   sourceOf,
 } from '../../policies/findings/finding.ts';
-import { renderFinding } from '../../policies/findings/render.ts';
 import { placeOf, textLines } from '../../policies/yaml/text-lines.ts';
 
 /** The place of the first occurrence of `part` in `text`. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileLinear } from '../../policies/text/linear-pattern.ts';
+import { compileLinear } from '../../policies/text/partition-pattern.ts';
 import { seededRandom } from '../kit/virtual-env.ts';
 
 function exec(pattern: string, text: string): readonly (string | undefined)[] | undefined | string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputEveryMs, inputsRead } from '../../policies/integrations/metric-input.ts';
+import { inputEveryMs, inputsRead } from '../../policies/integrations/metric-source.ts';
 import { policy, policyRule } from '../kit/questions.ts';
 
 describe('the period of a metric input', () => {

@@ -11,7 +11,7 @@ import { releaseLabel } from '../../../engine/release/release-document.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
-import { customResourceDefinition } from '../../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';

@@ -1,6 +1,5 @@
 // Writes findings as JUnit XML: one suite per file, one case per finding, and one passed case for a file without findings.
-import { type Finding, placeText } from '../../../policies/findings/finding.ts';
-import { renderFinding } from '../../../policies/findings/render.ts';
+import { type Finding, placeText, renderFinding } from '../../../policies/findings/finding.ts';
 import { type JunitCase, junitXml } from '../junit.ts';
 import type { FindingsReport } from './findings.ts';
 

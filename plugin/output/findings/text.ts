@@ -1,6 +1,5 @@
 // Writes findings as text: place, message, excerpt, fix and a summary line.
-import type { Finding } from '../../../policies/findings/finding.ts';
-import { renderFinding } from '../../../policies/findings/render.ts';
+import { type Finding, renderFinding } from '../../../policies/findings/finding.ts';
 import type { OutputStream } from '../../context.ts';
 import type { Style } from '../colour.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';

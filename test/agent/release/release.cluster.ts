@@ -1,7 +1,7 @@
 // A group that nothing defines any more, beside the StatefulSet controller itself: what the agent hands back, the controller rolls.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { customResourceDefinition } from '../../../policies/schema/crd.ts';
+import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../../control-plane/history.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';

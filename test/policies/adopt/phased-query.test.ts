@@ -1,6 +1,6 @@
 // Queries of PhasedRollouts: counted series, comments, blanks in texts, and expressions that always answer.
 import { describe, expect, it } from 'vitest';
-import { countedQuery } from '../../../policies/adopt/phased/query.ts';
+import { countedQuery } from '../../../policies/adopt/phased-rollout.ts';
 
 describe('a query of a PhasedRollout', () => {
   it.each([

@@ -1,9 +1,8 @@
 // StatefulsetRollouts of bedrock.operator.slack.com: what each field becomes, and what is said about those that become nothing.
 import { describe, expect, it } from 'vitest';
 import { waveTarget } from '../../../engine/amount.ts';
-import { manifestText } from '../../../policies/adopt/manifest-text.ts';
 import { lintPolicies } from '../../../policies/lint/lint.ts';
-import { writeDocument } from '../../../policies/write.ts';
+import { manifestText, writeDocument } from '../../../policies/write.ts';
 import { converted, convertedRollout, rollout, said, statefulSetText } from './foreign-kit.ts';
 
 const budgetNotice = 'RG7003 6:5 as many pods of queue go at once as its PodDisruptionBudget lets go, and one at a time without a budget';

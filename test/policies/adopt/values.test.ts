@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { annotationKeys, labelKeys } from '../../../policies/adopt/keys.ts';
-import { goBoolean } from '../../../policies/adopt/values.ts';
+import { goBoolean } from '../../../policies/adopt/settings.ts';
 import { adoptZone } from './kit.ts';
 
 describe('rollout-max-unavailable', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkCondition, checkMessage } from '../../../policies/condition/check.ts';
-import { operators } from '../../../policies/condition/operators.ts';
+import { operators } from '../../../policies/condition/shape.ts';
 import { gateVariables, ruleVariables } from '../../../policies/condition/variables.ts';
 import { explainCode } from '../../../policies/findings/codes.ts';
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { operators } from '../../../policies/condition/operators.ts';
-import { conditionLimits } from '../../../policies/condition/shape.ts';
+import { conditionLimits, operators } from '../../../policies/condition/shape.ts';
 import { ruleVariables, variablePaths } from '../../../policies/condition/variables.ts';
 
 describe('docs/conditions.md', () => {

@@ -3,7 +3,7 @@ import jsonLogic, { type RulesLogic } from 'json-logic-js';
 import { describe, expect, it } from 'vitest';
 import { checkCondition } from '../../../policies/condition/check.ts';
 import { evaluateCondition } from '../../../policies/condition/condition.ts';
-import { operators } from '../../../policies/condition/operators.ts';
+import { operators } from '../../../policies/condition/shape.ts';
 import { boolean, listOf, number, record, text } from '../../../policies/condition/types.ts';
 
 const nowMs = 1_768_471_200_000;

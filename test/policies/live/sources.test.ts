@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { adoptionDigest } from '../../../policies/adopt/statefulset.ts';
 import { placeText } from '../../../policies/findings/finding.ts';
-import { adoptionDigest } from '../../../policies/live/adoption-digest.ts';
 import { type LiveInput, type LivePolicies, resolveLive } from '../../../policies/live/sources.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { statefulSet } from '../adopt/kit.ts';

@@ -1,8 +1,7 @@
 // Webhook processes before an API server in memory and in virtual time: what a test asks them, and what becomes of it.
 import { type Admission, startAdmission } from '../../../agent/admission/admission.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
-import type { KubernetesHttp } from '../../../cluster/env.ts';
-import { sleep } from '../../../cluster/env.ts';
+import { type KubernetesHttp, sleep } from '../../../cluster/env.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { messageOf } from '../../../policies/error-message.ts';

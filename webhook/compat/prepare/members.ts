@@ -6,7 +6,7 @@ import { type ObservedPod, observePod, observeStatefulSet } from '../../../engin
 import { shortfall } from '../../../engine/rules/prepared-rows.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys, podNameLabel } from '../../../policies/adopt/keys.ts';
-import { withinGoDuration } from '../../../policies/adopt/values.ts';
+import { withinGoDuration } from '../../../policies/adopt/settings.ts';
 import { goDurationMs } from '../../../policies/duration.ts';
 import { instantMs } from '../../../policies/instant.ts';
 import { goDurationText, goTimeText } from '../go-text.ts';

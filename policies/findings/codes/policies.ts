@@ -1,5 +1,5 @@
-// Codes RG2101 to RG2299: names and settings of groups that fit the schema but contradict each other.
-export const groupCodes = {
+// Codes RG21xx to RG25xx: documents that fit the schema but contradict themselves or each other.
+export const policyCodes = {
   RG2101: {
     title: 'An object is defined twice',
     severity: 'error',
@@ -231,5 +231,196 @@ export const groupCodes = {
     explanation:
       'The zones of the first wave have 0 replicas, so there is no canary. A later wave updates the first pods, often many at once. The soak and the gates of the first wave check nothing. Replicas that an autoscaler writes, or that differ between base and overlay, are not reported.',
     hint: 'start with a zone that has pods, or give the zone replicas',
+  },
+  RG2301: {
+    title: 'The group does not exist in these files',
+    severity: 'warning',
+    explanation:
+      'The files define other groups in this namespace, but not this one. Unless the cluster has the group, the document has no effect.',
+  },
+  RG2302: {
+    title: 'A policy may not name other namespaces',
+    severity: 'error',
+    explanation:
+      "A policy applies to the groups of its namespace. Only a policy in the agent's namespace may name other namespaces. Otherwise one team could block the rollouts of another team.",
+    hint: "remove namespaces, or move the policy to the agent's namespace",
+  },
+  RG2303: {
+    title: 'The limit has no effect',
+    severity: 'warning',
+    explanation: 'Every group that the policy applies to already has a stricter limit.',
+    hint: 'tighten the limit, or remove it',
+  },
+  RG2304: {
+    title: 'The required approval names no approvers',
+    severity: 'notice',
+    explanation: 'The rule requires an approval without `approval.from`. Any one user other than the requester may approve.',
+    hint: 'add approval.from',
+  },
+  RG2305: {
+    title: 'The rule does not exist',
+    severity: 'error',
+    explanation:
+      'The exception names a rule that neither the engine nor a policy of this namespace has. The exception has no effect, and the request stays denied.',
+  },
+  RG2306: {
+    title: 'Two exceptions cover the same rule and target',
+    severity: 'error',
+    explanation:
+      'Exceptions do not combine. If two exceptions cover one rule and target, neither is used, because the laxer one would win by accident.',
+    hint: 'remove one of them',
+  },
+  RG2307: {
+    title: 'The exception ends before it begins',
+    severity: 'error',
+    explanation: 'The end is not after the beginning, so the exception is never in force.',
+  },
+  RG2308: {
+    title: 'The wave does not exist',
+    severity: 'error',
+    explanation: 'The group has no wave of this name, so the approval has no effect.',
+  },
+  RG2309: {
+    title: 'The policy does nothing',
+    severity: 'warning',
+    explanation: 'The policy has no rules, no windows and no limits, so it denies and blocks nothing.',
+  },
+  RG2310: {
+    title: 'The rule cannot be overridden',
+    severity: 'error',
+    explanation:
+      'No exception can override this rule. It depends on what the agent can observe and claim, or another command ends its block, such as resume for a pause. The exception has no effect.',
+    hint: 'name the rule that blocks, as explain shows it',
+  },
+  RG2401: {
+    title: 'The schedule is not valid',
+    severity: 'error',
+    explanation:
+      'A schedule has five fields: minute, hour, day of month, month, day of week. Names such as @daily and a field for seconds are not supported.',
+  },
+  RG2402: {
+    title: 'Day of month and day of week are both restricted',
+    severity: 'error',
+    explanation: 'Cron joins the two fields by OR: `0 0 13 * 5` means every Friday and every 13th. Restrict only one of them.',
+    hint: 'use * in one of the two fields',
+  },
+  RG2403: {
+    title: 'The time zone does not exist',
+    severity: 'error',
+    explanation:
+      'The name is not an IANA time zone. Abbreviations such as CET are not supported, because they do not define when clocks change.',
+    hint: 'use a name such as Europe/Amsterdam',
+  },
+  RG2404: {
+    title: 'The window lasts longer than its period',
+    severity: 'error',
+    explanation: 'The window opens again before it closes, so it is always open.',
+    hint: 'shorten the duration',
+  },
+  RG2405: {
+    title: 'The window never opens',
+    severity: 'error',
+    explanation:
+      'No calendar day matches the schedule, for example 30 February. An allow window that never opens blocks everything; a deny window that never opens blocks nothing.',
+  },
+  RG2406: {
+    title: 'The range ends before it begins',
+    severity: 'error',
+    explanation: 'A range includes its beginning and excludes its end. The end must be later than the beginning.',
+  },
+  RG2407: {
+    title: 'Windows of two policies are never open together',
+    severity: 'warning',
+    explanation:
+      'If two policies have allow windows, an action needs an open window of each policy. These windows are never open at the same time, so the action is always blocked.',
+  },
+  RG2408: {
+    title: 'The duration of the window is zero',
+    severity: 'error',
+    explanation: 'A window of length zero is never open.',
+  },
+  RG2501: {
+    title: 'The metric source does not exist',
+    severity: 'error',
+    explanation:
+      'A gate or a policy names a MetricSource that these files do not define. The gate is never read, so it blocks. A metric input is unknown.',
+  },
+  RG2502: {
+    title: 'The metric source is not usable from this namespace',
+    severity: 'error',
+    explanation:
+      'A MetricSource lists in `usableFrom` the namespaces that may use it, because the agent queries it with its credentials. For other namespaces the gate blocks, and the input of a policy is unknown.',
+    hint: 'add the namespace to usableFrom of the source, or name another source',
+  },
+  RG2503: {
+    title: 'The metric source is of another kind',
+    severity: 'error',
+    explanation: 'A gate queries Prometheus but its source is Consul, or the other way round. Such a gate is never read, so it blocks.',
+  },
+  RG2504: {
+    title: "The metric source is not in the agent's namespace",
+    severity: 'warning',
+    explanation:
+      'The agent reads metric sources only from its own namespace, because a source contains an address and credentials. Authors in other namespaces must not decide where the agent connects to. Sources elsewhere are ignored.',
+    hint: "move the source to the agent's namespace, or omit the namespace in a file of the agent's policy directory",
+  },
+  RG2505: {
+    title: 'Credentials are sent without encryption',
+    severity: 'warning',
+    explanation:
+      'The source has credentials and an address that begins with http. An attacker on the network can read the credentials and forge the answers.',
+    hint: 'use https, with ca if the authority is private',
+  },
+  RG2506: {
+    title: 'The metric source is queried more often than it allows',
+    severity: 'error',
+    explanation:
+      '`limits.minInterval` of a MetricSource is the shortest time between two queries. A gate with a shorter `every` is never read, so it blocks. A metric input is read four times in its `maxAge`; if that is too often, the input is unknown.',
+    hint: 'set every of the gate to at least minInterval, or maxAge of the input to four times minInterval; or lower minInterval',
+  },
+  RG2507: {
+    title: 'The query is not PromQL',
+    severity: 'error',
+    explanation:
+      'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and a metric input is unknown. Names of functions and metrics are not checked.',
+  },
+  RG2511: {
+    title: 'The notification channel does not exist',
+    severity: 'error',
+    explanation:
+      'A group names a NotificationChannel that these files do not define. The channel receives no messages about the group. Rollouts continue.',
+  },
+  RG2512: {
+    title: 'The notification channel is not usable from this namespace',
+    severity: 'error',
+    explanation:
+      'A NotificationChannel lists in `usableFrom` the namespaces that may use it, because it sends with its own credentials. It sends nothing about groups of other namespaces.',
+    hint: 'add the namespace to usableFrom of the channel, or name another channel',
+  },
+  RG2513: {
+    title: "The notification channel is not in the agent's namespace",
+    severity: 'warning',
+    explanation:
+      'The agent reads notification channels only from its own namespace, because a channel contains an address and credentials. Authors in other namespaces must not decide where the agent connects to. Channels elsewhere are ignored.',
+    hint: "move the channel to the agent's namespace, or omit the namespace in a file of the agent's policy directory",
+  },
+  RG2514: {
+    title: 'The notification channel is not encrypted',
+    severity: 'error',
+    explanation:
+      'The address begins with http and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
+    hint: 'use https, with ca if the authority is private',
+  },
+  RG2515: {
+    title: 'The callback is not signed',
+    severity: 'warning',
+    explanation: 'Without signingKey the receiver cannot tell a genuine callback from a forged or repeated one.',
+    hint: 'add signingKey to the channel',
+  },
+  RG2516: {
+    title: 'The channel is named twice',
+    severity: 'error',
+    explanation: 'A group names one channel in two entries of notify. One entry can list all events.',
+    hint: 'put the events into one entry',
   },
 } as const;

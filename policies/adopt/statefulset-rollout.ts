@@ -1,9 +1,9 @@
-// StatefulsetRollouts of bedrock.operator.slack.com as RolloutGroups: an embedded StatefulSet, a share of its pods, a budget for the pace.
+// Converts StatefulsetRollouts of bedrock.operator.slack.com: an embedded StatefulSet, a percentage of its pods, gates and notifications.
 import { z } from 'zod';
-import { formatDuration } from '../../duration.ts';
-import type { Finding } from '../../findings/finding.ts';
-import { apiVersion } from '../../schema/kinds.ts';
-import { isRecord, valueAt } from '../../schema/schema-walk.ts';
+import { formatDuration } from '../duration.ts';
+import type { Finding } from '../findings/finding.ts';
+import { apiVersion } from '../schema/kinds.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import {
   type ForeignObject,
   foreignFinding,
@@ -12,10 +12,9 @@ import {
   type Request,
   specFindings,
   unknownFields,
-} from '../foreign.ts';
-import { zoneNames } from '../names.ts';
-import { discoveryOf } from './discovery.ts';
-import { notifyOf } from './notify.ts';
+} from './foreign.ts';
+import { shortHash, slug, zoneNames } from './names.ts';
+import { addressOf } from './url.ts';
 
 const rolloutSpec = z.object({
   bapi: z.object({ bapiUrl: z.string().nullish(), stageId: z.string().nullish() }).nullish(),
@@ -185,4 +184,139 @@ function progressFindings(object: ForeignObject): readonly Finding[] {
   const phase = valueAt(object.value, ['status', 'phase']);
   if (typeof phase !== 'string' || phase === '' || phase === 'RolloutDone') return [];
   return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is in the phase ${phase}, and not done` })];
+}
+
+/** A gate without the name of its source. */
+interface DiscoveryGate {
+  readonly name: string;
+  /** Name of the requested source. */
+  readonly key: string;
+  readonly consul: Readonly<Record<string, unknown>>;
+  readonly every: string;
+  readonly failureLimit: 0;
+  readonly noData: 'pass';
+}
+
+/** Placeholder for a missing address. Names in `.invalid` never resolve (RFC 2606). */
+const placeholder = 'https://consul.invalid:8501';
+const everyMs = 15_000;
+
+/**
+ * A gate for each service, which waits until as many instances pass as there are pods. A service that does not exist holds nothing, as there.
+ */
+function discoveryOf(
+  object: ForeignObject,
+  input: { readonly datacenter: string | undefined; readonly services: readonly string[]; readonly replicas: number },
+): { readonly gates: readonly DiscoveryGate[]; readonly wishes: readonly Request[]; readonly findings: readonly Finding[] } {
+  const services = [...new Set(input.services)];
+  const { datacenter, replicas } = input;
+  if (services.length === 0) return { gates: [], wishes: [], findings: [] };
+  const path = ['spec', 'serviceDiscovery', 'serviceNames'];
+  const key = 'consul';
+  const names = services.map((service) => slug(service, 54) || 'service');
+  const gates = services.map((service, index): DiscoveryGate => {
+    const name = names[index] ?? service;
+    const isUnique = names.filter((other) => other === name).length === 1;
+    return {
+      name: isUnique ? name : `${name}-${shortHash(service)}`,
+      key,
+      consul: { service, ...(datacenter ? { datacenter } : {}), passing: replicas },
+      every: '15s',
+      failureLimit: 0,
+      noData: 'pass',
+    };
+  });
+  const wish: Request = {
+    kind: 'MetricSource',
+    key,
+    base: 'consul',
+    spec: { consul: { url: placeholder } },
+    namespace: object.namespace,
+    everyMs,
+  };
+  const findings = [
+    foreignFinding(object, 'RG7005', path, {
+      message: `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`,
+      hint: 'write the address of your Consul, and its token if it needs one',
+    }),
+    foreignFinding(object, 'RG7003', path, {
+      message: `Consul is asked at the end of each wave, and not after each pod: ${replicas} instances of each service must pass, and a service without instances holds nothing`,
+      hint: 'remove noData: pass to have it hold; write passing again after you have scaled',
+    }),
+  ];
+  return { gates, wishes: [wish], findings };
+}
+
+interface NotifyReading {
+  readonly wishes: readonly Request[];
+  readonly uses: readonly { readonly key: string; readonly events: readonly string[] }[];
+  readonly findings: readonly Finding[];
+}
+
+const slackSecret = { name: 'slack', key: 'token' } as const;
+const callbackSecret = { name: 'bedrock-callback', key: 'signing-key' } as const;
+const slackId = /^[CDG][A-Z0-9]{6,30}$/;
+
+function notifyOf(
+  object: ForeignObject,
+  { channel, callbackUrl }: { readonly channel: string | undefined; readonly callbackUrl: string | undefined },
+): NotifyReading {
+  const parts = [...(channel ? [slackOf(object, channel)] : []), ...(callbackUrl ? [callbackOf(object, callbackUrl)] : [])];
+  return {
+    wishes: parts.flatMap((part) => part.wishes),
+    uses: parts.flatMap((part) => part.uses),
+    findings: parts.flatMap((part) => part.findings),
+  };
+}
+
+/** A message goes to the ID of a channel. Its name alone may be another channel tomorrow, and only Slack knows what it is today. */
+function slackOf(object: ForeignObject, channel: string): NotifyReading {
+  const path = ['spec', 'channel'];
+  if (!slackId.test(channel)) {
+    const message = `the Slack channel ${channel} is a name, and a NotificationChannel needs a channel ID; no notification is sent`;
+    const hint =
+      'write a NotificationChannel with the ID that Slack shows in the details of the channel, and name it in spec.notify of the group';
+    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
+  }
+  const key = `slack ${channel}`;
+  const wish: Request = {
+    kind: 'NotificationChannel',
+    key,
+    base: `slack-${channel.toLowerCase()}`,
+    spec: { slack: { token: slackSecret, channel } },
+    namespace: object.namespace,
+  };
+  const message = `the NotificationChannel reads its token from the Secret ${slackSecret.name} of the agent's namespace`;
+  const hint = `put the bot token there under the key ${slackSecret.key}`;
+  const events = ['started', 'waiting', 'failed', 'completed'];
+  return { wishes: [wish], uses: [{ key, events }], findings: [foreignFinding(object, 'RG7004', path, { message, hint })] };
+}
+
+function callbackOf(object: ForeignObject, text: string): NotifyReading {
+  const path = ['spec', 'bapi', 'bapiUrl'];
+  const address = addressOf(text);
+  if (address === undefined || address.url.startsWith('http:')) {
+    const message = 'spec.bapi.bapiUrl is not an https address; no callback is sent';
+    const hint = 'write a NotificationChannel with an https address, and name it in spec.notify of the group';
+    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
+  }
+  const key = `callback ${address.url}`;
+  const wish: Request = {
+    kind: 'NotificationChannel',
+    key,
+    base: slug(address.host, 54) || 'callback',
+    spec: { callback: { url: address.url, signingKey: callbackSecret } },
+    namespace: object.namespace,
+  };
+  const left = address.hasUser || address.hasQuery ? ['user, query and fragment of the address are left out'] : [];
+  const message = `callbacks are signed with the key in the Secret ${callbackSecret.name} of the agent's namespace, and have another body`;
+  const hint = `put a random text there under the key ${callbackSecret.key}, and teach the receiver the body in docs/notifications.md`;
+  return {
+    wishes: [wish],
+    uses: [{ key, events: ['failed', 'completed'] }],
+    findings: [
+      foreignFinding(object, 'RG7004', path, { message, hint }),
+      ...left.map((part) => foreignFinding(object, 'RG7002', path, { message: part })),
+    ],
+  };
 }

@@ -1,22 +1,22 @@
-// PhasedRollouts of sts.plus as RolloutGroups: one StatefulSet, one pod at a time, and a question to Prometheus before each.
+// Converts PhasedRollouts of sts.plus: one StatefulSet, one pod at a time, and a query to Prometheus before each pod.
 import { z } from 'zod';
-import { formatDuration } from '../../duration.ts';
-import type { Finding } from '../../findings/finding.ts';
-import { queryProblem } from '../../integrations/promql.ts';
-import { apiVersion } from '../../schema/kinds.ts';
-import { valueAt } from '../../schema/schema-walk.ts';
+import { formatDuration } from '../duration.ts';
+import type { Finding } from '../findings/finding.ts';
+import { queryProblem } from '../integrations/promql.ts';
+import { apiVersion } from '../schema/kinds.ts';
+import { valueAt } from '../schema/schema-walk.ts';
 import {
   type ForeignObject,
   foreignFinding,
   metadataFindings,
   type Reading,
+  type Request,
   type Surroundings,
   specFindings,
   unknownFields,
-} from '../foreign.ts';
-import { zoneNames } from '../names.ts';
-import { countedQuery } from './query.ts';
-import { sourceOfQuery } from './source.ts';
+} from './foreign.ts';
+import { hashed, slug, zoneNames } from './names.ts';
+import { addressOf } from './url.ts';
 
 /** The annotation of a StatefulSet that says which PhasedRollout has it. */
 export const phasedOwner = 'sts.plus/phasedRollout';
@@ -218,4 +218,171 @@ function progressFindings(object: ForeignObject): readonly Finding[] {
   const revision = valueAt(object.value, ['status', 'updateRevision']);
   const to = typeof revision === 'string' && revision !== '' ? ` to ${revision}` : '';
   return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is rolling${to}` })];
+}
+
+interface QueriedServer {
+  readonly url: string;
+  readonly secretRef?: string | undefined;
+  readonly insecureSkipVerify?: boolean | undefined;
+}
+
+interface SourceReading {
+  /** Absent when the server cannot be asked; an error says why. */
+  readonly wish?: Request;
+  readonly findings: readonly Finding[];
+}
+
+const queryPath = ['spec', 'check', 'query'] as const;
+
+type Say = (code: 'RG7001' | 'RG7002' | 'RG7004', field: string, message: string, hint?: string) => Finding;
+
+/** `everyMs` is how often the gate asks. */
+function sourceOfQuery(
+  object: ForeignObject,
+  { url, secretRef, insecureSkipVerify = false }: QueriedServer,
+  { secretKeys, everyMs }: Pick<Surroundings, 'secretKeys'> & { readonly everyMs: number },
+): SourceReading {
+  const say: Say = (code, field, message, hint) => foreignFinding(object, code, [...queryPath, field], { message, hint });
+  const address = addressOf(url);
+  if (address === undefined) {
+    const message = 'spec.check.query.url is no http or https address, so that no query was ever answered; the object is left out';
+    return {
+      findings: [say('RG7001', 'url', message, 'write the address with its scheme, such as https://prometheus.monitoring.svc:9090')],
+    };
+  }
+  const credentials = credentialsOf(object, { secretRef: secretRef || undefined, hasUser: address.hasUser, secretKeys, say });
+  const findings = [...credentials.findings];
+  if (address.hasQuery)
+    findings.push(say('RG7002', 'url', 'the query and the fragment of the address are left out, as they were never sent'));
+  if (insecureSkipVerify) {
+    const message = 'certificates are always checked here, and insecureSkipVerify is left out';
+    findings.push(
+      say('RG7002', 'insecureSkipVerify', message, 'name the authority of the server in spec.prometheus.ca of the MetricSource'),
+    );
+  }
+  if (credentials.isWrong) return { findings };
+  const wish: Request = {
+    kind: 'MetricSource',
+    key: `prometheus ${address.url} ${credentials.secret ?? ''}`,
+    base: slug(address.host, 54) || 'prometheus',
+    spec: { prometheus: { url: address.url, ...credentials.settings } },
+    namespace: object.namespace,
+    everyMs,
+  };
+  return { wish, findings };
+}
+
+interface Credentials {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly findings: readonly Finding[];
+  readonly secret?: string;
+  readonly isWrong?: true;
+}
+
+interface CredentialsInput extends Pick<Surroundings, 'secretKeys'> {
+  readonly secretRef: string | undefined;
+  readonly hasUser: boolean;
+  readonly say: Say;
+}
+
+function credentialsOf(object: ForeignObject, { secretRef, hasUser, secretKeys, say }: CredentialsInput): Credentials {
+  const { namespace, name } = object;
+  if (secretRef === undefined) {
+    if (!hasUser) return { settings: {}, findings: [] };
+    const secret = secretName(namespace, `${name}-prometheus`);
+    const message = `the address holds a user, which is left out; the MetricSource names the Secret ${secret} instead`;
+    const hint = `make the Secret ${secret} with the keys username and password in the agent's namespace`;
+    return { settings: basicAuth(secret), findings: [say('RG7004', 'url', message, hint)], secret };
+  }
+  const dropped = hasUser ? [say('RG7002', 'url', 'the address holds a user, which is left out; the Secret took its place there too')] : [];
+  const secret = secretName(namespace, secretRef);
+  const keys = secretKeys(namespace, secretRef);
+  const has = (key: string) => keys?.includes(key) ?? false;
+  const isToken = keys === undefined || (has('token') && !has('username'));
+  const isBasic = has('username') && has('password') && !has('token');
+  if (!isToken && !isBasic) {
+    const message = `the Secret ${secretRef} has neither a token alone nor a username with a password, so that no query was ever sent; the object is left out`;
+    return { settings: {}, findings: [...dropped, say('RG7001', 'secretRef', message, 'mend the Secret')], isWrong: true };
+  }
+  const guess = keys === undefined ? '; which keys it has could not be seen, and token is assumed' : '';
+  const message = `the agent reads only Secrets of its namespace: the MetricSource names ${secret} there${guess}`;
+  const other = keys === undefined ? ', and write basicAuth if it has a username and a password' : '';
+  const hint = `copy the Secret ${namespace}/${secretRef} as ${secret} into the agent's namespace${other}`;
+  const settings = isToken ? { bearerToken: { name: secret, key: 'token' } } : basicAuth(secret);
+  return { settings, findings: [...dropped, say('RG7004', 'secretRef', message, hint)], secret };
+}
+
+function basicAuth(name: string): Readonly<Record<string, unknown>> {
+  return { basicAuth: { username: { name, key: 'username' }, password: { name, key: 'password' } } };
+}
+
+/** Secrets of several namespaces meet in that of the agent, so that their names say where they come from. */
+function secretName(namespace: string, name: string): string {
+  return hashed(`${namespace}-${name}`, 253);
+}
+
+interface CountedQuery {
+  /** One number while there is a series, nothing otherwise. Empty when the expression is. */
+  readonly query: string;
+  /** The expression has a comment, which the original makes of everything behind it. */
+  readonly hasComment: boolean;
+  /** The expression has no comparison, so it returns a series for every value. */
+  readonly isAlwaysTrue: boolean;
+}
+
+/**
+ * The query that gives the number of series of a PromQL expression, without its comments and on one line. A range vector cannot be counted, so
+ * that its last samples are. This reads no grammar: what Prometheus refuses it refuses still.
+ */
+export function countedQuery(expression: string): CountedQuery {
+  const { text, bare, hasComment } = onOneLine(expression);
+  const isRange = /\]\s*(?:(?:offset|@)\s*\S+\s*)*$/i.test(bare);
+  const query = text === '' ? '' : `count(${isRange ? `last_over_time(${text})` : text})`;
+  return { query, hasComment, isAlwaysTrue: comparesNothing(bare) };
+}
+
+function comparesNothing(bare: string): boolean {
+  const outside = bare.replace(/\{[^}]*\}/g, '');
+  return /(?:[=!]=|[<>]=?)\s*bool\b/i.test(outside) || !/[=!]=|[<>]|\babsent|\bunless\b/i.test(outside);
+}
+
+const quotes: ReadonlySet<string> = new Set(['"', "'", '`']);
+
+/** Blanks become one, except in texts; `bare` has nothing in its texts. */
+function onOneLine(expression: string): { readonly text: string; readonly bare: string; readonly hasComment: boolean } {
+  let text = '';
+  let bare = '';
+  let hasComment = false;
+  for (let at = 0; at < expression.length; ) {
+    const character = expression[at] ?? '';
+    if (quotes.has(character)) {
+      const end = endOfText(expression, at);
+      text += expression.slice(at, end);
+      bare += '""';
+      at = end;
+    } else if (character === '#') {
+      hasComment = true;
+      const end = expression.indexOf('\n', at);
+      at = end < 0 ? expression.length : end;
+    } else if (/\s/.test(character)) {
+      if (!text.endsWith(' ')) text += ' ';
+      bare += ' ';
+      at += 1;
+    } else {
+      text += character;
+      bare += character;
+      at += 1;
+    }
+  }
+  return { text: text.trim(), bare: bare.trim(), hasComment };
+}
+
+/** Returns the index after the closing quote, or the end of the expression. Backquotes have no escapes. */
+function endOfText(expression: string, start: number): number {
+  const quote = expression[start];
+  for (let at = start + 1; at < expression.length; at += 1) {
+    if (expression[at] === '\\' && quote !== '`') at += 1;
+    else if (expression[at] === quote) return at + 1;
+  }
+  return expression.length;
 }

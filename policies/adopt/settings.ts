@@ -1,0 +1,286 @@
+// Reads the settings of one StatefulSet from its labels and annotations, as grafana/rollout-operator reads them.
+import { formatDuration, goDurationMs, prometheusDurationMs } from '../duration.ts';
+import type { CountOrPercent } from '../schema/scalars.ts';
+import { annotationKeys, labelKeys } from './keys.ts';
+import {
+  type AdoptedStatefulSet,
+  type AdoptionFinding,
+  adoptionFinding,
+  type Hold,
+  holds,
+  off,
+  type Reading,
+  reads,
+  shown,
+} from './statefulset.ts';
+import { type UrlParts, urlParts } from './url.ts';
+
+/** Go keeps a duration in 64 bits of nanoseconds and refuses a longer one; no readable duration takes this many characters. */
+const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
+
+/** The most our schema can say; no StatefulSet has as many pods, so a larger number means the same. */
+const mostUnavailable = 100_000;
+
+/** Annotation rollout-max-unavailable: a positive integer or `1%` to `100%`; anything else is 1. */
+export function readMaxUnavailable(set: AdoptedStatefulSet): Reading<CountOrPercent> {
+  const text = set.annotations[annotationKeys.maxUnavailable];
+  if (text === undefined) return reads(1);
+  const value = maxUnavailable(text);
+  if (value !== undefined) return reads(value);
+  const message = `${annotationKeys.maxUnavailable} is ${shown(text)}, neither a positive integer nor 1% to 100%; 1 is used`;
+  return reads(1, [adoptionFinding(set, 'maxUnavailableInvalid', annotationKeys.maxUnavailable, message)]);
+}
+
+function maxUnavailable(text: string): CountOrPercent | undefined {
+  const trimmed = text.trim();
+  if (trimmed.endsWith('%')) {
+    const percent = goInteger(trimmed.slice(0, -1));
+    return percent !== undefined && percent >= 1 && percent <= 100 ? `${percent}%` : undefined;
+  }
+  const count = goInteger(trimmed);
+  return count !== undefined && count >= 1 ? Math.min(count, mostUnavailable) : undefined;
+}
+
+/** Label grafana.com/min-time-between-zones-downscale: a Go duration. Undefined value and no finding when it is not there. */
+export function readBetweenZones(set: AdoptedStatefulSet): Reading<string> {
+  const text = set.labels[labelKeys.minTimeBetweenZones];
+  if (text === undefined) return off;
+  const ms = withinGoDuration(text, goDurationMs);
+  const problem = (message: string) => [adoptionFinding(set, 'minTimeInvalid', labelKeys.minTimeBetweenZones, message)];
+  if (ms === undefined) {
+    return { findings: problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}, which is no Go duration such as 12h or 90m`) };
+  }
+  if (ms < 0) return reads('0s', problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}; a negative time never makes a zone wait`));
+  return reads(formatDuration(ms));
+}
+
+/**
+ * Annotation grafana.com/rollout-force-replicas: 0 to 2147483647. The original ignores any other value, and the annotation as a whole on
+ * a StatefulSet whose replicas it does not write.
+ */
+export function readForceReplicas(set: AdoptedStatefulSet, ignoredBecause: string | undefined): Reading<number> {
+  const field = annotationKeys.forceReplicas;
+  const text = set.annotations[field];
+  if (text === undefined) return off;
+  const value = goInteger(text);
+  const reason = value === undefined || value < 0 || value > 2_147_483_647 ? 'is no integer from 0 to 2147483647' : ignoredBecause;
+  if (value !== undefined && reason === undefined) return reads(value);
+  return { findings: [adoptionFinding(set, 'forceReplicasIgnored', field, `${field} is ${shown(text)} and is ignored: it ${reason}`)] };
+}
+
+/** A label or annotation that is on when it is exactly `true`. */
+export function readFlag(
+  set: AdoptedStatefulSet,
+  where: 'labels' | 'annotations',
+  key: string,
+): { readonly value: boolean; readonly findings: readonly AdoptionFinding[] } {
+  const text = set[where][key];
+  if (text === undefined || text === 'true') return { value: text === 'true', findings: [] };
+  const looksTrue = /^\s*(?:true|t|1|yes|y|on|enabled?)\s*$/i.test(text);
+  const message = `${key} is ${shown(text)} and counts as off; only the exact value "true" switches it on`;
+  return { value: false, findings: looksTrue ? [adoptionFinding(set, 'almostTrue', key, message)] : [] };
+}
+
+/** Reads a duration with `parse`, unless Go would find it too long. */
+export function withinGoDuration(text: string, parse: (text: string) => number | undefined): number | undefined {
+  const ms = text.length <= longestGoDuration.characters ? parse(text) : undefined;
+  return ms !== undefined && Math.abs(ms) <= longestGoDuration.ms ? ms : undefined;
+}
+
+/** A boolean as Go's strconv.ParseBool reads it; undefined for anything else. */
+export function goBoolean(text: string): boolean | undefined {
+  if (/^(?:1|t|T|TRUE|true|True)$/.test(text)) return true;
+  return /^(?:0|f|F|FALSE|false|False)$/.test(text) ? false : undefined;
+}
+
+/** Parses a decimal integer as Go's strconv.Atoi does; undefined beyond 64 bits. */
+function goInteger(text: string): number | undefined {
+  const [, sign, digits] = /^([+-]?)0*(\d{1,19})$/.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const isNegative = sign === '-';
+  if (BigInt(digits) > 9_223_372_036_854_775_807n + (isNegative ? 1n : 0n)) return undefined;
+  return isNegative ? 0 - Number(digits) : Number(digits);
+}
+
+/** A mirrored object as a policy file says it. */
+export interface MirrorInput {
+  readonly from: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly read: 'scale' };
+  readonly writeBack: 'none' | 'status';
+  readonly onMissing: 'hold';
+}
+
+/** The source of replicas. Without leader and mirror, users or an autoscaler write them. */
+export interface ReplicasReading {
+  /** Name of the StatefulSet that is followed. */
+  readonly leader?: string;
+  readonly mirror?: MirrorInput;
+  /** True if the original writes the replicas, so that forced replicas take effect. */
+  readonly isWritten: boolean;
+  readonly hold?: Hold;
+  readonly findings: Reading<never>['findings'];
+}
+
+/**
+ * Reads leader and mirror. With both, the original flips between the two numbers; here the leader wins, because a follower that ignores
+ * its leader could shrink before it. A StatefulSet that names itself follows no zone.
+ */
+export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
+  const leaderText = set.annotations[annotationKeys.leader];
+  const mirror = readMirror(set);
+  if (leaderText === undefined || leaderText === set.name) {
+    const isWritten = leaderText !== undefined || mirror.value !== undefined;
+    return {
+      isWritten,
+      findings: mirror.findings,
+      ...(mirror.value && { mirror: mirror.value }),
+      ...(mirror.hold && { hold: mirror.hold }),
+    };
+  }
+  const isMirrorNamed = mirror.value !== undefined || mirror.hold !== undefined;
+  const message = `${annotationKeys.mirrorName} is ignored because ${annotationKeys.leader} names a leader; the leader decides`;
+  const conflict = isMirrorNamed ? [adoptionFinding(set, 'leaderAndMirror', annotationKeys.mirrorName, message)] : [];
+  if (groupMembers.has(leaderText)) return { leader: leaderText, isWritten: true, findings: conflict };
+  const text = `${annotationKeys.leader} is ${shown(leaderText)}, which names no StatefulSet of the group`;
+  const stranger = holds(set, 'leaderNotInGroup', { field: annotationKeys.leader, text });
+  return { isWritten: false, findings: [...stranger.findings, ...conflict], ...(stranger.hold && { hold: stranger.hold }) };
+}
+
+/** Mirroring is off while name or kind is empty. Whether the kind exists only the cluster can say. */
+function readMirror(set: AdoptedStatefulSet): Reading<MirrorInput> {
+  const { mirrorName, mirrorKind, mirrorApiVersion } = annotationKeys;
+  const name = set.annotations[mirrorName] ?? '';
+  const kind = set.annotations[mirrorKind] ?? '';
+  if (name === '' && kind === '') return off;
+  if (name === '' || kind === '') {
+    const [present, missing] = name === '' ? [mirrorKind, mirrorName] : [mirrorName, mirrorKind];
+    const message = `${present} is ignored because ${missing} is missing; no replicas are mirrored`;
+    return { findings: [adoptionFinding(set, 'mirrorIgnored', present, message)] };
+  }
+  const apiVersion = set.annotations[mirrorApiVersion] ?? '';
+  const problem = referenceProblem({ name, kind, apiVersion });
+  if (problem !== undefined) return holds(set, 'mirrorUnusable', problem);
+  const writeBack = readWriteBack(set);
+  const from = { apiVersion: apiVersion === '/' ? '' : apiVersion, kind, name, read: 'scale' } as const;
+  return reads({ from, writeBack: writeBack.value ? 'status' : 'none', onMissing: 'hold' }, writeBack.findings);
+}
+
+/** Returns the annotation that cannot be part of a reference, and why; undefined if the reference is valid. */
+function referenceProblem({ name, kind, apiVersion }: Record<'name' | 'kind' | 'apiVersion', string>): Hold | undefined {
+  const { mirrorName, mirrorKind, mirrorApiVersion } = annotationKeys;
+  const problem = (field: string, text: string): Hold => ({ field, text: `${field} is ${text}` });
+  if (apiVersion !== '/' && apiVersion.split('/').length > 2)
+    return problem(mirrorApiVersion, `${shown(apiVersion)}, which is not a group/version`);
+  if (apiVersion.length > 253) return problem(mirrorApiVersion, 'longer than 253 characters');
+  if (kind.length > 63) return problem(mirrorKind, `${shown(kind)}, which is not a kind`);
+  return name.length > 253 ? problem(mirrorName, 'longer than 253 characters') : undefined;
+}
+
+/** On unless the annotation says otherwise; what is no boolean counts as false. */
+function readWriteBack(set: AdoptedStatefulSet): Reading<boolean> {
+  const field = annotationKeys.mirrorWriteBack;
+  const text = set.annotations[field];
+  if (text === undefined) return reads(true);
+  const value = goBoolean(text);
+  if (value !== undefined) return reads(value);
+  return reads(false, [
+    adoptionFinding(set, 'writeBackNotBoolean', field, `${field} is ${shown(text)}, which is no boolean; false is used`),
+  ]);
+}
+
+/** An endpoint as a policy file says it. */
+interface EndpointInput {
+  readonly scheme: 'http' | 'https';
+  readonly port: number;
+  readonly path: string;
+}
+
+const longestPath = 1024;
+
+/** Label grafana.com/prepare-downscale with its port and path. The original denies every downscale while one of them is missing. */
+export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoint: EndpointInput }> {
+  const flag = readFlag(set, 'labels', labelKeys.prepareDownscale);
+  if (!flag.value) return { findings: flag.findings };
+  const { preparePort, preparePath } = annotationKeys;
+  const portText = set.annotations[preparePort] ?? '';
+  const pathText = set.annotations[preparePath] ?? '';
+  const refuse = (field: string, text: string) => holds(set, 'prepareIncomplete', { field, text, only: 'down' });
+  if (portText === '') return refuse(preparePort, `${preparePort} is missing, so no pod can be asked to prepare`);
+  if (pathText === '') return refuse(preparePath, `${preparePath} is missing, so no pod can be asked to prepare`);
+  if (set.serviceName === '') return refuse('spec.serviceName', 'spec.serviceName is missing, so no pod has a name to be asked at');
+  const port = portNumber(portText);
+  if (port === undefined) return refuse(preparePort, `${preparePort} is ${shown(portText)}, which is not a port`);
+  // The original puts a slash before the annotation, so one with a slash would be asked for as `//path`; one is enough.
+  const parts = urlParts(`http://pod:${port}/${pathText.replace(/^\//, '')}`);
+  const path = parts && endpointPath(parts);
+  if (path === undefined) return refuse(preparePath, `${preparePath} is ${shown(pathText)}, which is not a URL path`);
+  return reads({ endpoint: { scheme: 'http', port, path } });
+}
+
+/**
+ * Annotations grafana.com/rollout-delayed-downscale and grafana.com/rollout-prepare-delayed-downscale-url. Off while one is empty or the
+ * delay is 0. A value that cannot be read stops all scaling; a URL that no pod can be asked at stops shrinking.
+ */
+export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
+  const { delay, delayedUrl } = annotationKeys;
+  const delayText = set.annotations[delay] ?? '';
+  const urlText = set.annotations[delayedUrl] ?? '';
+  if (delayText === '' && urlText === '') return off;
+  if (delayText === '' || urlText === '') {
+    const [present, missing] = delayText === '' ? [delayedUrl, delay] : [delay, delayedUrl];
+    const message = `${present} is ignored because ${missing} is missing; pods leave without delay`;
+    return { findings: [adoptionFinding(set, 'delayedDownscaleIgnored', present, message)] };
+  }
+  const ms = withinGoDuration(delayText, prometheusDurationMs);
+  if (ms === undefined) {
+    const text = `${delay} is ${shown(delayText)}, which is no Prometheus duration such as 12h or 1d`;
+    return holds(set, 'delayedDownscaleInvalid', { field: delay, text });
+  }
+  const parts = urlParts(urlText);
+  if (!parts) return holds(set, 'delayedUrlInvalid', { field: delayedUrl, text: `${delayedUrl} is ${shownUrl(urlText)}, which is no URL` });
+  if (ms === 0) return off;
+  if (set.serviceName === '') {
+    const text = 'spec.serviceName is missing, so no pod has a name to be asked at';
+    return holds(set, 'delayedDownscaleInvalid', { field: 'spec.serviceName', text });
+  }
+  const endpoint = delayedEndpoint(parts);
+  if (typeof endpoint === 'string') {
+    const text = `${delayedUrl} is ${shownUrl(urlText)}, ${endpoint}`;
+    return holds(set, 'delayedUrlInvalid', { field: delayedUrl, text, only: 'down' });
+  }
+  return reads({ after: formatDuration(ms), endpoint }, userInformationFindings(set, parts));
+}
+
+/** The endpoint, or why no pod can be asked at it. */
+function delayedEndpoint(parts: UrlParts): EndpointInput | string {
+  const { scheme } = parts;
+  if (scheme !== 'http' && scheme !== 'https') return 'which is neither http nor https';
+  if (!parts.hasHost) return 'which names no host to be replaced by the pod';
+  const port = parts.port === '' ? (scheme === 'https' ? 443 : 80) : portNumber(parts.port);
+  if (port === undefined) return 'whose port is out of range';
+  const path = endpointPath(parts);
+  return path === undefined ? `whose path is longer than ${longestPath} characters` : { scheme, port, path };
+}
+
+/** Returns path and query as sent: with a leading slash, and with percent-encoding where the schema needs it. */
+function endpointPath({ pathAndQuery }: UrlParts): string | undefined {
+  const rooted = pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`;
+  const path = rooted.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
+  return path.length <= longestPath ? path : undefined;
+}
+
+function portNumber(text: string): number | undefined {
+  const port = /^0*(\d{1,5})$/.exec(text)?.[1];
+  return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535 ? Number(port) : undefined;
+}
+
+/** The original would send it with every call; passwords do not belong into annotations, and policy files have no place for them. */
+function userInformationFindings(set: AdoptedStatefulSet, { hasUserInformation }: UrlParts): readonly AdoptionFinding[] {
+  const field = annotationKeys.delayedUrl;
+  const message = `${field} names a user, which is left out; pods are asked without it`;
+  return hasUserInformation ? [adoptionFinding(set, 'userInformationDropped', field, message)] : [];
+}
+
+/** A URL in a message: without user information, which may hold a password. */
+function shownUrl(text: string): string {
+  return shown(text.replace(/\/\/.*@/s, '//'));
+}

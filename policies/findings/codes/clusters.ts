@@ -1,0 +1,403 @@
+// Codes RG4xxx to RG7xxx: adopted settings, plans, installations, and objects of other rollout operators.
+export const clusterCodes = {
+  RG4001: {
+    title: 'The value of rollout-max-unavailable is not valid',
+    severity: 'warning',
+    explanation:
+      'The annotation takes a whole number above 0, or 1% to 100%. Any other value counts as 1, so the zone rolls one pod at a time. grafana/rollout-operator does the same.',
+    hint: 'write a number such as 2 or a percentage such as 10%',
+  },
+  RG4002: {
+    title: 'The downscale leader is not in the group',
+    severity: 'error',
+    explanation:
+      'The annotation names a StatefulSet that is not a member of the group. An empty value counts as a name. The whole group is then not scaled, as with grafana/rollout-operator.',
+    hint: 'name a StatefulSet with the same rollout-group label, or remove the annotation',
+  },
+  RG4003: {
+    title: 'A member has both a leader and a mirrored source',
+    severity: 'error',
+    explanation:
+      'The operator grafana/rollout-operator alternates between the replicas of the leader and those of the source, in an endless loop.',
+    hint: 'remove the leader or the mirrored source',
+  },
+  RG4004: {
+    title: 'The minimum time between zones is not a duration',
+    severity: 'error',
+    explanation:
+      'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not valid, downscales are denied.',
+    hint: 'write hours, such as 24h',
+  },
+  RG4005: {
+    title: 'The delay of downscales is not a duration',
+    severity: 'error',
+    explanation:
+      'The annotation takes a Prometheus duration such as 1d or 1h30m. It must not be negative. If the value is not valid, the StatefulSet is not scaled.',
+  },
+  RG4006: {
+    title: 'The URL for delayed downscales is not valid',
+    severity: 'error',
+    explanation:
+      'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL is not valid, the StatefulSet is not scaled.',
+    hint: 'write a URL such as http://pod:8080/ingester/prepare-delayed-downscale',
+  },
+  RG4007: {
+    title: 'The preparation of downscales is incomplete',
+    severity: 'error',
+    explanation:
+      'A StatefulSet with prepare-downscale needs the annotations for port and path, and a serviceName. If one of them is missing, every downscale is denied.',
+  },
+  RG4008: {
+    title: 'The API version of the mirrored source is not valid',
+    severity: 'error',
+    explanation:
+      'An API version is `group/version`, or `version` alone for the core group. With more than one slash the source is not found, and grafana/rollout-operator stops mirroring for the rest of the group.',
+  },
+  RG4009: {
+    title: 'The write-back setting is not a boolean',
+    severity: 'warning',
+    explanation:
+      'The annotation takes true or false; the default is true. Any other value counts as false, so the agent writes nothing back.',
+    hint: 'write true or false',
+  },
+  RG4010: {
+    title: 'The forced replicas have no effect',
+    severity: 'warning',
+    explanation:
+      'The annotation takes a whole number from 0 to 2147483647. It works only on a StatefulSet with a leader or a mirrored source, and is ignored elsewhere.',
+  },
+  RG4011: {
+    title: 'A setting is an annotation but must be a label',
+    severity: 'warning',
+    explanation:
+      'The settings prepare-downscale, no-downscale and min-time-between-zones-downscale are labels. As annotations they protect nothing.',
+    hint: 'move it to metadata.labels',
+  },
+  RG4012: {
+    title: 'The update strategy is not OnDelete',
+    severity: 'error',
+    explanation:
+      'The operator replaces the pods of an adopted group. With another update strategy the StatefulSet controller replaces them too, and grafana/rollout-operator ignores the group.',
+    hint: 'set spec.updateStrategy.type to OnDelete',
+  },
+  RG4013: {
+    title: 'The pod template has no label name',
+    severity: 'error',
+    explanation:
+      'The pods of an adopted member are found by the label `name` of the pod template. Without this label the zone has no pods.',
+    hint: 'add the label name to spec.template.metadata.labels',
+  },
+  RG4014: {
+    title: 'The group has a single member',
+    severity: 'notice',
+    explanation: 'A group of one member has no other zone to protect. It is rolled pod by pod without coordination.',
+  },
+  RG4015: {
+    title: 'The value of a switch is not exactly true',
+    severity: 'warning',
+    explanation:
+      'The switch is on only if its value is exactly `true`, in lower case. Any other value means off, including True, yes and 1.',
+    hint: 'write "true", or remove the switch',
+  },
+  RG4016: {
+    title: 'User information in a URL is dropped',
+    severity: 'warning',
+    explanation:
+      'The URL contains a user name or a password. Every reader of the object can see an annotation, so the agent calls the URL without the credentials.',
+    hint: 'remove the user information',
+  },
+  RG4017: {
+    title: 'A label or annotation is not text',
+    severity: 'error',
+    explanation: 'The API server denies labels and annotations that are not text. In YAML, true and 1 without quotes are not text.',
+    hint: 'quote the value',
+  },
+  RG4018: {
+    title: 'Leaders follow each other in a cycle',
+    severity: 'error',
+    explanation:
+      'Each member of the cycle takes its replicas from the next one, so no member defines the number. grafana/rollout-operator passes each change around the cycle in an endless loop.',
+    hint: 'remove the leader annotation from one member',
+  },
+  RG4019: {
+    title: 'The group cannot be adopted',
+    severity: 'error',
+    explanation:
+      'The settings of the members contradict each other, so no group can be written from them. The agent does not manage the group.',
+  },
+  RG4020: {
+    title: 'The delayed downscale has no effect',
+    severity: 'warning',
+    explanation:
+      'Delayed downscale works only on StatefulSets that mirror the replicas of another object. It needs both of its annotations. It is ignored elsewhere.',
+  },
+  RG4021: {
+    title: 'The mirrored source has no effect',
+    severity: 'warning',
+    explanation: 'A mirrored source needs both a name and a kind. With only one of them the replicas are not mirrored.',
+  },
+  RG5001: {
+    title: 'The disruption budget makes replacement serial',
+    severity: 'warning',
+    explanation:
+      'A PodDisruptionBudget over the pods of the group allows fewer disruptions than maxUnavailable. Evictions wait for each other, so the rollout is as slow as one pod at a time.',
+  },
+  RG5002: {
+    title: 'OrderedReady gains nothing from parallel replacement',
+    severity: 'notice',
+    explanation:
+      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time and waits until it is ready. A maxUnavailable above 1 only lowers availability.',
+    hint: 'use podManagementPolicy: Parallel, or maxUnavailable: 1',
+  },
+  RG5003: {
+    title: 'The pods have no readiness probe',
+    severity: 'warning',
+    explanation:
+      'Without a readiness probe a pod is ready when its containers run. The rollout continues before the pod serves requests, and a broken version is not detected.',
+  },
+  RG5005: {
+    title: 'Git sets the replicas of a zone that follows',
+    severity: 'warning',
+    explanation:
+      'The manifest sets spec.replicas of a zone whose replicas come from a leader or a mirrored source. Every sync overwrites the value of the agent.',
+    hint: 'remove spec.replicas from the manifest',
+  },
+  RG5006: {
+    title: 'An image has no fixed version',
+    severity: 'warning',
+    explanation:
+      'The image has the tag latest or no tag. A pod that restarts can get another version than the other pods, without any rollout.',
+    hint: 'name a version or a digest',
+  },
+  RG5007: {
+    title: 'The templates of the zones differ',
+    severity: 'notice',
+    explanation:
+      'Zones of one group run the same software. These templates differ in more than names, labels, affinity and zone settings, so the result of one zone says less about the next.',
+  },
+  RG5008: {
+    title: 'The rollout never ends',
+    severity: 'warning',
+    explanation:
+      'A limit of zero blocks the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget with `maxUnavailable: 0` or `minAvailable: 100%`. Neither time nor progress changes that. The plan is blocked and ends with exit code 5; the agent waits indefinitely.',
+    hint: 'change the limit that the risk names; to stop the group on purpose, set paused: true in its zones or run: kubectl rollout-group pause',
+  },
+  RG5009: {
+    title: 'The canary has no pods',
+    severity: 'warning',
+    explanation:
+      'The zones of the first wave have no pods, so there is no canary. The pods of a later wave are the first ones on the update revision. RG2217 reports the same for files.',
+    hint: 'start with a zone that has pods',
+  },
+  RG6001: {
+    title: 'No agent holds the Lease',
+    severity: 'error',
+    explanation: 'Only the agent that holds the Lease acts. Without it no group is rolled or scaled; running pods are not affected.',
+    hint: 'install the agent, or name its namespace with --agent-namespace',
+  },
+  RG6002: {
+    title: 'The agent does not renew its Lease',
+    severity: 'error',
+    explanation: 'The Lease has expired. The agent stopped, hangs or cannot reach the API server, and no other agent has taken over.',
+    hint: 'check the pods and the logs of the agent',
+  },
+  RG6003: {
+    title: 'The agent has published no decision about a group',
+    severity: 'warning',
+    explanation:
+      'The agent publishes its decision about every group that it manages. Possible causes: the agent does not watch the namespace, the group is new, or the agent lacks the permission to write.',
+  },
+  RG6004: {
+    title: 'Several agents manage one group',
+    severity: 'error',
+    explanation: 'Agents with different Leases do not coordinate. Together they can make two zones unavailable at once.',
+    hint: 'give the agents the same Lease, or different namespaces',
+  },
+  RG6005: {
+    title: 'A kind is not installed',
+    severity: 'warning',
+    explanation:
+      'Without its CustomResourceDefinition a kind exists only in files. Adopted groups and policy directories work; pauses, approvals and other commands that write objects do not.',
+    hint: 'kubectl rollout-group schema KIND -o crd | kubectl apply -f -',
+  },
+  RG6006: {
+    title: 'An installed kind is of another version',
+    severity: 'warning',
+    explanation:
+      'The CustomResourceDefinition in the cluster belongs to another version of this program. The API server silently drops fields that it does not know.',
+    hint: 'kubectl rollout-group schema KIND -o crd | kubectl apply -f -',
+  },
+  RG6007: {
+    title: 'The agent lacks a permission',
+    severity: 'error',
+    explanation: 'An object that the agent cannot read is unknown, and unknown blocks. A write without permission fails.',
+    hint: 'bind the Role of the agent',
+  },
+  RG6008: {
+    title: 'The operator grafana/rollout-operator is still running',
+    severity: 'error',
+    explanation: 'Both would replace pods of the same groups without coordination. Two zones can become unavailable at once.',
+    hint: 'scale the Deployment of grafana/rollout-operator to 0',
+  },
+  RG6009: {
+    title: 'An autoscaler in the cluster scales a member whose replicas the agent writes',
+    severity: 'error',
+    explanation:
+      'The zone takes its replicas from its leader, from a mirrored object or from the group. The autoscaler and the agent overwrite each other.',
+    hint: 'let the autoscaler scale the group, the leader or the mirrored object',
+  },
+  RG6010: {
+    title: 'Several autoscalers scale the members of one group',
+    severity: 'error',
+    explanation: 'Each autoscaler decides alone, so the zones get different replica counts.',
+    hint: 'keep only the autoscaler of the leader',
+  },
+  RG6011: {
+    title: 'A GitOps tool sets replicas that the agent writes',
+    severity: 'error',
+    explanation: 'Each sync sets the replicas from Git, and the agent changes them again. Pods are created and deleted without need.',
+    hint: 'remove spec.replicas from the manifest, or configure the tool to ignore the field',
+  },
+  RG6012: {
+    title: 'Several disruption budgets cover one pod',
+    severity: 'error',
+    explanation:
+      'The eviction API refuses to evict a pod that more than one PodDisruptionBudget selects (status 500). Node drains and rollouts by eviction cannot proceed.',
+    hint: 'keep one budget over the pods of the group',
+  },
+  RG6013: {
+    title: 'The update strategy does not fit the strategy of the group',
+    severity: 'error',
+    explanation:
+      'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them too, in all zones at once. The strategies partition and pinned need RollingUpdate.',
+    hint: 'set spec.updateStrategy.type as the strategy requires',
+  },
+  RG6014: {
+    title: 'Two StatefulSets share the label name',
+    severity: 'error',
+    explanation:
+      'The pods of adopted members are found by the label `name` of the pod template. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each. This agent also checks the owner.',
+    hint: 'give each StatefulSet a unique label name',
+  },
+  RG6015: {
+    title: 'A foreign pod looks like a pod of a member',
+    severity: 'warning',
+    explanation:
+      'A pod that the StatefulSet does not own has its label or the name of one of its pods. The agent ignores this pod and never deletes it; other tools count it.',
+  },
+  RG6016: {
+    title: 'A ledger belongs to no group',
+    severity: 'warning',
+    explanation:
+      'The group was renamed or deleted, but its ledger remains. A delay that still runs does not apply to the new name. The agent deletes the ledger only after a group with onPolicyDeleted: release. It first hands back the StatefulSets one by one, and a deleted ledger stops that.',
+    hint: 'when it has no open disruption and no release is in progress: delete the ConfigMap',
+  },
+  RG6017: {
+    title: 'This version of Kubernetes has a known problem',
+    severity: 'warning',
+    explanation: 'A behavior of this version of Kubernetes affects groups. The message of doctor describes it.',
+  },
+  RG6018: {
+    title: 'Clocks differ',
+    severity: 'warning',
+    explanation:
+      'The clocks of this machine and of the API server are more than 5 s apart, so displayed ages and ends are wrong by as much. The agent ignores stored times that are more than 30 s ahead of the API server.',
+    hint: 'synchronize the clock by NTP',
+  },
+  RG6019: {
+    title: 'A member does not exist',
+    severity: 'error',
+    explanation: 'The group names a StatefulSet that the cluster does not have. The zone counts as missing, and the group waits for it.',
+    hint: 'create the StatefulSet, or remove the zone from the group',
+  },
+  RG6020: {
+    title: 'A notification channel fails',
+    severity: 'warning',
+    explanation:
+      'The channel does not deliver messages about the group; the message names the cause. Rollouts continue. The agent delivers pending messages when the channel works again, up to a day after the end of the run.',
+    hint: 'fix the NotificationChannel, its Secret, or the permissions at the service',
+  },
+  RG6021: {
+    title: 'An admission policy differs from the installed one',
+    severity: 'error',
+    explanation:
+      'The ValidatingAdmissionPolicies of an installation protect groups while no webhook answers or is registered. They verify the requester of an intent and protect pods that a partition blocks. A policy that is missing, changed, unbound, or bound without Deny denies nothing. A policy that another version installed is only a warning: it enforces the rules of that version.',
+    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
+  },
+  RG6022: {
+    title: 'A referenced Secret does not exist',
+    severity: 'warning',
+    explanation:
+      "A MetricSource or a NotificationChannel names a Secret, or a key of a Secret, that the agent's namespace does not have. Gates of the source wait, and the channel sends nothing.",
+    hint: "create the Secret in the agent's namespace, or correct its name and key in the object",
+  },
+  RG6023: {
+    title: 'A partition blocks all pods of a StatefulSet that is in no group',
+    severity: 'warning',
+    explanation:
+      'The partition 1000000 belongs to groups of the strategies partition and pinned. It is above any replica count, so the StatefulSet controller replaces no pod and creates new pods outdated. Without a group, image changes have no effect, and kubectl rollout status reports success.',
+    hint: 'define the group, or remove the partition, which rolls the pods',
+  },
+  RG6024: {
+    title: 'The agent does not manage a namespace',
+    severity: 'error',
+    explanation: 'The agent manages only the namespaces in -namespaces. Groups in other namespaces are never rolled.',
+    hint: 'install again with --groups-in for each namespace, or check another namespace',
+  },
+  RG6025: {
+    title: 'No pod can answer a webhook of the installation',
+    severity: 'error',
+    explanation:
+      'The API server needs a Service with a ready endpoint and a caBundle that matches its certificate. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. Until then, pods of groups of the strategy pinned are created outdated. Other guarded requests are denied or allowed as the failurePolicy says.',
+    hint: 'start the pods of the agent, which serve the webhooks and write caBundle; check their logs if they do not start',
+  },
+  RG6026: {
+    title: 'Pinned pods are created at another revision',
+    severity: 'error',
+    explanation:
+      'Pods that should be pinned were created at another revision, more than once. The API server did not call the webhook for pod creation, or the webhook did not answer. The group stops, because another attempt would only restart pods.',
+    hint: 'fix the webhook that pins pods, then run: kubectl rollout-group retry GROUP',
+  },
+  RG7001: {
+    title: 'The object cannot be converted',
+    severity: 'error',
+    explanation:
+      'A group that does less than the object, for example without its gate, would roll pods that the object blocked. So init writes no group for it, and the other operator keeps it. Other objects are converted.',
+    hint: 'fix the cause and run init again, or write the group by hand',
+  },
+  RG7002: {
+    title: 'A setting is left out',
+    severity: 'warning',
+    explanation: 'The object has a setting that is unknown or that a group cannot express. The group is written without it.',
+    hint: 'check whether you need the setting before you change over',
+  },
+  RG7003: {
+    title: 'A setting is written in another form',
+    severity: 'notice',
+    explanation: 'The group expresses the setting differently, with the same or the nearest meaning. The finding says how.',
+  },
+  RG7004: {
+    title: "A Secret must be in the agent's namespace",
+    severity: 'warning',
+    explanation:
+      "MetricSources and NotificationChannels name Secrets of the agent's namespace. init never copies Secrets or writes their values. Until you create the Secret, the gate does not pass and the channel sends nothing.",
+  },
+  RG7005: {
+    title: 'A value must be added by hand',
+    severity: 'warning',
+    explanation: 'The object does not contain the value, or has it in a form that a group cannot use.',
+  },
+  RG7006: {
+    title: 'The gate passes for every result',
+    severity: 'warning',
+    explanation:
+      'The object counts every answer with a series as a success, and so does the gate. A query without a comparison always returns a series while there is data. A query with `bool` returns 0 instead of no series.',
+    hint: 'use the number as query and the comparison as pass',
+  },
+  RG7007: {
+    title: 'A rollout is in progress',
+    severity: 'warning',
+    explanation: 'The agent does not know the progress that the other operator counted. Gates start again, and updated pods stay updated.',
+    hint: 'let the rollout complete before you change over',
+  },
+} as const;
