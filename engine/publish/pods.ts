@@ -1,6 +1,6 @@
 // The pods of a group that are worth naming: those that move, and those that are bad.
 
-import { type GroupView, type ZoneView, isAvailable, isCrashing } from '../observe/view.ts';
+import { type GroupView, isAvailable, isCrashing, type ZoneView } from '../observe/view.ts';
 import type { PodView } from '../snapshot.ts';
 import { type PodState, type PublishedPod, podStates } from './published.ts';
 

@@ -1,7 +1,7 @@
 // Real servers on the loopback address for tests of connections: they count what they were sent, and by whom.
-import { type IncomingMessage, type RequestListener, type Server, type ServerResponse, createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, type Socket, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Authorization, Connection, TlsMaterial } from '../../cluster/connection/connection.ts';

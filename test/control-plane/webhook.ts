@@ -2,7 +2,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { installation } from '../../install/installation.ts';
-import { type InstallObject, type InstallOptions, certificateSecret } from '../../install/object.ts';
+import { certificateSecret, type InstallObject, type InstallOptions } from '../../install/object.ts';
 import { optionsOf } from '../install/given.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import type { ApiClient, KubernetesObject } from './client.ts';

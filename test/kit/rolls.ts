@@ -1,5 +1,5 @@
 // Rolls decided from a run in the ledger, and what came of them in one line.
-import { type RollDecision, decideRoll } from '../../engine/decide/roll.ts';
+import { decideRoll, type RollDecision } from '../../engine/decide/roll.ts';
 import { advanceRun } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

@@ -7,7 +7,7 @@ import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';
 import { Agents } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { gateHttp } from '../../../simulation/process/gates.ts';
-import { type Scheduler, createScheduler } from '../../../simulation/scheduler.ts';
+import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import { createTrace } from '../../../simulation/trace.ts';
 import { shareOf } from '../../kit/share.ts';
 import { lifeWith, memoryServer } from './memory-server.ts';

@@ -1,6 +1,6 @@
 // Endpoints for evictions before an API server in memory and in virtual time: what a test puts there, asks, and finds afterwards.
 import { TransportFailure } from '../../../cluster/request/failure.ts';
-import { type Claim, type Ledger, emptySnapshot } from '../../../engine/snapshot.ts';
+import { type Claim, emptySnapshot, type Ledger } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { type EvictionCacheOptions, evictionCache } from '../../../webhook/compat/eviction/eviction-cache.ts';
 import { type EvictionReason, podEviction } from '../../../webhook/compat/eviction/pod-eviction.ts';

@@ -4,7 +4,7 @@ import { decideGroup } from '../../../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../../../engine/decision.ts';
 import { decidedLedger } from '../../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger } from '../../../../engine/ledger/ledger-document.ts';
-import { type Claim, type Ledger, type Pin, type RevisionView, isUnknown } from '../../../../engine/snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type Pin, type RevisionView } from '../../../../engine/snapshot.ts';
 import { keptTemplatesLimit, wantedRevisions, withoutPinsOf } from '../../../../engine/strategies/pinned/pins.ts';
 import { holdingPartition } from '../../../../policies/strategies.ts';
 import { type GroupOverrides, group } from '../../../kit/groups.ts';
