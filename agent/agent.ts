@@ -1,41 +1,26 @@
 // The agent: caches, policies, leadership and the loop of turns, started in this order and stopped in the reverse one.
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
-import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
+import { AdmissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import { type GateReader, gateReader } from './gates/gate-reader.ts';
+import { GateReader } from './gates/gate-reader.ts';
 import { type MetricReader, metricReader } from './gates/metric-reader.ts';
 import { seenPods } from './gates/seen-pods.ts';
-import { type Leadership, startLeadership } from './leadership.ts';
-import { type Loop, type NextTurn, startLoop } from './loop.ts';
-import { type ActivePolicies, type PolicySource, startPolicySource } from './policies/policies.ts';
-import { followPartings, type Partings, sourceStates } from './release/group-removals.ts';
-import { findOrphans, type Orphans } from './release/orphans.ts';
+import { Leadership } from './leadership.ts';
+import { type NextTurn, TurnLoop } from './loop.ts';
+import { type ActivePolicies, PolicySource } from './policies/policies.ts';
+import { followGroupRemovals, type GroupRemovals, sourceStates } from './release/group-removals.ts';
+import { OrphanSearch } from './release/orphans.ts';
 import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
 import type { Degradation, TurnListener, TurnReport } from './report.ts';
 import { type GroupMemory, newMemory } from './turn/gather.ts';
-import { type Ledgers, ledgerStore } from './turn/ledgers.ts';
+import { Ledgers } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
 import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
 import { type CountedChanges, countChanges } from './watched/changes.ts';
-import { type ReplicaSources, replicaSources } from './watched/replica-sources.ts';
-
-export interface Agent {
-  /** Reports whether every cache has synced, or is known to be missing or forbidden, and policies were read once. Stays true from then on. */
-  readonly isReady: () => boolean;
-  /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
-  readonly guard: AdmissionGuard;
-  /** The watches that other parts of the process may follow. */
-  readonly followed: SharedWatches;
-  /**
-   * Hands over. No turn and no request of the acting path begins; writes in flight finish; then the Lease is released and watches end. Turns
-   * that do not end within 15 s are abandoned, and the Lease expires if a write is still in flight. Further calls wait for the same end.
-   * Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
-   */
-  readonly stop: (guarded?: Promise<unknown>) => Promise<void>;
-}
+import { ReplicaSources } from './watched/replica-sources.ts';
 
 /** Limits each read of a turn regardless of the flags: a turn that hangs does not react. */
 const longestReadMs = 30_000;
@@ -44,17 +29,11 @@ const longestActMs = 5_000;
 /** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;
 
-/**
- * Starts the agent. It works until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads
- * and writes through `admissionEnv`.
- */
-export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[], admissionEnv: AgentEnv = env): Agent {
-  const agent = new RunningAgent(env, config, listeners, admissionEnv);
-  return { guard: agent.guard, followed: agent.followed, isReady: () => agent.isReady(), stop: (guarded) => agent.stop(guarded) };
-}
-
-class RunningAgent {
+/** Starts the agent. It works until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads and writes through `admissionEnv`. */
+export class Agent {
+  /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
+  /** The watches that other parts of the process may follow. */
   readonly followed: SharedWatches;
   readonly #env: AgentEnv;
   readonly #config: AgentConfig;
@@ -64,23 +43,23 @@ class RunningAgent {
   readonly #index = new WakeIndex();
   readonly #memories = new Map<string, GroupMemory>();
   readonly #changes: CountedChanges;
-  readonly #loop: Loop;
+  readonly #loop: TurnLoop;
   readonly #caches: Caches;
   readonly #sources: ReplicaSources;
   readonly #policies: PolicySource;
   readonly #leadership: Leadership;
   readonly #ledgers: Ledgers;
-  readonly #orphans: Orphans;
+  readonly #orphans: OrphanSearch;
   readonly #gates: GateReader;
   readonly #metrics: MetricReader;
   readonly #turnParts: TurnParts;
   readonly #releaseParts: ReleaseParts;
-  readonly #partings: Partings;
+  readonly #removals: GroupRemovals;
   #isReady = false;
   #isStopping = false;
   #stopped: Promise<void> | undefined;
 
-  constructor(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[], admissionEnv: AgentEnv) {
+  constructor(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[], admissionEnv: AgentEnv = env) {
     this.#env = env;
     this.#config = config;
     this.#listeners = listeners;
@@ -89,15 +68,18 @@ class RunningAgent {
     this.#actTimeoutMs = Math.min(this.#readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
     this.#changes = countChanges(env);
     const { clock, timers, random } = env;
-    this.#loop = startLoop({ clock, timers, random, retryMs: config.retryMs, takeTurn: (key, askedMs) => this.#takeTurn(key, askedMs) });
+    this.#loop = new TurnLoop({ clock, timers, random, retryMs: config.retryMs, takeTurn: (key, askedMs) => this.#takeTurn(key, askedMs) });
     this.#loop.setPaused(true);
     this.#caches = startCaches(env, config, (change) => this.#onCacheChange(change));
-    this.#sources = replicaSources(env, this.#readTimeoutMs, (key) => this.#wake(this.#index.mirroring(key)));
-    this.#policies = startPolicySource(env, config, this.#caches, {
+    this.#sources = new ReplicaSources(env, this.#readTimeoutMs, (key) => this.#wake(this.#index.mirroring(key)));
+    this.#policies = new PolicySource({
+      env,
+      config,
+      caches: this.#caches,
       onChange: (now) => this.#onPolicies(now),
       onState: () => this.#onReadability(),
     });
-    this.#leadership = startLeadership(env, config, {
+    this.#leadership = new Leadership(env, config, {
       onChange: (isLeader) => this.#onLeadership(isLeader),
       onState: () => {
         this.#reportDegradations();
@@ -116,30 +98,36 @@ class RunningAgent {
     });
     this.#turnParts = this.#partsOfTurns();
     this.#releaseParts = this.#partsOfReleases();
-    this.#partings = this.#startGroupRemovals();
+    this.#removals = this.#startGroupRemovals();
     this.#policies.refresh();
-    this.guard = admissionGuard({
+    this.guard = new AdmissionGuard({
       env: admissionEnv,
       config,
       caches: this.#caches,
-      policies: this.#policies.upToDate,
+      policies: () => this.#policies.upToDate(),
       metrics: this.#metrics,
     });
     this.followed = this.#caches.shared;
   }
 
+  /** Reports whether every cache has synced, or is known to be missing or forbidden, and policies were read once. Stays true from then on. */
   isReady(): boolean {
     this.#isReady ||= this.#caches.isSettled() && this.#policies.current() !== undefined;
     return this.#isReady;
   }
 
-  stop(guarded: Promise<unknown> | undefined): Promise<void> {
+  /**
+   * Hands over. No turn and no request of the acting path begins; writes in flight finish; then the Lease is released and watches end. Turns
+   * that do not end within 15 s are abandoned, and the Lease expires if a write is still in flight. Further calls wait for the same end.
+   * Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
+   */
+  stop(guarded?: Promise<unknown>): Promise<void> {
     this.#stopped ??= this.#handOver(guarded);
     return this.#stopped;
   }
 
   #openLedgers(): Ledgers {
-    return ledgerStore(this.#changes.env, {
+    return new Ledgers(this.#changes.env, {
       timeoutMs: this.#actTimeoutMs,
       mayUseMemory: () => this.#config.lease.mode !== 'required',
       mayWrite: () => this.#leadership.mayAct(this.#actTimeoutMs),
@@ -147,8 +135,8 @@ class RunningAgent {
     });
   }
 
-  #startOrphanSearch(): Orphans {
-    return findOrphans({
+  #startOrphanSearch(): OrphanSearch {
+    return new OrphanSearch({
       env: this.#env,
       caches: this.#caches,
       timeoutMs: this.#readTimeoutMs,
@@ -165,7 +153,7 @@ class RunningAgent {
   #startGates(): GateReader {
     const { clock } = this.#env;
     const [config, caches] = [this.#config, this.#caches];
-    return gateReader({
+    return new GateReader({
       env: this.#env,
       clusterDomain: config.clusterDomain,
       seen: (group) => seenPods(group, { clock, config, caches, policies: this.#policies.current() }),
@@ -180,7 +168,7 @@ class RunningAgent {
       env: this.#changes.env,
       config: { ...this.#config, kubernetesTimeoutMs: this.#readTimeoutMs },
       caches: this.#caches,
-      policies: this.#policies.current,
+      policies: () => this.#policies.current(),
       sources: this.#sources,
       ledgers: this.#ledgers,
       gates: this.#gates,
@@ -202,12 +190,12 @@ class RunningAgent {
     };
   }
 
-  #startGroupRemovals(): Partings {
-    return followPartings({
+  #startGroupRemovals(): GroupRemovals {
+    return followGroupRemovals({
       env: this.#env,
       config: this.#config,
       caches: this.#caches,
-      policies: this.#policies.current,
+      policies: () => this.#policies.current(),
       isLeading: () => this.#isLeading(),
       sourceStates: this.#releaseParts.sourceStates,
       runOf: (key) => this.#memories.get(key)?.ledger?.current.run,
@@ -241,14 +229,14 @@ class RunningAgent {
   /** Reacts when a source or a kind becomes readable or unreadable. */
   #onReadability(): void {
     this.#reportDegradations();
-    this.#partings.look();
+    this.#removals.checkRemovals();
     this.#wake(this.#orphans.keys());
   }
 
   #onPolicies(now: ActivePolicies): void {
     const changed = this.#index.replace(now);
     // Before memories go: a removed group is reported with its run.
-    this.#partings.look();
+    this.#removals.checkRemovals();
     for (const key of this.#memories.keys()) if (this.#index.group(key) === undefined) this.#memories.delete(key);
     this.#sources.follow(now.groups);
     this.#ledgers.keep(now.groups);
@@ -257,27 +245,27 @@ class RunningAgent {
     this.#reportGroups();
     this.#setLoopGroups();
     this.#wake(changed);
-    this.#orphans.look();
+    this.#orphans.search();
   }
 
   #onLeadership(isLeader: boolean): void {
     // A new leader, and one that leads again, begins from the stored state.
     this.#memories.clear();
-    for (const part of [this.#gates, this.#metrics, this.#orphans, this.#partings]) part.clear();
+    for (const part of [this.#gates, this.#metrics, this.#orphans, this.#removals]) part.clear();
     const now = this.#policies.current();
     if (isLeader && now !== undefined) this.#metrics.follow(now.groups, now.policies);
     this.#setLoopGroups();
     this.#loop.setPaused(!isLeader);
     if (isLeader) this.#loop.wakeAll();
-    this.#partings.look();
-    this.#orphans.look();
+    this.#removals.checkRemovals();
+    this.#orphans.search();
   }
 
   #onReport(report: TurnReport): void {
     this.#index.noteWaits(report);
     // Without a decision the wanted readings are unknown, and a group without a definition wants none.
     if (report.decision !== undefined && this.#index.group(groupKey(report.group)) !== undefined)
-      this.#gates.want(report.group, report.decision.wantedReadings, report.decision.run);
+      this.#gates.readGates(report.group, report.decision.wantedReadings, report.decision.run);
     this.#tell((listener) => listener.turnEnded(report));
   }
 
@@ -334,7 +322,7 @@ class RunningAgent {
     this.#gates.stop();
     this.#metrics.stop();
     this.#orphans.clear();
-    this.#partings.clear();
+    this.#removals.clear();
     const patience = new AbortController();
     await Promise.race([this.#loop.stop(), sleep(this.#env, longestEndMs, patience.signal)]);
     patience.abort();

@@ -15,23 +15,6 @@ interface LeadershipState {
   readonly holder?: string;
 }
 
-export interface Leadership {
-  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
-  readonly mayAct: (timeoutMs: number) => boolean;
-  /** Returns how long a request sent now may take, in milliseconds: 0 or less if none may be sent, infinite without a Lease. */
-  readonly leftMs: () => number;
-  /** Returns the epoch, which grows with each change of holder; 0 without a Lease, undefined while this process may not act. */
-  readonly epoch: () => number | undefined;
-  /** Reports whether this process acts without a Lease. */
-  readonly isAlone: () => boolean;
-  readonly state: () => LeadershipState;
-  readonly degradation: () => Degradation | undefined;
-  /** Releases the Lease. No write may be in flight. */
-  readonly release: () => Promise<void>;
-  /** Ends without giving the Lease away, as a crash would: it expires by itself. */
-  readonly stop: () => void;
-}
-
 interface LeadershipListener {
   /** This process may act from now on, or not any more. */
   readonly onChange: (isLeader: boolean) => void;
@@ -43,25 +26,9 @@ interface LeadershipListener {
 const proofPauseMs = 5_000;
 
 /** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
-export function startLeadership(env: AgentEnv, options: AgentConfig, listener: LeadershipListener): Leadership {
-  const leadership = new LeaseLeadership(env, options, listener);
-  return {
-    mayAct: (timeoutMs) => leadership.mayAct(timeoutMs),
-    leftMs: () => leadership.leftMs(),
-    epoch: () => leadership.epoch(),
-    isAlone: () => leadership.isAlone(),
-    state: () => leadership.state(),
-    degradation: () => leadership.degradation(),
-    release: () => leadership.release(),
-    stop: () => leadership.stop(),
-  };
-}
-
-class LeaseLeadership {
+export class Leadership {
   readonly #env: AgentEnv;
-  readonly #settings: AgentConfig['lease'];
-  readonly #agentNamespace: AgentConfig['agentNamespace'];
-  readonly #identity: AgentConfig['identity'];
+  readonly #config: AgentConfig;
   readonly #listener: LeadershipListener;
   #lease: Lease | undefined;
   #problem: LeaseProblem | undefined;
@@ -71,22 +38,17 @@ class LeaseLeadership {
   #isOver = false;
   #cancelProof: (() => void) | undefined;
 
-  constructor(env: AgentEnv, { lease: settings, agentNamespace, identity }: AgentConfig, listener: LeadershipListener) {
+  constructor(env: AgentEnv, config: AgentConfig, listener: LeadershipListener) {
     this.#env = env;
-    this.#settings = settings;
-    this.#agentNamespace = agentNamespace;
-    this.#identity = identity;
+    this.#config = config;
     this.#listener = listener;
-    this.#isAlone = this.#settings.mode === 'off';
-    if (this.#settings.mode !== 'off') {
+    this.#isAlone = this.#config.lease.mode === 'off';
+    if (this.#config.lease.mode !== 'off') {
       this.#lease = startLease({
         env: this.#env,
-        namespace: this.#agentNamespace,
-        name: this.#settings.name,
-        identity: this.#identity,
-        durationMs: this.#settings.durationMs,
-        renewDeadlineMs: this.#settings.renewDeadlineMs,
-        retryPeriodMs: this.#settings.retryPeriodMs,
+        namespace: config.agentNamespace,
+        identity: config.identity,
+        ...config.lease,
         onAcquired: (epoch) => {
           this.#isUsable = true;
           this.#isAlone = false;
@@ -103,7 +65,7 @@ class LeaseLeadership {
         onHolder: (holder) => {
           this.#isUsable = true;
           // Another process holds the Lease, so Leases can be used.
-          if (this.#isAlone && holder !== undefined && holder !== this.#identity) {
+          if (this.#isAlone && holder !== undefined && holder !== this.#config.identity) {
             this.#isAlone = false;
             this.#listener.onChange(false);
           }
@@ -121,25 +83,29 @@ class LeaseLeadership {
     }
   }
 
+  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
   mayAct(timeoutMs: number): boolean {
     return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
   }
 
+  /** Returns how long a request sent now may take, in milliseconds: 0 or less if none may be sent, infinite without a Lease. */
   leftMs(): number {
     return this.#isOver ? 0 : this.#isAlone ? Number.POSITIVE_INFINITY : (this.#lease?.leftMs() ?? 0);
   }
 
+  /** Returns the epoch, which grows with each change of holder; 0 without a Lease, undefined while this process may not act. */
   epoch(): number | undefined {
     return this.#isOver ? undefined : this.#epoch();
   }
 
+  /** Reports whether this process acts without a Lease. */
   isAlone(): boolean {
     return this.#isAlone;
   }
 
   state(): LeadershipState {
     const current = this.#epoch();
-    const holder = this.#isAlone ? this.#identity : this.#lease?.holder();
+    const holder = this.#isAlone ? this.#config.identity : this.#lease?.holder();
     return {
       isLeader: current !== undefined,
       ...(current === undefined ? {} : { epoch: current }),
@@ -153,12 +119,14 @@ class LeaseLeadership {
       : { id: 'lease', reason: this.#problem.reason, message: whatFollows(this.#problem, this.#isAlone) };
   }
 
+  /** Releases the Lease. No write may be in flight. */
   async release(): Promise<void> {
     this.#isOver = true;
     this.#cancelProof?.();
     await this.#lease?.release();
   }
 
+  /** Ends without giving the Lease away, as a crash would: it expires by itself. */
   stop(): void {
     this.#isOver = true;
     this.#cancelProof?.();
@@ -172,7 +140,7 @@ class LeaseLeadership {
   }
 
   #isInQuestion(): boolean {
-    return this.#settings.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
+    return this.#config.lease.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
   }
 
   /** Being alone is believed only when the refusal has lasted. */
@@ -181,7 +149,7 @@ class LeaseLeadership {
   }
 
   async #prove(): Promise<void> {
-    const isRefused = await areLeasesRefused(this.#env, { namespace: this.#agentNamespace, name: this.#settings.name });
+    const isRefused = await areLeasesRefused(this.#env, { namespace: this.#config.agentNamespace, name: this.#config.lease.name });
     this.#cancelProof = undefined;
     if (!this.#isInQuestion()) return;
     if (!isRefused) return this.#proveLater();

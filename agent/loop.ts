@@ -21,18 +21,6 @@ interface LoopOptions {
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
-export interface Loop {
-  /** The groups there are; others end. A new one has its turn at once. */
-  readonly setGroups: (keys: Iterable<string>) => void;
-  /** Asks for a turn of the group; several requests before it begins are one. */
-  readonly wake: (key: string) => void;
-  readonly wakeAll: () => void;
-  /** No turn begins while paused; what was asked for is kept. */
-  readonly setPaused: (isPaused: boolean) => void;
-  /** Begins no turn any more; resolves when those under way have ended. */
-  readonly stop: () => Promise<void>;
-}
-
 /** Turns at a time, of different groups. A turn that waits for an answer costs nothing but its place. */
 const parallelTurns = 64;
 /** A recovered server sends no event, so a group tries again within a minute. A thousand groups then send some twenty requests a second. */
@@ -55,23 +43,8 @@ interface GroupState {
 }
 
 /** A loop without groups. Groups do not wait for one another, except when 64 turns are under way. */
-export function startLoop(options: LoopOptions): Loop {
-  const loop = new TurnLoop(options);
-  return {
-    setGroups: (keys) => loop.setGroups(keys),
-    wake: (key) => loop.wake(key),
-    wakeAll: () => loop.wakeAll(),
-    setPaused: (value) => loop.setPaused(value),
-    stop: () => loop.stop(),
-  };
-}
-
-class TurnLoop {
-  readonly #clock: LoopOptions['clock'];
-  readonly #timers: LoopOptions['timers'];
-  readonly #random: LoopOptions['random'];
-  readonly #retryMs: LoopOptions['retryMs'];
-  readonly #takeTurn: LoopOptions['takeTurn'];
+export class TurnLoop {
+  readonly #options: LoopOptions;
   readonly #groups = new Map<string, GroupState>();
   /** Turns of groups that are no more: one that comes back waits for its turn to end. */
   readonly #leaving = new Map<string, GroupState>();
@@ -83,16 +56,13 @@ class TurnLoop {
   #clocksApartMs: number;
   #cancelClockLook: () => void;
 
-  constructor({ clock, timers, random, retryMs, takeTurn }: LoopOptions) {
-    this.#clock = clock;
-    this.#timers = timers;
-    this.#random = random;
-    this.#retryMs = retryMs;
-    this.#takeTurn = takeTurn;
-    this.#clocksApartMs = this.#clock.nowMs() - this.#clock.monotonicMs();
-    this.#cancelClockLook = this.#timers.after(clockLookMs, () => this.#lookAtClocks());
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.#clocksApartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
+    this.#cancelClockLook = this.#options.timers.after(clockLookMs, () => this.#lookAtClocks());
   }
 
+  /** The groups there are; others end. A new one has its turn at once. */
   setGroups(keys: Iterable<string>): void {
     const wanted = new Set(keys);
     for (const [key, group] of this.#groups) {
@@ -111,6 +81,7 @@ class TurnLoop {
     }
   }
 
+  /** Asks for a turn of the group; several requests before it begins are one. */
   wake(key: string): void {
     const group = this.#groups.get(key);
     if (group !== undefined) this.#ask(key, group);
@@ -120,11 +91,13 @@ class TurnLoop {
     for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 
+  /** No turn begins while paused; what was asked for is kept. */
   setPaused(value: boolean): void {
     this.#isPaused = value;
     this.#begin();
   }
 
+  /** Begins no turn any more; resolves when those under way have ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelClockLook();
@@ -149,7 +122,7 @@ class TurnLoop {
   }
 
   async #run(key: string, group: GroupState): Promise<void> {
-    const askedMs = group.askedMs ?? this.#clock.monotonicMs();
+    const askedMs = group.askedMs ?? this.#options.clock.monotonicMs();
     group.askedMs = undefined;
     group.wakeAtMs = undefined;
     group.cancelTimer?.();
@@ -157,7 +130,7 @@ class TurnLoop {
     this.#running += 1;
     let next: NextTurn;
     try {
-      next = await this.#takeTurn(key, askedMs);
+      next = await this.#options.takeTurn(key, askedMs);
     } catch {
       next = { retry: {} };
     }
@@ -174,38 +147,39 @@ class TurnLoop {
     group.wakeAtMs = wakeAtMs;
     // Events alone do not retry a failed turn at once, but an event shortens a pause that has grown.
     if (retry !== undefined) {
-      const grown = Math.min(longestPauseMs, this.#retryMs * 2 ** Math.min(group.failures - 1, 20));
-      const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#random() / 2));
-      group.notBeforeMs = this.#clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(this.#retryMs, pauseMs));
-      this.#arm(key, group, this.#clock.monotonicMs() + pauseMs);
-    } else this.#arm(key, group, this.#clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));
+      const grown = Math.min(longestPauseMs, this.#options.retryMs * 2 ** Math.min(group.failures - 1, 20));
+      const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));
+      group.notBeforeMs = this.#options.clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(this.#options.retryMs, pauseMs));
+      this.#arm(key, group, this.#options.clock.monotonicMs() + pauseMs);
+    } else this.#arm(key, group, this.#options.clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));
     if (group.askedMs !== undefined) this.#request(key, group);
   }
 
   /** Sleeps until the pause is over or the instant of the wall clock has come, and looks at the clocks at least every few minutes. */
   #arm(key: string, group: GroupState, retryAtMs: number): void {
     group.cancelTimer?.();
-    const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#clock.nowMs();
-    const dueInMs = Math.min(wakeInMs, retryAtMs - this.#clock.monotonicMs());
+    const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#options.clock.nowMs();
+    const dueInMs = Math.min(wakeInMs, retryAtMs - this.#options.clock.monotonicMs());
     if (dueInMs === Number.POSITIVE_INFINITY) return;
-    group.cancelTimer = this.#timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
+    group.cancelTimer = this.#options.timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
       group.cancelTimer = undefined;
-      const isDue = this.#clock.monotonicMs() >= retryAtMs || (group.wakeAtMs !== undefined && this.#clock.nowMs() >= group.wakeAtMs);
+      const isDue =
+        this.#options.clock.monotonicMs() >= retryAtMs || (group.wakeAtMs !== undefined && this.#options.clock.nowMs() >= group.wakeAtMs);
       if (isDue) this.#ask(key, group);
       else this.#arm(key, group, retryAtMs);
     });
   }
 
   #ask(key: string, group: GroupState): void {
-    group.askedMs ??= this.#clock.monotonicMs();
+    group.askedMs ??= this.#options.clock.monotonicMs();
     if (!group.isRunning) this.#request(key, group);
   }
 
   #request(key: string, group: GroupState): void {
-    const pauseMs = group.notBeforeMs - this.#clock.monotonicMs();
+    const pauseMs = group.notBeforeMs - this.#options.clock.monotonicMs();
     if (pauseMs > 0) {
       group.cancelTimer?.();
-      group.cancelTimer = this.#timers.after(pauseMs, () => this.#request(key, group));
+      group.cancelTimer = this.#options.timers.after(pauseMs, () => this.#request(key, group));
       return;
     }
     this.#waiting.add(key);
@@ -214,10 +188,10 @@ class TurnLoop {
 
   /** A clock that was set has made instants of what was decided come nearer, or move far away, and no event tells of that. */
   #lookAtClocks(): void {
-    const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    const apartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
     const wasSet = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
     this.#clocksApartMs = apartMs;
-    this.#cancelClockLook = this.#timers.after(clockLookMs, () => this.#lookAtClocks());
+    this.#cancelClockLook = this.#options.timers.after(clockLookMs, () => this.#lookAtClocks());
     if (wasSet) for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 }

@@ -57,7 +57,7 @@ export interface ReleaseReport {
 }
 
 /** A group that nothing defines any more, and that is not released. Once for each time that its definition goes. */
-export interface PartingReport {
+export interface GroupRemovalReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
   readonly words: readonly PartingWord[];
@@ -76,7 +76,7 @@ export interface Degradation {
 export interface TurnListener {
   readonly turnEnded: (report: TurnReport) => void;
   readonly releaseEnded?: (report: ReleaseReport) => void;
-  readonly groupGone?: (report: PartingReport) => void;
+  readonly groupGone?: (report: GroupRemovalReport) => void;
   /** The groups there are, after their number or definition changed, with what is wrong in their sources. */
   readonly groupsChanged?: (groups: readonly GroupDefinition[], findings: readonly Finding[]) => void;
   readonly degraded?: (degradations: readonly Degradation[]) => void;

@@ -1,10 +1,10 @@
 // Starts caches, policies and the guard of a process that only serves webhooks. Such a process never leads and takes no action.
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import { startPolicySource } from '../policies/policies.ts';
+import { PolicySource } from '../policies/policies.ts';
 import type { Degradation } from '../report.ts';
 import { concernsPolicies, type SharedWatches, startCaches } from '../watched/caches.ts';
-import { type AdmissionGuard, admissionGuard } from './guard.ts';
+import { AdmissionGuard } from './guard.ts';
 
 export interface Admission {
   readonly guard: AdmissionGuard;
@@ -32,10 +32,10 @@ export function startAdmission(
     if (concernsPolicies(change)) policies.refresh();
     if (change.kind === 'state') tell();
   });
-  const policies = startPolicySource(env, config, caches, { onChange: () => undefined, onState: tell });
+  const policies = new PolicySource({ env, config, caches, onChange: () => undefined, onState: tell });
   policies.refresh();
   return {
-    guard: admissionGuard({ env, config, caches, policies: policies.upToDate }),
+    guard: new AdmissionGuard({ env, config, caches, policies: () => policies.upToDate() }),
     followed: caches.shared,
     stop: () => {
       policies.stop();

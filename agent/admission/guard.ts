@@ -17,7 +17,7 @@ import type { MetricReader } from '../gates/metric-reader.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import { contradicted, type FreshRead, isAsWritten, readFresh } from '../turn/direct-reads.ts';
 import { openTimes } from '../turn/ledger-changes.ts';
-import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
+import { LedgerChanged, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { createDenials, type Denials, type DeniedSubject } from './denials.ts';
@@ -34,26 +34,6 @@ interface GuardedGroup {
 interface ProtectedSet {
   readonly namespace: string;
   readonly statefulSet: string;
-}
-
-/** The guard of the webhook (`Guard` of webhook/env.ts). */
-export interface AdmissionGuard {
-  readonly isSettled: () => boolean;
-  /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
-  readonly members: () => readonly ProtectedSet[] | undefined;
-  /** Every StatefulSet of a group of the strategy `pinned`. Undefined while that is not known. */
-  readonly pinned: () => readonly ProtectedSet[] | undefined;
-  /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
-  readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
-  /** Returns the UID of a StatefulSet as it was last seen. */
-  readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
-  /** As it is stored, from the quorum. Rejects when it cannot be read, or is not understood. */
-  readonly ledger: (group: GuardedGroup) => Promise<Ledger>;
-  readonly snapshot: (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number) => Promise<Snapshot>;
-  readonly store: (group: GuardedGroup, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
-  readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
-  readonly readPast: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
-  readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
 }
 
 interface GuardParts {
@@ -83,33 +63,9 @@ const lookAgainMs = 100;
 /** A watch that lives has been heard of within this time, since the server sends bookmarks every minute. */
 const longestUnheardMs = 120_000;
 
-/**
- * A guard over the agent's caches. It needs no Lease: several of them, and the agent that leads, meet in the ledgers. A ledger of a snapshot has been
- * looked at with the objects, and stands for the stored one when it is handed back to `store`.
- */
-export function admissionGuard(parts: GuardParts): AdmissionGuard {
-  const guard = new CacheGuard(parts);
-  return {
-    isSettled: () => guard.isSettled(),
-    members: () => guard.members(),
-    pinned: () => guard.pinned(),
-    groups: (namespace) => guard.groups(namespace),
-    uidOf: (namespace, statefulSet) => guard.uidOf(namespace, statefulSet),
-    ledger: (group) => guard.ledger(group),
-    snapshot: (namespace, groups, timeoutMs) => guard.snapshot(namespace, groups, timeoutMs),
-    store: (group, base, next) => guard.store(group, base, next),
-    keep: (namespace, left) => guard.keep(namespace, left),
-    readPast: (kind, object) => guard.readPast(kind, object),
-    denied: (judgement, subject) => guard.denied(judgement, subject),
-  };
-}
-
-class CacheGuard {
+/** A guard over the agent's caches. It needs no Lease: several of them, and the agent that leads, meet in the ledgers. A ledger of a snapshot has been looked at with the objects, and stands for the stored one when it is handed back to `store`. The guard of the webhook (`Guard` of webhook/env.ts). */
+export class AdmissionGuard {
   readonly #parts: GuardParts;
-  readonly #env: AgentEnv;
-  readonly #config: GuardParts['config'];
-  readonly #caches: GuardParts['caches'];
-  readonly #policies: GuardParts['policies'];
   readonly #ledgers: Ledgers;
   readonly #departures: Departures;
   readonly #denials: Denials;
@@ -121,12 +77,8 @@ class CacheGuard {
 
   constructor(parts: GuardParts) {
     this.#parts = parts;
-    const { env, config, caches, policies } = parts;
-    this.#env = env;
-    this.#config = config;
-    this.#caches = caches;
-    this.#policies = policies;
-    this.#ledgers = ledgerStore(env, {
+    const { env, config } = parts;
+    this.#ledgers = new Ledgers(env, {
       timeoutMs: longestRequestMs,
       mayUseMemory: () => false,
       mayWrite: () => true,
@@ -140,26 +92,27 @@ class CacheGuard {
 
   // Another webhook may have written during the same request, so policies are read again too.
   async snapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot> {
-    const endMs = this.#env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
+    const endMs = this.#parts.env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
-      const seen = await this.#look(namespace, groups, timeoutMs);
+      const seen = await this.#trySnapshot(namespace, groups, timeoutMs);
       if (seen !== undefined) return seen;
-      if (this.#env.clock.monotonicMs() + lookAgainMs > endMs) {
+      if (this.#parts.env.clock.monotonicMs() + lookAgainMs > endMs) {
         throw new Error('the watch cache is behind the API server');
       }
-      await sleep(this.#env, lookAgainMs);
+      await sleep(this.#parts.env, lookAgainMs);
     }
   }
 
   isSettled(): boolean {
-    return this.#caches.isSettled() && this.#policies() !== undefined;
+    return this.#parts.caches.isSettled() && this.#parts.policies() !== undefined;
   }
 
+  /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
   members(): readonly ProtectedSet[] | undefined {
     const groups = this.#seenGroups();
     if (groups === undefined) return undefined;
     const ofGroups = groups.flatMap(setsOf);
-    const byLabels = this.#caches
+    const byLabels = this.#parts.caches
       .manifests()
       .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
         protectiveLabels.some((label) => labels[label] !== undefined) ? [{ namespace, statefulSet: name }] : [],
@@ -167,22 +120,26 @@ class CacheGuard {
     return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
   }
 
+  /** Every StatefulSet of a group of the strategy `pinned`. Undefined while that is not known. */
   pinned(): readonly ProtectedSet[] | undefined {
     return this.#seenGroups()
       ?.filter((group) => traitsOf(group).pinsPods)
       .flatMap(setsOf);
   }
 
+  /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
   groups(namespace: string): Known<readonly GroupDefinition[]> {
-    const now = this.#caches.isSettled() ? this.#policies() : undefined;
+    const now = this.#parts.caches.isSettled() ? this.#parts.policies() : undefined;
     if (now === undefined) return { unknown: 'policies and objects were not read yet' };
     return now.groups.filter((group) => group.namespace === namespace);
   }
 
+  /** Returns the UID of a StatefulSet as it was last seen. */
   uidOf(namespace: string, statefulSet: string): string | undefined {
-    return this.#caches.statefulSet(namespace, statefulSet)?.view.uid;
+    return this.#parts.caches.statefulSet(namespace, statefulSet)?.view.uid;
   }
 
+  /** As it is stored, from the quorum. Rejects when it cannot be read, or is not understood. */
   ledger({ namespace, name }: GuardedGroup): Promise<Ledger> {
     return this.#ledgers.read({ namespace, name });
   }
@@ -208,14 +165,14 @@ class CacheGuard {
     kind: 'statefulSet' | 'pod',
     { metadata: { namespace = '', name, resourceVersion = '', deletionTimestamp } }: KubernetesObject,
   ): void {
-    if (deletionTimestamp !== undefined || !this.#caches.hasSeen(kind, namespace, resourceVersion)) return;
-    const known = this.#caches.lookUp(kind, namespace, name);
+    if (deletionTimestamp !== undefined || !this.#parts.caches.hasSeen(kind, namespace, resourceVersion)) return;
+    const known = this.#parts.caches.lookUp(kind, namespace, name);
     const isOlder = known !== undefined && (compareResourceVersions(known.resourceVersion, resourceVersion) ?? 0) < 0;
-    if (known === undefined || isOlder) this.#caches.relist(kind, namespace);
+    if (known === undefined || isOlder) this.#parts.caches.relist(kind, namespace);
   }
 
   denied(judgement: Judgement, subject: DeniedSubject): void {
-    const uid = this.#caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
+    const uid = this.#parts.caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
     this.#denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
   }
 
@@ -223,12 +180,12 @@ class CacheGuard {
     const key = `${namespace}/${name}`;
     const sinceMs = this.#knownSinceMs.get(key) ?? new Map<string, number>();
     this.#knownSinceMs.set(key, sinceMs);
-    return openTimes(sinceMs, claims, this.#env.clock.monotonicMs());
+    return openTimes(sinceMs, claims, this.#parts.env.clock.monotonicMs());
   }
 
   /** Undefined while what is written is newer than what the watches have told. */
-  async #look(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
-    const now = this.#policies();
+  async #trySnapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
+    const now = this.#parts.policies();
     if (now === undefined) throw new Error('policies were not read yet');
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // The ledgers first, then the objects: what is seen is not older than what was announced.
@@ -238,8 +195,8 @@ class CacheGuard {
       this.#inputs.read(known, now.policies, Math.min(longestRequestMs, timeoutMs)),
     ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
-    const isNeeded = known.length > 0 && (hasClaims || this.#caches.ageMs(namespace) > longestSilenceMs);
-    const fresh = isNeeded ? await readObjects(this.#env, known, { caches: this.#caches, timeoutMs }) : undefined;
+    const isNeeded = known.length > 0 && (hasClaims || this.#parts.caches.ageMs(namespace) > longestSilenceMs);
+    const fresh = isNeeded ? await readObjects(this.#parts.env, known, { caches: this.#parts.caches, timeoutMs }) : undefined;
     if (!(await isTold(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
     const seen = knownSnapshot({ ...this.#parts, policies: () => now }, namespace, {
       fresh,
@@ -250,7 +207,7 @@ class CacheGuard {
     const observed = stored.flatMap(({ group, ledger }) => {
       if (ledger === undefined) return [];
       const next = observeLedger(ledger, seen, {
-        keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, this.#config.agentNamespace)),
+        keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, this.#parts.config.agentNamespace)),
         openForMs: this.#agesOf(group, ledger),
       });
       this.#storedAs.set(next, ledger);
@@ -262,10 +219,10 @@ class CacheGuard {
   /** Undefined also where a watch is gone that would tell of more. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
     // A kind that cannot be read may protect more than is known.
-    const isBlind = this.#caches
+    const isBlind = this.#parts.caches
       .degradations()
       .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
-    return this.#caches.isSettled() && !isBlind ? this.#policies()?.groups : undefined;
+    return this.#parts.caches.isSettled() && !isBlind ? this.#parts.policies()?.groups : undefined;
   }
 }
 

@@ -12,22 +12,6 @@ import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
 import { type GateOfSource, prometheusAsker } from './prometheus.ts';
 import { type GateAsker, type ReadGate, readGate } from './read-gate.ts';
 
-export interface GateReader {
-  /** Returns the readings of the group's gates as they are defined. Without I/O. */
-  readonly readings: (group: GroupDefinition) => readonly GateReadingsView[];
-  /**
-   * From now on these gates of the group are read, each from its instant on (wall clock), and no others: what is no longer wanted is forgotten.
-   * To be told after every decision, with the run that it decided on. Does nothing while this process does not lead.
-   */
-  readonly want: (group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState) => void;
-  /** Forgets the groups that are not among these. */
-  readonly keep: (groups: readonly GroupDefinition[]) => void;
-  /** Forgets all readings: the next leader starts from none. */
-  readonly clear: () => void;
-  /** Forgets everything for good. */
-  readonly stop: () => void;
-}
-
 /** As in GroupDecision. */
 interface WantedReadings {
   readonly gate: string;
@@ -56,22 +40,8 @@ interface Known {
 }
 
 /** A reader of gates of every kind. */
-export function gateReader(options: GateReaderOptions): GateReader {
-  const readings = new GateReadings(options);
-  return {
-    readings: (given) => readings.readings(given),
-    want: (group, wanted, run) => readings.want(group, wanted, run),
-    keep: (kept) => readings.keep(kept),
-    clear: () => readings.clear(),
-    stop: () => readings.stop(),
-  };
-}
-
-class GateReadings {
+export class GateReader {
   readonly #options: GateReaderOptions;
-  readonly #env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
-  readonly #isLeading: () => boolean;
-  readonly #onReading: (key: string) => void;
   readonly #groups = new Map<string, Map<string, Known>>();
   /** The run of each group as it was last decided on. */
   readonly #runs = new Map<string, RunState | undefined>();
@@ -81,16 +51,14 @@ class GateReadings {
 
   constructor(options: GateReaderOptions) {
     this.#options = options;
-    const { env, isLeading, onReading } = this.#options;
-    this.#env = env;
-    this.#isLeading = isLeading;
-    this.#onReading = onReading;
   }
 
+  /** Forgets all readings: the next leader starts from none. */
   clear(): void {
     for (const key of [...this.#groups.keys()]) this.#forgetGroup(key);
   }
 
+  /** Returns the readings of the group's gates as they are defined. Without I/O. */
   readings({ namespace, name: group, gates: definitions }: GroupDefinition): readonly GateReadingsView[] {
     const known = this.#groups.get(`${namespace}/${group}`);
     if (known === undefined) return [];
@@ -101,8 +69,12 @@ class GateReadings {
     });
   }
 
-  want(group: GroupDefinition, wanted: readonly WantedReadings[], run: RunState | undefined): void {
-    if (this.#isStopped || !this.#isLeading()) return;
+  /**
+   * From now on these gates of the group are read, each from its instant on (wall clock), and no others: what is no longer wanted is forgotten.
+   * To be told after every decision, with the run that it decided on. Does nothing while this process does not lead.
+   */
+  readGates(group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState): void {
+    if (this.#isStopped || !this.#options.isLeading()) return;
     const key = groupKey(group);
     this.#runs.set(key, run);
     const known = this.#groups.get(key) ?? new Map<string, Known>();
@@ -112,11 +84,13 @@ class GateReadings {
     else this.#groups.set(key, known);
   }
 
+  /** Forgets the groups that are not among these. */
   keep(kept: readonly GroupDefinition[]): void {
     const keys = new Set(kept.map(groupKey));
     for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forgetGroup(key);
   }
 
+  /** Forgets everything for good. */
   stop(): void {
     this.#isStopped = true;
     this.clear();
@@ -143,16 +117,16 @@ class GateReadings {
         return await asker.ask(question);
       } finally {
         this.#asking.delete(id);
-        this.#groups.get(key)?.get(gate.name)?.gate.look();
+        this.#groups.get(key)?.get(gate.name)?.gate.askIfDue();
       }
     };
     return readGate({
-      env: this.#env,
+      env: this.#options.env,
       everyMs: gate.everyMs,
       counted: (readings) => countedReadings(gate, readings),
       asker: { ...asker, ask },
-      mayAsk: () => this.#isLeading() && !this.#asking.has(id),
-      onReading: () => this.#onReading(key),
+      mayAsk: () => this.#options.isLeading() && !this.#asking.has(id),
+      onReading: () => this.#options.onReading(key),
     });
   }
 

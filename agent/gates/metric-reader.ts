@@ -84,7 +84,7 @@ export function metricReader({ env, agentNamespace, written, isLeading, onReadin
             return await asker.ask(asked);
           } finally {
             asking.delete(key);
-            known.get(key)?.read.look();
+            known.get(key)?.read.askIfDue();
           }
         },
       },

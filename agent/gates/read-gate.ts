@@ -25,7 +25,7 @@ export interface ReadGate {
   /** Readings count from this instant on (wall clock), and are asked for every period from then on. */
   readonly readFrom: (fromMs: number) => void;
   /** Asks, if that is due. */
-  readonly look: () => void;
+  readonly askIfDue: () => void;
   /** Asks nothing any more, and takes nothing in. */
   readonly end: () => void;
 }
@@ -36,7 +36,7 @@ interface ReadGateOptions {
   /** Those of the readings, oldest first, that are worth keeping. */
   readonly counted: (readings: readonly GateReading[]) => readonly GateReading[];
   readonly asker: GateAsker;
-  /** Reports whether a query may be sent now. If this changes to true, the caller must call `look`. */
+  /** Reports whether a query may be sent now. If this changes to true, the caller must call `askIfDue`. */
   readonly mayAsk: () => boolean;
   readonly onReading: () => void;
 }
@@ -66,13 +66,13 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     const restMs = askedMs === undefined ? 0 : askedMs + pauseMs - clock.monotonicMs();
     return Math.max(0, restMs, fromMs - clock.nowMs());
   };
-  const look = (): void => {
+  const askIfDue = (): void => {
     cancelTimer?.();
     cancelTimer = undefined;
     if (isOver || isAsking || fromMs === Number.POSITIVE_INFINITY || !mayAsk()) return;
     const inMs = dueInMs();
     if (inMs === 0) void question();
-    else cancelTimer = timers.after(Math.min(Math.ceil(inMs), longestSleepMs), look);
+    else cancelTimer = timers.after(Math.min(Math.ceil(inMs), longestSleepMs), askIfDue);
   };
   const question = async (): Promise<void> => {
     isAsking = true;
@@ -86,7 +86,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
       readings = counted([...upTo(readings, atMs), reading]);
       onReading();
     }
-    look();
+    askIfDue();
   };
   const answered = async (atMs: number): Promise<GateReading> => {
     const limit = new Promise<GateReading>((resolve) => {
@@ -112,9 +112,9 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     readFrom: (instant) => {
       fromMs = instant;
       readings = readings.filter(({ atMs }) => atMs >= instant);
-      look();
+      askIfDue();
     },
-    look,
+    askIfDue,
     end: () => {
       isOver = true;
       cancelTimer?.();

@@ -35,20 +35,8 @@ interface SourceHttpOptions extends SourceParts {
 /** Sources of which it is remembered what is wrong with them, so that it is logged once. */
 const mostProblems = 1000;
 
-/**
- * The port to metric sources. Where a source is and what it is shown as credentials is read at each question, from the agent's own namespace
- * alone: a revoked credential counts at once, and no credential is kept. The log of the agent says why a source does not answer;
- * a group never sees an address or a Secret.
- */
-export function sourceHttp(options: SourceHttpOptions): GateHttp {
-  const client = new SourceClient(options);
-  return {
-    query: (question) => client.query(question),
-    health: (question) => client.health(question),
-  };
-}
-
-class SourceClient {
+/** The port to metric sources. Where a source is and what it is shown as credentials is read at each question, from the agent's own namespace alone: a revoked credential counts at once, and no credential is kept. The log of the agent says why a source does not answer; a group never sees an address or a Secret. */
+export class SourceHttp implements GateHttp {
   readonly #options: SourceHttpOptions;
   readonly #problems = new Map<string, string>();
 

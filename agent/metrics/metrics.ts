@@ -19,24 +19,6 @@ interface Exchange {
   readonly durationMs: number;
 }
 
-export interface Metrics {
-  /** The text exposition. */
-  readonly text: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  readonly listener: TurnListener;
-  readonly httpServer: HttpServerObserver;
-  /** One exchange with the API server; `path` with its query. */
-  readonly kubernetesAnswered: (exchange: Exchange) => void;
-  readonly kubernetesThrottled: (apiGroup: string) => void;
-  /** One exchange with a pod; `path` of its URL. */
-  readonly podAnswered: (exchange: Exchange) => void;
-  /** A pod answered 511; `route` as it said. */
-  readonly wrongClusterAnswered: (answered: { readonly route: string; readonly cluster: string }) => void;
-  readonly wrote: (writer: Writer, result: 'done' | 'failed' | 'dropped') => void;
-  /** `channel`: as a group names it. */
-  readonly notified: (channel: string, result: string) => void;
-  readonly webhook: WebhookMetrics;
-}
-
 /** Metrics of the webhooks. */
 interface WebhookMetrics {
   readonly decided: (review: {
@@ -68,29 +50,8 @@ interface ServedCertificates {
 /** The most different paths, API groups and names of other clusters that are counted apart. */
 const foreignLabelLimit = 200;
 
-interface MetricsOptions {
-  readonly clock: Clock;
-  readonly version: string;
-}
-
 /** Metrics that begin at zero. */
-export function createMetrics(options: MetricsOptions): Metrics {
-  const metrics = new ProcessMetrics(options);
-  return {
-    webhook: metrics.webhook,
-    text: () => metrics.text(),
-    listener: metrics.listener,
-    httpServer: metrics.httpServer,
-    kubernetesAnswered: (given) => metrics.kubernetesAnswered(given),
-    kubernetesThrottled: (apiGroup) => metrics.kubernetesThrottled(apiGroup),
-    podAnswered: (given) => metrics.podAnswered(given),
-    wrongClusterAnswered: (given) => metrics.wrongClusterAnswered(given),
-    wrote: (writer, result) => metrics.wrote(writer, result),
-    notified: (channel, result) => metrics.notified(channel, result),
-  };
-}
-
-class ProcessMetrics {
+export class Metrics {
   readonly #clock: Clock;
   readonly #registry = new Registry();
   readonly #original = instrumentsOf(this.#registry, originalMetrics);
@@ -159,18 +120,20 @@ class ProcessMetrics {
     },
   };
 
-  constructor({ clock, version }: MetricsOptions) {
+  constructor(clock: Clock, version: string) {
     this.#clock = clock;
     this.#own.buildInfo.set({ version }, 1);
     this.#own.leader.set(0);
   }
 
+  /** The text exposition. */
   async text(): Promise<{ readonly contentType: string; readonly text: string }> {
     this.#showCertificates();
     this.#groups.show(this.#own, { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() });
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
 
+  /** One exchange with the API server; `path` with its query. */
   kubernetesAnswered({ method, path, status, durationMs }: Exchange): void {
     const labels = { path: this.#kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
     this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
@@ -180,10 +143,12 @@ class ProcessMetrics {
     this.#original.kubernetesThrottled.inc({ api_group: this.#apiGroups.of(apiGroup) });
   }
 
+  /** One exchange with a pod; `path` of its URL. */
   podAnswered({ method, path, status, durationMs }: Exchange): void {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
+  /** A pod answered 511; `route` as it said. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }
@@ -192,6 +157,7 @@ class ProcessMetrics {
     this.#own.writes.inc({ writer, result });
   }
 
+  /** `channel`: as a group names it. */
   notified(channel: string, result: string): void {
     this.#own.notifications.inc({ channel: this.#channels.of(channel), result });
   }

@@ -39,13 +39,13 @@ export class ChannelQueue {
   }
 
   /** There may be something for this group. */
-  want(group: string): void {
+  queueGroup(group: string): void {
     if (this.#isClosed) return;
     if (!this.#groups.has(group)) this.#groups.set(group, { notBeforeMs: 0, failures: 0 });
     this.#wake.abort();
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      if (this.#groups.size > 0 && !this.#isClosed) this.want([...this.#groups.keys()][0] ?? '');
+      if (this.#groups.size > 0 && !this.#isClosed) this.queueGroup([...this.#groups.keys()][0] ?? '');
     });
   }
 

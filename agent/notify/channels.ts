@@ -59,7 +59,7 @@ export function channelSource(
     return channel ?? { problem: `the NotificationChannel ${agentNamespace}/${name} does not match its schema` };
   };
 
-  const look = async (name: string): Promise<Written> => {
+  const readChannel = async (name: string): Promise<Written> => {
     const nowMs = env.clock.monotonicMs();
     const remembered = known.get(name);
     if (remembered !== undefined && nowMs - remembered.atMs < believedMs) return remembered.channel;
@@ -70,7 +70,7 @@ export function channelSource(
 
   return {
     find: async (name, namespace) => {
-      const channel = await look(name);
+      const channel = await readChannel(name);
       if ('problem' in channel) return channel;
       if (!channel.namespaces.includes(namespace)) return { problem: `the channel ${name} is not available to namespace ${namespace}` };
       if (channel.url.startsWith('http:') && !isLoopback(channel.url)) {

@@ -69,7 +69,7 @@ export class GroupNotifier {
     return this.#live;
   }
 
-  look(report: TurnReport): void {
+  noteTurn(report: TurnReport): void {
     const { decision, group, snapshot } = report;
     if (decision === undefined) return;
     this.#notify = group.notify ?? [];

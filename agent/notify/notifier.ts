@@ -16,32 +16,13 @@ interface NotifierOptions {
   readonly onResult?: (channel: string, result: NotifyResult) => void;
 }
 
-interface Notifier {
-  readonly listener: TurnListener;
-  /** From now on a lost leadership is a hand-over: what was seen is still to be stored. To be called before the agent is stopped. */
-  readonly beginHandOver: () => void;
-  /** Stores what was seen, waits for what is on its way, and begins nothing more: the rest is told by the next leader. */
-  readonly close: () => Promise<void>;
-}
-
 /** Slack takes about one message a second in a channel, and fifty edits a minute. */
 const paceMs = 1_200;
 const longestTimeoutMs = 10_000;
 
 /** Tells while this process leads. Failures are logged when they are new, counted, and tried again. */
-export function createNotifier(options: NotifierOptions): Notifier {
-  const notifier = new ChannelNotifier(options);
-  return {
-    listener: notifier.listener,
-    beginHandOver: () => notifier.beginHandOver(),
-    close: () => notifier.close(),
-  };
-}
-
-class ChannelNotifier {
-  readonly #env: NotifierOptions['env'];
-  readonly #config: NotifierOptions['config'];
-  readonly #onResult: NotifierOptions['onResult'];
+export class Notifier {
+  readonly #options: NotifierOptions;
   readonly #groups = new Map<string, GroupNotifier>();
   readonly #queues = new Map<string, ChannelQueue>();
   readonly #timeoutMs: number;
@@ -60,7 +41,7 @@ class ChannelNotifier {
       const { namespace, name, notify } = report.group;
       const key = groupKey(report.group);
       if (notify === undefined) this.#forget(key);
-      else this.#follow(key, namespace, name).look(report);
+      else this.#follow(key, namespace, name).noteTurn(report);
     },
     groupsChanged: (all) => {
       const keys = new Set(all.map(groupKey));
@@ -76,34 +57,34 @@ class ChannelNotifier {
     },
   };
 
-  constructor({ env, config, onResult }: NotifierOptions) {
-    this.#env = env;
-    this.#config = config;
-    this.#onResult = onResult;
-    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
-    this.#store = notesStore(this.#env, { timeoutMs: this.#timeoutMs, mayWrite: () => this.#isLeader || this.#isHandingOver });
-    this.#channels = channelSource(this.#env, this.#config, this.#timeoutMs);
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
+    this.#store = notesStore(this.#options.env, { timeoutMs: this.#timeoutMs, mayWrite: () => this.#isLeader || this.#isHandingOver });
+    this.#channels = channelSource(this.#options.env, this.#options.config, this.#timeoutMs);
     this.#deliverer = new Deliverer({
-      env: this.#env,
+      env: this.#options.env,
       channels: this.#channels,
       isLeading: () => this.#isLeading(),
-      identity: this.#config.identity,
+      identity: this.#options.config.identity,
       parts: {
-        env: this.#env,
-        call: (request) => this.#env.notify?.call(request) ?? Promise.reject(new Error('no service can be reached')),
-        secret: channelSecretReader(this.#env, this.#config.agentNamespace, this.#timeoutMs),
+        env: this.#options.env,
+        call: (request) => this.#options.env.notify?.call(request) ?? Promise.reject(new Error('no service can be reached')),
+        secret: channelSecretReader(this.#options.env, this.#options.config.agentNamespace, this.#timeoutMs),
       },
       onResult: (channel, result, problem) => {
-        this.#onResult?.(channel, result);
+        this.#options.onResult?.(channel, result);
         this.#warnOnce(channel, problem, { channel });
       },
     });
   }
 
+  /** From now on a lost leadership is a hand-over: what was seen is still to be stored. To be called before the agent is stopped. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
+  /** Stores what was seen, waits for what is on its way, and begins nothing more: the rest is told by the next leader. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#channels.stop();
@@ -119,7 +100,7 @@ class ChannelNotifier {
     if (problem === undefined) this.#logged.delete(about);
     else if (this.#logged.get(about) !== problem) {
       this.#logged.set(about, problem);
-      this.#env.log.warn('notification could not be delivered', { ...fields, problem });
+      this.#options.env.log.warn('notification could not be delivered', { ...fields, problem });
     }
   }
 
@@ -127,7 +108,7 @@ class ChannelNotifier {
     const known = this.#queues.get(channel);
     if (known !== undefined) return known;
     const created = new ChannelQueue({
-      env: this.#env,
+      env: this.#options.env,
       paceMs,
       step: async (key) => {
         const group = this.#groups.get(key);
@@ -146,13 +127,13 @@ class ChannelNotifier {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
     const created: GroupNotifier = new GroupNotifier({
-      env: this.#env,
+      env: this.#options.env,
       store: this.#store,
       namespace,
       name,
       onNotes: () => {
         this.#warnOnce(key, undefined, {});
-        if (this.#isLeading()) for (const channel of created.channels) this.#queueOf(channel).want(key);
+        if (this.#isLeading()) for (const channel of created.channels) this.#queueOf(channel).queueGroup(key);
       },
       onFailure: (error) => this.#warnOnce(key, messageOf(error), { namespace, group: name }),
     });

@@ -21,18 +21,10 @@ export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies'
   readonly unsure: Readonly<Partial<Record<PolicySourceName, string>>>;
 }
 
-export interface PolicySource {
-  /** undefined until everything that defines policies has been read once. */
-  readonly current: () => ActivePolicies | undefined;
-  /** Returns the policies after any requested refresh, without the usual pause. Admission uses it, because a policy may have just forbidden the request. */
-  readonly upToDate: () => ActivePolicies | undefined;
-  /** Something that policies are made from has changed. Several calls at once are one. */
-  readonly refresh: () => void;
-  readonly degradation: () => Degradation | undefined;
-  readonly stop: () => void;
-}
-
-interface PolicyListener {
+interface PolicySourceOptions {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>;
+  readonly caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>;
   /** The inputs changed; the policies may still be equal. */
   readonly onChange: (now: ActivePolicies) => void;
   /** The readable sources may have changed. */
@@ -48,27 +40,8 @@ const rereadAfterMs = 10_000;
 const restFactor = 9;
 
 /** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
-export function startPolicySource(
-  env: AgentEnv,
-  config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>,
-  caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
-  listener: PolicyListener,
-): PolicySource {
-  const source = new ResolvedPolicies(env, config, caches, listener);
-  return {
-    current: () => source.current(),
-    upToDate: () => source.upToDate(),
-    refresh: () => source.refresh(),
-    degradation: () => source.degradation(),
-    stop: () => source.stop(),
-  };
-}
-
-class ResolvedPolicies {
-  readonly #env: AgentEnv;
-  readonly #config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>;
-  readonly #caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>;
-  readonly #listener: PolicyListener;
+export class PolicySource {
+  readonly #options: PolicySourceOptions;
   readonly #directory: DirectoryFollower;
   readonly #lastGood = new Map<string, KubernetesObject>();
   #goodFiles: readonly PolicyFile[] | undefined;
@@ -83,34 +56,29 @@ class ResolvedPolicies {
   #restsUntilMs = 0;
   #cancelRest = (): void => undefined;
 
-  constructor(
-    env: AgentEnv,
-    config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>,
-    caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
-    listener: PolicyListener,
-  ) {
-    this.#env = env;
-    this.#config = config;
-    this.#caches = caches;
-    this.#listener = listener;
-    this.#directory = followDirectory(this.#env, this.#config.policySources.includes('directory'), () => {
-      this.#listener.onState();
+  constructor(options: PolicySourceOptions) {
+    this.#options = options;
+    this.#directory = followDirectory(this.#options.env, this.#options.config.policySources.includes('directory'), () => {
+      this.#options.onState();
       this.refresh();
     });
   }
 
+  /** Something that policies are made from has changed. Several calls at once are one. */
   refresh(): void {
     if (this.#isAsked || this.#isStopped) return;
     this.#isAsked = true;
-    const restMs = this.#restsUntilMs - this.#env.clock.monotonicMs();
-    if (restMs > 0) this.#cancelRest = this.#env.timers.after(restMs, () => this.#refreshNow());
+    const restMs = this.#restsUntilMs - this.#options.env.clock.monotonicMs();
+    if (restMs > 0) this.#cancelRest = this.#options.env.timers.after(restMs, () => this.#refreshNow());
     else void Promise.resolve().then(() => this.#refreshNow());
   }
 
+  /** undefined until everything that defines policies has been read once. */
   current(): ActivePolicies | undefined {
     return this.#current;
   }
 
+  /** Returns the policies after any requested refresh, without the usual pause. Admission uses it, because a policy may have just forbidden the request. */
   upToDate(): ActivePolicies | undefined {
     if (this.#isAsked) {
       this.#cancelRest();
@@ -134,13 +102,13 @@ class ResolvedPolicies {
     if (!this.#isAsked) return;
     this.#isAsked = false;
     if (this.#isStopped) return;
-    const beganMs = this.#env.clock.monotonicMs();
+    const beganMs = this.#options.env.clock.monotonicMs();
     const resolved = this.#resolveSafely();
-    const endedMs = this.#env.clock.monotonicMs();
+    const endedMs = this.#options.env.clock.monotonicMs();
     this.#restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
     if (resolved === undefined || resolved === this.#current) return;
     this.#current = resolved;
-    this.#listener.onChange(resolved);
+    this.#options.onChange(resolved);
   }
 
   /** Resolves policies. A defect in the resolver must not end the process. */
@@ -154,22 +122,22 @@ class ResolvedPolicies {
     }
     if (message !== this.#defect) {
       this.#defect = message;
-      if (message !== undefined) this.#env.log.error('policies cannot be resolved', { problem: message });
-      this.#listener.onState();
+      if (message !== undefined) this.#options.env.log.error('policies cannot be resolved', { problem: message });
+      this.#options.onState();
     }
     return resolved;
   }
 
   #resolve(): ActivePolicies | undefined {
     const files = this.#directory.files();
-    if (files === undefined || !this.#caches.isSettled()) return undefined;
+    if (files === undefined || !this.#options.caches.isSettled()) return undefined;
     // Groups do not vanish because StatefulSets cannot be read for a while, and what people write elsewhere meanwhile must count.
-    const statefulSets = this.#caches.manifests();
-    const { objects, unread } = this.#caches.policyObjects();
+    const statefulSets = this.#options.caches.manifests();
+    const { objects, unread } = this.#options.caches.policyObjects();
     // Every connection that breaks or comes back asks for this, and so may a status.
     const now = { files, statefulSets, objects, unread };
     if (this.#current !== undefined && isSameJson(now, this.#inputs)) return this.#current;
-    const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#config;
+    const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#options.config;
     const watched = namespaces === undefined ? {} : { namespaces };
     const common = { statefulSets, order, agentNamespace, areIntentsStamped, ...watched, engineRules };
     const read = resolveLive({ ...common, directory: files, objects });

@@ -44,7 +44,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
       const watchers: FSWatcher[] = [];
       let isStopped = false;
       let cancelTimer = (): void => undefined;
-      const look = async (): Promise<void> => {
+      const rereadFiles = async (): Promise<void> => {
         const before = lastSeen;
         await read().catch(() => undefined);
         if (isStopped) return;
@@ -54,7 +54,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
       };
       const plan = (delayMs: number): void => {
         cancelTimer();
-        if (!isStopped) cancelTimer = timers.after(delayMs, () => void look());
+        if (!isStopped) cancelTimer = timers.after(delayMs, () => void rereadFiles());
       };
       /** Opens new watches each time: after a swap the path names another directory. */
       const listen = async (): Promise<void> => {

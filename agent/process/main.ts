@@ -5,12 +5,12 @@ import { connectionProcess, processClock } from '../../cluster/connection/proces
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { startAdmission } from '../admission/admission.ts';
-import { type Agent, startAgent } from '../agent.ts';
+import { Agent } from '../agent.ts';
 import type { Log } from '../env.ts';
 import { executableName, parseFlags, usageText } from '../flags/command-line.ts';
 import { type AgentSettings, settingsOf } from '../flags/settings.ts';
-import { createMetrics, type Metrics } from '../metrics/metrics.ts';
-import { startReadyTimes, writerTurn } from '../published/ready-times.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { ReadyTimes, writerTurn } from '../published/ready-times.ts';
 import { createWriters, handOver } from '../published/writers.ts';
 import { type Degradations, degradationsOf, type TurnListener } from '../report.ts';
 import { startHttpServer } from './http-server.ts';
@@ -66,12 +66,12 @@ function refuse(sentence: string): void {
 async function start(settings: AgentSettings): Promise<void> {
   keepMemorySmall();
   const log = processLog(settings.log);
-  const metrics = createMetrics({ clock: processClock, version });
+  const metrics = new Metrics(processClock, version);
   let parts: StartedParts | undefined;
   let isEnding = false;
   const http = await startHttpServer({
     ...settings.server,
-    metrics: metrics.text,
+    metrics: () => metrics.text(),
     observer: metrics.httpServer,
     clock: processClock,
     log,
@@ -126,7 +126,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
     const onDegraded = degradations.of('webhook');
     webhook = await serveWebhook({ settings, metrics, webhook: settings.webhook, env: real.admissionEnv, guard, followed, onDegraded });
   }
-  const readyTimes = startReadyTimes(real.admissionEnv, {
+  const readyTimes = new ReadyTimes(real.admissionEnv, {
     followed,
     turn: () => writerTurn(leading?.isLeading()),
     patchTimeoutMs: settings.readyPatchTimeoutMs,
@@ -162,7 +162,12 @@ interface LeadingParts {
 
 function startLeading({ real, settings: { agent: config }, metrics, turns, degradations }: LeadingParts): Leading {
   let isLeading = false;
-  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote, onNotified: metrics.notified });
+  const writers = createWriters({
+    env: real.writersEnv,
+    config,
+    onWrite: (writer, result) => metrics.wrote(writer, result),
+    onNotified: (channel, result) => metrics.notified(channel, result),
+  });
   const leadership: TurnListener = {
     turnEnded: () => undefined,
     leadershipChanged: (state) => {
@@ -173,7 +178,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   // Degradations of the agent reach these listeners together with those of the rest of the process.
   const listeners = [metrics.listener, turns, ...writers.listeners].map((listener) => ({ ...listener, degraded: () => undefined }));
   const reporting: TurnListener = { turnEnded: () => undefined, degraded: degradations.of('agent') };
-  const agent = startAgent(real.env, config, [...listeners, reporting, leadership], real.admissionEnv);
+  const agent = new Agent(real.env, config, [...listeners, reporting, leadership], real.admissionEnv);
   return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
 }
 

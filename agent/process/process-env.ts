@@ -7,7 +7,7 @@ import { processClock, processEnv, processTimers } from '../../cluster/connectio
 import { createKubernetesHttp, type KubernetesTransport } from '../../cluster/connection/transport.ts';
 import type { AgentEnv, Log } from '../env.ts';
 import type { AgentSettings } from '../flags/settings.ts';
-import { sourceHttp } from '../gates/source-http.ts';
+import { SourceHttp } from '../gates/source-http.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { openPolicyDirectory } from '../policies/policy-directory.ts';
 import { createExchanges, createNotifyHttp, createPodHttp } from './http-exchange.ts';
@@ -62,15 +62,15 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
       userAgent,
       extraHeaders: { 'X-Cluster': cluster },
       ...(settings.kubernetes.rateLimit === undefined || !isLimited ? {} : { rateLimit: settings.kubernetes.rateLimit }),
-      onAnswer: metrics.kubernetesAnswered,
-      onThrottled: metrics.kubernetesThrottled,
+      onAnswer: (exchange) => metrics.kubernetesAnswered(exchange),
+      onThrottled: (apiGroup) => metrics.kubernetesThrottled(apiGroup),
     });
   const pods = createPodHttp({
     env: process.env,
     userAgent,
     cluster,
     clock: processClock,
-    onAnswer: metrics.podAnswered,
+    onAnswer: (exchange) => metrics.podAnswered(exchange),
     onWrongCluster: (route) => {
       log.warn('pod answered 511: wrong X-Cluster', { route, cluster });
       metrics.wrongClusterAnswered({ route, cluster });
@@ -79,7 +79,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   const [acting, writing, admission] = [transport(), transport(), transport(false)];
   const sources = createExchanges({ env: process.env, mostSockets: mostSourceSockets });
   // Gate queries use the writing transport, so that they never delay actions.
-  const gates = sourceHttp({
+  const gates = new SourceHttp({
     kubernetes: writing,
     clock: processClock,
     log,

@@ -102,8 +102,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
 /** Narrows the webhook configurations if this process may write them, and watches them for changes. */
 function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
   const { agentNamespace: namespace, namespaces } = settings.agent;
-  const { members, pinned } = guard;
-  const common = { env, namespace, configurations, members, pinned };
+  const common = { env, namespace, configurations, members: () => guard.members(), pinned: () => guard.pinned() };
   const { certificate } = webhook;
   const isWriting = certificate.kind === 'files' || certificate.injectsAuthority;
   const narrowing = isWriting ? startNarrowing(common) : undefined;
@@ -123,21 +122,21 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
 }
 
 /** States how often is looked for what people should know of. */
-const lookMs = 60_000;
+const checkMs = 60_000;
 
 /** Logs each problem of certificates and configurations when it begins, and when none is left. */
 export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, problems: () => readonly string[]): () => void {
   let told: readonly string[] = [];
   let cancel = (): void => undefined;
-  const look = (): void => {
+  const checkProblems = (): void => {
     const now = problems();
     for (const problem of now) if (!told.includes(problem)) log.warn('webhook problem', { problem });
     if (now.length === 0 && told.length > 0) log.info('webhook problems resolved');
     told = now;
-    cancel = timers.after(lookMs, look);
+    cancel = timers.after(checkMs, checkProblems);
   };
   // The first check waits, because certificates are read at the start.
-  cancel = timers.after(lookMs, look);
+  cancel = timers.after(checkMs, checkProblems);
   return () => cancel();
 }
 

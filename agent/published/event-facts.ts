@@ -7,7 +7,7 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
-import type { PartingReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
+import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
 
 /** One event of a group, or one rule that blocks it. */
 export interface EventFact {
@@ -186,7 +186,7 @@ export interface ReleaseFact {
 type Waiting = Extract<ReleaseDecision, { readonly kind: 'wait' }>;
 
 /** Returns the facts of a release turn. */
-export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
+export function releaseFacts(report: ReleaseReport): readonly ReleaseFact[] {
   const { group, decision, performed } = report;
   const subject = `group ${group.name} has no definition any more (onPolicyDeleted: release)`;
   if (decision.kind === 'wait') return waitFacts(report, decision, subject);
@@ -230,7 +230,7 @@ function waitFacts(
 }
 
 /** Returns the facts of a deleted group that stays as it is, one for each deletion and StatefulSet. */
-export function partingFactsOf({ snapshot, words }: PartingReport): readonly ReleaseFact[] {
+export function groupRemovalFacts({ snapshot, words }: GroupRemovalReport): readonly ReleaseFact[] {
   return words.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,
     fact: {

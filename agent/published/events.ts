@@ -9,7 +9,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';
-import { type EventFact, factsOf, type GroupPast, partingFactsOf, type ReleaseFact, releaseFactsOf } from './event-facts.ts';
+import { type EventFact, factsOf, type GroupPast, groupRemovalFacts, type ReleaseFact, releaseFacts } from './event-facts.ts';
 import type { GroupObjects } from './group-objects.ts';
 
 interface EventsOptions {
@@ -17,14 +17,6 @@ interface EventsOptions {
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity' | 'kubernetesTimeoutMs' | 'lease'>;
   readonly objects: GroupObjects;
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
-}
-
-interface Events {
-  readonly listener: TurnListener;
-  /** From now on a lost leadership is no news. To be called before the agent is stopped. */
-  readonly beginHandOver: () => void;
-  /** Writes what is waiting, for a few seconds at most, and nothing more. */
-  readonly close: () => Promise<void>;
 }
 
 /** A rule that blocks a group for less than this causes no Event. */
@@ -56,20 +48,8 @@ interface Waiting {
 }
 
 /** Tells of what the leader does. Failures are counted and lost: nothing waits for an Event. */
-export function createEvents(options: EventsOptions): Events {
-  const writer = new EventWriter(options);
-  return {
-    listener: writer.listener,
-    beginHandOver: () => writer.beginHandOver(),
-    close: () => writer.close(),
-  };
-}
-
-class EventWriter {
-  readonly #env: EventsOptions['env'];
-  readonly #config: EventsOptions['config'];
-  readonly #objects: EventsOptions['objects'];
-  readonly #onWrite: EventsOptions['onWrite'];
+export class EventWriter {
+  readonly #options: EventsOptions;
   readonly #pasts = new Map<string, GroupPast>();
   readonly #toldMs = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
@@ -88,13 +68,13 @@ class EventWriter {
       this.#pasts.set(key, past);
       if (!this.#isLeader) return;
       for (const fact of facts) {
-        const one = { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
+        const one = { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
         if (fact.wait === undefined) this.#tell(key, one);
         else this.#tellWhenItLasts(key, fact.wait, one);
       }
     },
-    releaseEnded: (report) => this.#tellOfMembers(report, releaseFactsOf(report)),
-    groupGone: (report) => this.#tellOfMembers(report, partingFactsOf(report)),
+    releaseEnded: (report) => this.#tellOfMembers(report, releaseFacts(report)),
+    groupGone: (report) => this.#tellOfMembers(report, groupRemovalFacts(report)),
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const key of this.#pasts.keys()) if (!keys.has(key)) this.#pasts.delete(key);
@@ -102,7 +82,7 @@ class EventWriter {
       for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, mostFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
         const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
-        this.#tell('', { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#agentItself() });
+        this.#tell('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentItself() });
       }
     },
     leadershipChanged: (state) => {
@@ -116,30 +96,29 @@ class EventWriter {
         type: 'Warning',
         reason: 'LeaseLost',
         action: 'Stop',
-        note: `${this.#config.identity} no longer acts${holder}`,
+        note: `${this.#options.config.identity} no longer acts${holder}`,
       };
-      this.#tell('', { fact, atMs: this.#env.clock.nowMs(), regarding: () => this.#agentItself() });
+      this.#tell('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentItself() });
     },
   };
 
-  constructor({ env, config, objects, onWrite }: EventsOptions) {
-    this.#env = env;
-    this.#config = config;
-    this.#objects = objects;
-    this.#onWrite = onWrite;
-    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+  constructor(options: EventsOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
   }
 
+  /** From now on a lost leadership is no news. To be called before the agent is stopped. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
+  /** Writes what is waiting, for a few seconds at most, and nothing more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#lasting.values()) cancel();
     let cancel = (): void => undefined;
     const deadline = new Promise<void>((resolve) => {
-      cancel = this.#env.timers.after(closeMs, () => {
+      cancel = this.#options.env.timers.after(closeMs, () => {
         this.#waiting.splice(0);
         resolve();
       });
@@ -151,10 +130,10 @@ class EventWriter {
   #tell(subject: string, one: Waiting): void {
     const key = `${subject} ${one.fact.reason} ${one.fact.zone ?? ''} ${one.fact.identity ?? one.fact.note}`;
     const lastMs = this.#toldMs.get(key);
-    const nowMs = this.#env.clock.monotonicMs();
+    const nowMs = this.#options.env.clock.monotonicMs();
     if (this.#isClosed || (lastMs !== undefined && nowMs - lastMs < repeatMs)) return;
     if (this.#waiting.length >= mostWaiting) {
-      this.#onWrite?.('dropped');
+      this.#options.onWrite?.('dropped');
       return;
     }
     this.#toldMs.delete(key);
@@ -178,7 +157,7 @@ class EventWriter {
   #tellWhenItLasts(key: string, wait: string, one: Waiting): void {
     const name = `${key} ${wait}`;
     this.#lasting.get(name)?.();
-    const cancel = this.#env.timers.after(lastingMs, () => {
+    const cancel = this.#options.env.timers.after(lastingMs, () => {
       this.#lasting.delete(name);
       if (this.#isLeader && this.#pasts.get(key)?.waits.has(wait)) this.#tell(key, one);
     });
@@ -189,10 +168,10 @@ class EventWriter {
     for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift()) {
       try {
         await this.#write(one);
-        this.#onWrite?.('done');
+        this.#options.onWrite?.('done');
       } catch (error) {
-        this.#onWrite?.('failed');
-        if (!this.#hasWarned) this.#env.log.warn('event could not be written', { error: messageOf(error) });
+        this.#options.onWrite?.('failed');
+        if (!this.#hasWarned) this.#options.env.log.warn('event could not be written', { error: messageOf(error) });
         this.#hasWarned = true;
       }
     }
@@ -203,7 +182,7 @@ class EventWriter {
     const time = new Date(atMs).toISOString().replace('Z', '000Z');
     const { type, reason, action, note } = fact;
     // The name follows from the event, so that one whose answer was lost is not written twice.
-    const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: this.#config.identity })).slice(0, 16)}`;
+    const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: this.#options.config.identity })).slice(0, 16)}`;
     const event: KubernetesObject = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -215,10 +194,10 @@ class EventWriter {
       action,
       note: cutOff(note),
       reportingController: controller,
-      reportingInstance: this.#config.identity.slice(0, 128),
+      reportingInstance: this.#options.config.identity.slice(0, 128),
     };
     try {
-      await createObject(this.#env, resources.events, event, { site: 'events.create', timeoutMs: this.#timeoutMs });
+      await createObject(this.#options.env, resources.events, event, { site: 'events.create', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
     }
@@ -226,7 +205,7 @@ class EventWriter {
 
   async #concerned({ group, snapshot }: TurnReport, { zone }: EventFact): Promise<Regarding> {
     const { namespace, name } = group;
-    const uid = await this.#objects.uidOf(group, 'events.getGroup');
+    const uid = await this.#options.objects.uidOf(group, 'events.getGroup');
     if (uid !== undefined) return { apiVersion, kind: 'RolloutGroup', namespace, name, uid };
     const member = group.zones.find((one) => one.name === zone) ?? group.zones[0];
     return statefulSetIn(snapshot, namespace, member?.statefulSet ?? name);
@@ -236,8 +215,8 @@ class EventWriter {
     return {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      namespace: this.#config.agentNamespace,
-      name: this.#config.lease.name,
+      namespace: this.#options.config.agentNamespace,
+      name: this.#options.config.lease.name,
     };
   }
 
@@ -245,7 +224,7 @@ class EventWriter {
     const { namespace, name } = group;
     for (const { fact, statefulSet } of this.#isLeader ? facts : []) {
       const regarding = (): Regarding => statefulSetIn(snapshot, namespace, statefulSet);
-      this.#tell(`${namespace}/${name}`, { fact, atMs: this.#env.clock.nowMs(), regarding });
+      this.#tell(`${namespace}/${name}`, { fact, atMs: this.#options.env.clock.nowMs(), regarding });
     }
   }
 }

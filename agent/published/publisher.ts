@@ -26,14 +26,6 @@ interface PublisherOptions {
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
-interface Publisher {
-  readonly listener: TurnListener;
-  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. To be called before the agent is stopped. */
-  readonly beginHandOver: () => void;
-  /** Writes what is waiting, and nothing more. */
-  readonly close: () => Promise<void>;
-}
-
 /** Key in `data` of the ConfigMap. */
 const decisionKey = 'decision';
 /** Tells our ConfigMaps from ledgers, whose label has another value. */
@@ -63,21 +55,8 @@ interface Stored {
 }
 
 /** Publishes while this process leads. */
-export function createPublisher(options: PublisherOptions): Publisher {
-  const publisher = new DecisionPublisher(options);
-  return {
-    listener: publisher.listener,
-    beginHandOver: () => publisher.beginHandOver(),
-    close: () => publisher.close(),
-  };
-}
-
-class DecisionPublisher {
-  readonly #env: PublisherOptions['env'];
-  readonly #config: PublisherOptions['config'];
-  readonly #objects: PublisherOptions['objects'];
-  readonly #originOf: PublisherOptions['originOf'];
-  readonly #onWrite: PublisherOptions['onWrite'];
+export class DecisionPublisher {
+  readonly #options: PublisherOptions;
   readonly #groups = new Map<string, Published>();
   readonly #timeoutMs: number;
   #isLeader = false;
@@ -95,7 +74,7 @@ class DecisionPublisher {
       this.#groups.set(key, known);
       const decision = known.last === undefined ? undefined : this.#decisionOf(known, known.last);
       const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
-      if (!isSame || known.lastScale !== scaleText(report)) this.#queue.want(key);
+      if (!isSame || known.lastScale !== scaleText(report)) this.#queue.queueWrite(key);
     },
     groupsChanged: (all) => {
       const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -109,7 +88,7 @@ class DecisionPublisher {
     degraded: (all) => {
       this.#unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
       // A quiet group has no turn that would tell of it.
-      for (const key of this.#isLeader ? this.#groups.keys() : []) this.#queue.want(key);
+      for (const key of this.#isLeader ? this.#groups.keys() : []) this.#queue.queueWrite(key);
     },
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
@@ -120,28 +99,24 @@ class DecisionPublisher {
     },
   };
 
-  constructor({ env, config, objects, originOf, onWrite }: PublisherOptions) {
-    this.#env = env;
-    this.#config = config;
-    this.#objects = objects;
-    this.#originOf = originOf;
-    this.#onWrite = onWrite;
-    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
     this.#queue = new WriteQueue({
-      env: this.#env,
-      everyMs: this.#config.publishEveryMs,
+      env: this.#options.env,
+      everyMs: this.#options.config.publishEveryMs,
       write: (key) => this.#write(key),
       onWritten: (key) => {
         this.#failed.delete(key);
-        this.#onWrite?.('done');
+        this.#options.onWrite?.('done');
       },
       onFailure: (key, error) => {
-        this.#onWrite?.('failed');
+        this.#options.onWrite?.('failed');
         // Another process wrote the object; it is read again and written.
         if (isStatus(error, 409) || this.#failed.has(key)) return;
         this.#failed.add(key);
         const [namespace = '', group = ''] = key.split('/');
-        this.#env.log.warn('decision could not be published', {
+        this.#options.env.log.warn('decision could not be published', {
           namespace,
           group,
           error: messageOf(error),
@@ -150,10 +125,12 @@ class DecisionPublisher {
     });
   }
 
+  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. To be called before the agent is stopped. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
+  /** Writes what is waiting, and nothing more. */
   close(): Promise<void> {
     return this.#queue.close();
   }
@@ -166,14 +143,14 @@ class DecisionPublisher {
   #decisionOf({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
     const { group, snapshot, decision, ledger, performed } = report;
     if (decision === undefined) return undefined;
-    const origin = this.#originOf?.(group);
+    const origin = this.#options.originOf?.(group);
     return publishedDecision({
       group,
       decision,
       snapshot,
       performed,
       atMs: snapshot.nowMs,
-      leader: this.#config.identity,
+      leader: this.#options.config.identity,
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
       ...(origin === undefined ? {} : { origin }),
@@ -182,14 +159,17 @@ class DecisionPublisher {
   }
 
   async #read(group: GroupName): Promise<Stored> {
-    const object = await this.#objects.read(group, 'publish.getGroup');
+    const object = await this.#options.objects.read(group, 'publish.getGroup');
     if (object !== undefined) {
       const status = object['status'];
       const scale = JSON.stringify([fieldOf(status, 'replicas'), fieldOf(status, 'selector')]);
       return { kind: 'status', object, scale, ...storedDecision(fieldOf(status, decisionKey)) };
     }
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
-    const map = await getObject(this.#env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs: this.#timeoutMs });
+    const map = await getObject(this.#options.env, resources.configMaps, target, {
+      site: 'publish.getConfigMap',
+      timeoutMs: this.#timeoutMs,
+    });
     if (map === undefined) return { kind: 'configMap' };
     if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not managed by the agent`);
     return { kind: 'configMap', object: map, ...storedDecision(parsed(fieldOf(map['data'], decisionKey))) };
@@ -220,7 +200,7 @@ class DecisionPublisher {
 
   /** A write that is left after the Lease was released must not overwrite the next leader's decision. */
   #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
-    return !this.#isLeader && stored.leader !== this.#config.identity && stored.decidedMs >= decision.decidedMs;
+    return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
   }
 
   async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, { object }: Stored): Promise<void> {
@@ -234,7 +214,7 @@ class DecisionPublisher {
       ...(scale === undefined ? {} : { scale }),
     });
     const patch = { status: mergePatch(previous, status) };
-    await patchObject(this.#env, rolloutGroups, target, {
+    await patchObject(this.#options.env, rolloutGroups, target, {
       patch,
       subresource: 'status',
       site: 'publish.patchStatus',
@@ -246,7 +226,7 @@ class DecisionPublisher {
     const data = { [decisionKey]: JSON.stringify(decision) };
     if (object !== undefined) {
       await replaceObject(
-        this.#env,
+        this.#options.env,
         resources.configMaps,
         { ...object, data },
         { site: 'publish.replaceConfigMap', timeoutMs: this.#timeoutMs },
@@ -255,7 +235,7 @@ class DecisionPublisher {
     }
     const metadata = { namespace, name: statusMapName(name), labels: { [ledgerLabel.key]: labelValue } };
     const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, data };
-    await createObject(this.#env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs: this.#timeoutMs });
+    await createObject(this.#options.env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs: this.#timeoutMs });
   }
 }
 

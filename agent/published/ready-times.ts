@@ -33,11 +33,6 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
   return isLeading ? 'now' : 'never';
 }
 
-interface ReadyTimes {
-  /** Ends it: nothing is written any more, and no timer and no watch is left. A write under way is not called back. */
-  readonly stop: () => void;
-}
-
 /** States how soon a process that has come to its turn notices it. */
 const tickMs = 5000;
 /** A `later` writer waits this long for a `now` writer, and up to as long again at random. */
@@ -45,17 +40,8 @@ const patienceMs = 4000;
 /** All pods are looked at again this often. */
 const wholeMs = 300_000;
 
-/**
- * Follows the pods and keeps the annotation of each that a budget selects: set once when it becomes ready, removed when it is ready no more. An
- * instant that cannot be read is replaced, where the original would never again take the pod for ready. Failures are logged and tried again.
- */
-export function startReadyTimes(env: ClusterEnv & { readonly log: Log }, options: ReadyTimesOptions): ReadyTimes {
-  const keeper = new Keeper(env, options);
-  void keeper.run();
-  return { stop: () => keeper.stop() };
-}
-
-class Keeper {
+/** Follows the pods and keeps the annotation of each that a budget selects: set once when it becomes ready, removed when it is ready no more. An instant that cannot be read is replaced, where the original would never again take the pod for ready. Failures are logged and tried again. */
+export class ReadyTimes {
   readonly #env: ClusterEnv & { readonly log: Log };
   readonly #options: ReadyTimesOptions;
   readonly #ended: readonly (() => void)[];
@@ -76,8 +62,10 @@ class Keeper {
       pods.onChange(({ view }) => this.#mark(view === undefined ? [] : [view])),
       zoneBudgets.onChange(({ namespace }) => this.#mark(pods.list(namespace))),
     ];
+    void this.#run();
   }
 
+  /** Ends it: nothing is written any more, and no timer and no watch is left. A write under way is not called back. */
   stop(): void {
     this.#stopped.abort();
     this.#wake.abort();
@@ -85,7 +73,7 @@ class Keeper {
     this.#due.clear();
   }
 
-  async run(): Promise<void> {
+  async #run(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       this.#wake = new AbortController();
       const pauseMs = this.#options.turn() === 'never' ? this.#rest() : await this.#turn();

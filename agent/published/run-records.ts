@@ -19,13 +19,6 @@ interface RunRecordsOptions {
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
-interface RunRecords {
-  readonly listener: TurnListener;
-  /** To be called before the agent is stopped: what is waiting is still to be written. */
-  readonly beginHandOver: () => void;
-  readonly close: () => Promise<void>;
-}
-
 const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'rolloutruns', kind: 'RolloutRun', isNamespaced: true };
 
 /** Turns of a group that wait until its records were read. */
@@ -52,19 +45,8 @@ interface GroupRuns {
 }
 
 /** Records while this process leads. Nothing waits for a record; failures are tried again. */
-export function createRunRecords(options: RunRecordsOptions): RunRecords {
-  const writer = new RecordWriter(options);
-  return {
-    listener: writer.listener,
-    beginHandOver: () => writer.beginHandOver(),
-    close: () => writer.close(),
-  };
-}
-
-class RecordWriter {
-  readonly #env: RunRecordsOptions['env'];
-  readonly #config: RunRecordsOptions['config'];
-  readonly #onWrite: RunRecordsOptions['onWrite'];
+export class RunRecorder {
+  readonly #options: RunRecordsOptions;
   readonly #groups = new Map<string, GroupRuns>();
   /** By namespace and name of the object. */
   readonly #kept = new Map<string, Kept>();
@@ -88,9 +70,9 @@ class RecordWriter {
       this.#groups.set(key, runs);
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
-      if (known?.state === 'missing' && this.#env.clock.monotonicMs() < known.untilMs) return;
+      if (known?.state === 'missing' && this.#options.env.clock.monotonicMs() < known.untilMs) return;
       if (runs.turns.length < mostTurnsWaiting) runs.turns.push(report);
-      else this.#onWrite?.('dropped');
+      else this.#options.onWrite?.('dropped');
       if (known?.state !== 'loading') void this.#load(namespace);
     },
     groupsChanged: (all) => {
@@ -107,23 +89,22 @@ class RecordWriter {
     },
   };
 
-  constructor({ env, config, onWrite }: RunRecordsOptions) {
-    this.#env = env;
-    this.#config = config;
-    this.#onWrite = onWrite;
-    this.#timeoutMs = Math.min(this.#config.kubernetesTimeoutMs, longestTimeoutMs);
+  constructor(options: RunRecordsOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
     this.#queue = new WriteQueue({
-      env: this.#env,
-      everyMs: this.#config.publishEveryMs,
+      env: this.#options.env,
+      everyMs: this.#options.config.publishEveryMs,
       write: (key) => this.#write(key),
-      onWritten: () => this.#onWrite?.('done'),
+      onWritten: () => this.#options.onWrite?.('done'),
       onFailure: (_, error) => {
-        this.#onWrite?.('failed');
+        this.#options.onWrite?.('failed');
         this.#warn(error);
       },
     });
   }
 
+  /** To be called before the agent is stopped: what is waiting is still to be written. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
@@ -143,7 +124,7 @@ class RecordWriter {
     const mine = this.#term;
     this.#loading.set(namespace, { state: 'loading' });
     try {
-      const { items } = await listObjects(this.#env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs: this.#timeoutMs });
+      const { items } = await listObjects(this.#options.env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs: this.#timeoutMs });
       if (mine !== this.#term) return;
       for (const object of items) this.#keep(object);
       this.#loading.set(namespace, { state: 'loaded' });
@@ -153,7 +134,7 @@ class RecordWriter {
     } catch (error) {
       if (mine !== this.#term || this.#isClosed) return;
       if (isStatus(error, 403, 404)) {
-        this.#loading.set(namespace, { state: 'missing', untilMs: this.#env.clock.monotonicMs() + missingMs });
+        this.#loading.set(namespace, { state: 'missing', untilMs: this.#options.env.clock.monotonicMs() + missingMs });
         for (const [, runs] of this.#groupsIn(namespace)) runs.turns.length = 0;
         return;
       }
@@ -167,7 +148,7 @@ class RecordWriter {
   }
 
   #loadLater(namespace: string): void {
-    const cancel = this.#env.timers.after(reloadMs, () => {
+    const cancel = this.#options.env.timers.after(reloadMs, () => {
       this.#reloads.delete(namespace);
       void this.#load(namespace);
     });
@@ -207,14 +188,14 @@ class RecordWriter {
         runs[lane] = next;
         const name = `${key.split('/')[0]}/${next.metadata.name}`;
         this.#kept.set(name, { ...this.#kept.get(name), record: next });
-        this.#queue.want(name);
+        this.#queue.queueWrite(name);
       }
     }
   }
 
   #wantEnded(namespace: string, { rollout, scale }: GroupRuns): void {
     for (const record of [rollout, scale]) {
-      if (record !== undefined && record.spec.outcome !== 'running') this.#queue.want(`${namespace}/${record.metadata.name}`);
+      if (record !== undefined && record.spec.outcome !== 'running') this.#queue.queueWrite(`${namespace}/${record.metadata.name}`);
     }
   }
 
@@ -234,7 +215,7 @@ class RecordWriter {
 
   async #create(record: RolloutRun): Promise<KubernetesObject> {
     try {
-      return await createObject(this.#env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
+      return await createObject(this.#options.env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
       // Its answer was lost, or an earlier leader made it: names follow from the run.
@@ -245,7 +226,7 @@ class RecordWriter {
   async #update(record: RolloutRun, { target, spec }: NonNullable<Kept['written']>): Promise<KubernetesObject> {
     try {
       const patch = { spec: mergePatch(spec, record.spec) };
-      return await patchObject(this.#env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
+      return await patchObject(this.#options.env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (isStatus(error, 404)) return await this.#create(record);
       if (!isStatus(error, 409)) throw error;
@@ -256,13 +237,13 @@ class RecordWriter {
   /** Writes the record over the existing object. */
   async #refreshed(record: RolloutRun): Promise<KubernetesObject> {
     const { namespace = '', name } = record.metadata;
-    const found = await getObject(this.#env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs: this.#timeoutMs });
+    const found = await getObject(this.#options.env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs: this.#timeoutMs });
     if (found === undefined)
-      return await createObject(this.#env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
+      return await createObject(this.#options.env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
     const { uid = '', resourceVersion = '' } = found.metadata;
     const patch = { spec: mergePatch(found['spec'], record.spec) };
     return await patchObject(
-      this.#env,
+      this.#options.env,
       rolloutRuns,
       { namespace, name, uid, resourceVersion },
       { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs },
@@ -279,7 +260,7 @@ class RecordWriter {
       this.#kept.delete(key);
       if (written === undefined) continue;
       try {
-        await deleteObject(this.#env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs: this.#timeoutMs });
+        await deleteObject(this.#options.env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs: this.#timeoutMs });
       } catch (error) {
         // Another writer changed the record and may want to keep it.
         if (!isStatus(error, 404, 409)) this.#warn(error);
@@ -288,7 +269,7 @@ class RecordWriter {
   }
 
   #warn(error: unknown): void {
-    if (!this.#hasWarned) this.#env.log.warn('run could not be recorded', { error: messageOf(error) });
+    if (!this.#hasWarned) this.#options.env.log.warn('run could not be recorded', { error: messageOf(error) });
     this.#hasWarned = true;
   }
 }

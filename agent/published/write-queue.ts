@@ -37,7 +37,7 @@ export class WriteQueue {
   }
 
   /** Something of the key is to be written, as soon as it may. */
-  want(key: string): void {
+  queueWrite(key: string): void {
     if (this.#isClosed) return;
     const known = this.#keys.get(key) ?? { isWanted: false, notBeforeMs: 0, failures: 0 };
     known.isWanted = true;

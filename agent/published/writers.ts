@@ -3,12 +3,12 @@ import { sleep } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import { createNotifier } from '../notify/notifier.ts';
+import { Notifier } from '../notify/notifier.ts';
 import type { TurnListener } from '../report.ts';
-import { createEvents } from './events.ts';
+import { EventWriter } from './events.ts';
 import { GroupObjects } from './group-objects.ts';
-import { createPublisher } from './publisher.ts';
-import { createRunRecords } from './run-records.ts';
+import { DecisionPublisher } from './publisher.ts';
+import { RunRecorder } from './run-records.ts';
 
 interface WritersOptions {
   /** Has separate connections and rate limit, so that publications never delay actions. */
@@ -33,12 +33,12 @@ const flushMs = 5_000;
 
 export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
   const objects = new GroupObjects(env, config.kubernetesTimeoutMs);
-  const publisher = createPublisher({ env, config, objects, onWrite: (result) => onWrite?.('decision', result) });
-  const events = createEvents({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
-  const runs = createRunRecords({ env, config, onWrite: (result) => onWrite?.('run', result) });
+  const publisher = new DecisionPublisher({ env, config, objects, onWrite: (result) => onWrite?.('decision', result) });
+  const events = new EventWriter({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
+  const runs = new RunRecorder({ env, config, onWrite: (result) => onWrite?.('run', result) });
   const onResult = onNotified === undefined ? {} : { onResult: onNotified };
   // Without a notification service nothing is sent or recorded.
-  const notifier = env.notify === undefined ? [] : [createNotifier({ env, config, ...onResult })];
+  const notifier = env.notify === undefined ? [] : [new Notifier({ env, config, ...onResult })];
   const writers = [publisher, events, runs, ...notifier];
   return {
     listeners: writers.map(({ listener }) => listener),

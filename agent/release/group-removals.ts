@@ -6,25 +6,25 @@ import type { RunState } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies, PolicySource } from '../policies/policies.ts';
-import type { PartingReport } from '../report.ts';
+import type { GroupRemovalReport } from '../report.ts';
 import { type KnownParts, knownSnapshot } from '../turn/snapshot.ts';
 import { groupKey } from '../wake-index.ts';
 import type { Caches } from '../watched/caches.ts';
 
-export interface Partings {
+export interface GroupRemovals {
   /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
-  readonly look: () => void;
+  readonly checkRemovals: () => void;
   /** Forgets all groups after the loss of leadership; the next leader reports deletions. */
   readonly clear: () => void;
 }
 
-interface PartingsOptions extends Omit<KnownParts, 'env'> {
+interface GroupRemovalsOptions extends Omit<KnownParts, 'env'> {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
   readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
   readonly isLeading: () => boolean;
   /** Returns the run of the group with this key while it is remembered. */
   readonly runOf: (key: string) => RunState | undefined;
-  readonly onReport: (report: PartingReport) => void;
+  readonly onReport: (report: GroupRemovalReport) => void;
 }
 
 interface Former extends FormerGroup {
@@ -35,22 +35,22 @@ interface Former extends FormerGroup {
 /** Objects that could not be read may be readable again without a word. */
 const unreadMs = 30_000;
 
-/** Knows of no group until the first look while this process leads. */
-export function followPartings(options: PartingsOptions): Partings {
+/** Knows of no group until the first check while this process leads. */
+export function followGroupRemovals(options: GroupRemovalsOptions): GroupRemovals {
   const { env, policies, sourceStates, isLeading, runOf, onReport } = options;
-  /** As they were at the last look. */
+  /** As they were at the last check. */
   let defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
   const gone = new Map<string, Former>();
-  let cancelLook = (): void => undefined;
+  let cancelCheck = (): void => undefined;
 
   const clear = (): void => {
-    cancelLook();
+    cancelCheck();
     defined = new Map();
     gone.clear();
   };
 
-  const look = (): void => {
-    cancelLook();
+  const checkRemovals = (): void => {
+    cancelCheck();
     const now = policies();
     if (now === undefined || !isLeading()) {
       clear();
@@ -61,10 +61,10 @@ export function followPartings(options: PartingsOptions): Partings {
     for (const [key, group] of defined) if (!groups.has(key)) gone.set(key, { group, run: runOf(key) });
     defined = groups;
     const leftMs = [...gone].flatMap(([key, former]) => judge(key, former, now, nowMs) ?? []);
-    if (leftMs.length > 0) cancelLook = env.timers.after(Math.min(...leftMs), look);
+    if (leftMs.length > 0) cancelCheck = env.timers.after(Math.min(...leftMs), checkRemovals);
   };
 
-  /** Answers when to look again, where time alone decides. */
+  /** Returns the time until the next check if time alone decides. */
   const judge = (key: string, former: Former, now: ActivePolicies, nowMs: number): number | undefined => {
     const snapshot = knownSnapshot(options, former.group.namespace, { fresh: undefined, unread: [] });
     const { group, run, goneSinceMs = nowMs } = former;
@@ -83,7 +83,7 @@ export function followPartings(options: PartingsOptions): Partings {
     return undefined;
   };
 
-  return { look, clear };
+  return { checkRemovals, clear };
 }
 
 interface SourceParts {

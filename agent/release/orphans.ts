@@ -25,18 +25,6 @@ export interface Orphan extends LedgerIdentity {
   heldSinceMs?: number | undefined;
 }
 
-export interface Orphans {
-  readonly get: (key: string) => Orphan | undefined;
-  readonly keys: () => readonly string[];
-  /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
-  readonly look: () => void;
-  /** Nothing is left to be done for it. */
-  readonly settle: (key: string) => void;
-  /** Forgets all groups after the loss of leadership; the next leader searches again. */
-  readonly clear: () => void;
-  readonly degradation: () => Degradation | undefined;
-}
-
 interface OrphansOptions {
   readonly env: AgentEnv;
   readonly caches: Pick<Caches, 'manifests'>;
@@ -51,53 +39,32 @@ interface OrphansOptions {
 const retryMs = 30_000;
 
 /** None until it is told to look. */
-export function findOrphans(options: OrphansOptions): Orphans {
-  const search = new OrphanSearch(options);
-  return {
-    get: (key) => search.get(key),
-    keys: () => search.keys(),
-    look: () => search.look(),
-    settle: (key) => search.settle(key),
-    clear: () => search.clear(),
-    degradation: () => search.degradation(),
-  };
-}
-
-class OrphanSearch {
-  readonly #env: OrphansOptions['env'];
-  readonly #caches: OrphansOptions['caches'];
-  readonly #groups: OrphansOptions['groups'];
-  readonly #isLeading: OrphansOptions['isLeading'];
-  readonly #timeoutMs: OrphansOptions['timeoutMs'];
-  readonly #onChange: OrphansOptions['onChange'];
+export class OrphanSearch {
+  readonly #options: OrphansOptions;
   readonly #found = new Map<string, Orphan>();
   /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
-  readonly #looked = new Set<string>();
-  #isLooking = false;
+  readonly #searched = new Set<string>();
+  #isSearching = false;
   #isAskedAgain = false;
   #forbidden: string | undefined;
   #cancelRetry = (): void => undefined;
 
-  constructor({ env, caches, groups, isLeading, timeoutMs, onChange }: OrphansOptions) {
-    this.#env = env;
-    this.#caches = caches;
-    this.#groups = groups;
-    this.#isLeading = isLeading;
-    this.#timeoutMs = timeoutMs;
-    this.#onChange = onChange;
+  constructor(options: OrphansOptions) {
+    this.#options = options;
   }
 
-  look(): void {
+  /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
+  search(): void {
     this.#cancelRetry();
-    this.#isAskedAgain = this.#isLooking;
-    const defined = this.#groups();
+    this.#isAskedAgain = this.#isSearching;
+    const defined = this.#options.groups();
     for (const group of defined ?? []) this.#found.delete(groupKey(group));
-    if (this.#isLooking || defined === undefined || !this.#isLeading()) return;
-    this.#isLooking = true;
-    void this.#lookNow(defined).then((isDone) => {
-      this.#isLooking = false;
-      if (this.#isAskedAgain) this.look();
-      else if (!isDone) this.#cancelRetry = this.#env.timers.after(retryMs, () => this.look());
+    if (this.#isSearching || defined === undefined || !this.#options.isLeading()) return;
+    this.#isSearching = true;
+    void this.#searchNow(defined).then((isDone) => {
+      this.#isSearching = false;
+      if (this.#isAskedAgain) this.search();
+      else if (!isDone) this.#cancelRetry = this.#options.env.timers.after(retryMs, () => this.search());
     });
   }
 
@@ -109,16 +76,18 @@ class OrphanSearch {
     return [...this.#found.keys()];
   }
 
+  /** Nothing is left to be done for it. */
   settle(key: string): void {
     this.#found.delete(key);
     // Its members may be without a group again before anybody looks.
-    this.#looked.clear();
+    this.#searched.clear();
   }
 
+  /** Forgets all groups after the loss of leadership; the next leader searches again. */
   clear(): void {
     this.#cancelRetry();
     this.#found.clear();
-    this.#looked.clear();
+    this.#searched.clear();
   }
 
   degradation(): Degradation | undefined {
@@ -127,11 +96,11 @@ class OrphanSearch {
     return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${this.#forbidden}): ${consequence}` };
   }
 
-  async #lookNow(defined: readonly GroupDefinition[]): Promise<boolean> {
+  async #searchNow(defined: readonly GroupDefinition[]): Promise<boolean> {
     const named = new Set(defined.map(groupKey));
-    const alone = setsAlone(this.#caches.manifests(), defined);
-    for (const set of this.#looked) if (!alone.has(set)) this.#looked.delete(set);
-    const unlooked = [...alone.keys()].filter((set) => !this.#looked.has(set));
+    const alone = setsAlone(this.#options.caches.manifests(), defined);
+    for (const set of this.#searched) if (!alone.has(set)) this.#searched.delete(set);
+    const unlooked = [...alone.keys()].filter((set) => !this.#searched.has(set));
     const isHeld = [...alone.values()].some((held) => held);
     let refusal: string | undefined;
     let isDone = true;
@@ -142,25 +111,25 @@ class OrphanSearch {
         this.#noteSearched(namespace, unlooked);
         continue;
       }
-      this.#env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
+      this.#options.env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
       if (problem.isForbidden) refusal = problem.message;
       isDone = false;
     }
     this.#forbidden = refusal;
-    this.#onChange();
+    this.#options.onChange();
     return isDone;
   }
 
   #noteSearched(namespace: string, sets: readonly string[]): void {
-    for (const set of sets) if (set.startsWith(`${namespace}/`)) this.#looked.add(set);
+    for (const set of sets) if (set.startsWith(`${namespace}/`)) this.#searched.add(set);
   }
 
   /** Returns the problem, if the ledgers of the namespace cannot be listed. */
   async #listIn(namespace: string, named: ReadonlySet<string>) {
     const labelSelector = `${ledgerLabel.key}=${ledgerLabel.value},${releaseLabel.key}=${releaseLabel.value}`;
     try {
-      const options = { namespace, labelSelector, project: groupOf, site: 'release.ledgers', timeoutMs: this.#timeoutMs };
-      const { items } = await listProjected(this.#env, resources.configMaps, options);
+      const options = { namespace, labelSelector, project: groupOf, site: 'release.ledgers', timeoutMs: this.#options.timeoutMs };
+      const { items } = await listProjected(this.#options.env, resources.configMaps, options);
       for (const name of items) {
         const key = groupKey({ namespace, name });
         if (name !== '' && !named.has(key) && !this.#found.has(key)) this.#found.set(key, { namespace, name });

@@ -23,16 +23,6 @@ export interface LedgerIdentity {
   readonly name: string;
 }
 
-export interface Ledgers {
-  /** As it is stored now, read from the quorum. Rejects when it cannot be read; with LedgerUnusable when it is not understood. */
-  readonly read: (group: LedgerIdentity) => Promise<Ledger>;
-  /** Stores `next` if the ledger is still `base`. Rejects with LedgerChanged when it is not. */
-  readonly write: (group: LedgerIdentity, base: Ledger, next: Ledger) => Promise<void>;
-  /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
-  readonly keep: (groups: readonly LedgerIdentity[]) => void;
-  readonly degradation: () => Degradation | undefined;
-}
-
 interface LedgersOptions {
   /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
@@ -44,34 +34,19 @@ interface LedgersOptions {
 }
 
 /** The store of ledgers. */
-export function ledgerStore(env: AgentEnv, options: LedgersOptions): Ledgers {
-  const store = new LedgerStore(env, options);
-  return {
-    read: (group) => store.read(group),
-    write: (group, base, next) => store.write(group, base, next),
-    keep: (groups) => store.keep(groups),
-    degradation: () => store.degradation(),
-  };
-}
-
-class LedgerStore {
+export class Ledgers {
   readonly #env: AgentEnv;
-  readonly #timeoutMs: LedgersOptions['timeoutMs'];
-  readonly #mayUseMemory: LedgersOptions['mayUseMemory'];
-  readonly #mayWrite: LedgersOptions['mayWrite'];
-  readonly #onDegraded: LedgersOptions['onDegraded'];
+  readonly #options: LedgersOptions;
   readonly #shared = new Map<string, SharedObject<Ledger>>();
   readonly #memory = new Map<string, Ledger>();
   #forbidden: string | undefined;
 
-  constructor(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, onDegraded }: LedgersOptions) {
+  constructor(env: AgentEnv, options: LedgersOptions) {
     this.#env = env;
-    this.#timeoutMs = timeoutMs;
-    this.#mayUseMemory = mayUseMemory;
-    this.#mayWrite = mayWrite;
-    this.#onDegraded = onDegraded;
+    this.#options = options;
   }
 
+  /** As it is stored now, read from the quorum. Rejects when it cannot be read; with LedgerUnusable when it is not understood. */
   read(group: LedgerIdentity): Promise<Ledger> {
     return this.#orMemory(
       async () => {
@@ -83,6 +58,7 @@ class LedgerStore {
     );
   }
 
+  /** Stores `next` if the ledger is still `base`. Rejects with LedgerChanged when it is not. */
   write(group: LedgerIdentity, base: Ledger, next: Ledger): Promise<void> {
     return this.#orMemory(
       async () => {
@@ -97,6 +73,7 @@ class LedgerStore {
     );
   }
 
+  /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
   keep(groups: readonly LedgerIdentity[]): void {
     const keys = new Set(groups.map(keyOf));
     for (const key of this.#shared.keys()) if (!keys.has(key)) this.#shared.delete(key);
@@ -107,7 +84,7 @@ class LedgerStore {
 
   degradation(): Degradation | undefined {
     if (this.#forbidden === undefined) return undefined;
-    const consequence = this.#mayUseMemory()
+    const consequence = this.#options.mayUseMemory()
       ? 'disruption claims are kept in memory and lost on restart; run only one process'
       : 'no action is taken, because the next leader could not read the disruption claims';
     return { id: 'ledger', reason: 'forbidden', message: `ledgers cannot be stored in ConfigMaps (${this.#forbidden}): ${consequence}` };
@@ -126,10 +103,10 @@ class LedgerStore {
       namespace: group.namespace,
       name,
       ...codec,
-      mayWrite: this.#mayWrite,
+      mayWrite: this.#options.mayWrite,
       // A turn that waits here waits with its place among all turns; the loop makes its pauses.
       retries: 0,
-      timeoutMs: this.#timeoutMs,
+      timeoutMs: this.#options.timeoutMs,
       site,
     });
     this.#shared.set(key, created);
@@ -142,7 +119,7 @@ class LedgerStore {
       const value = await attempt();
       if (this.#forbidden !== undefined) {
         this.#forbidden = undefined;
-        this.#onDegraded();
+        this.#options.onDegraded();
       }
       return value;
     } catch (error) {
@@ -151,9 +128,9 @@ class LedgerStore {
       this.#forbidden = error.message;
       if (isNews) {
         this.#env.log.error('ledger cannot be stored', { problem: error.message });
-        this.#onDegraded();
+        this.#options.onDegraded();
       }
-      if (!this.#mayUseMemory()) throw error;
+      if (!this.#options.mayUseMemory()) throw error;
       return inMemory();
     }
   }

@@ -26,31 +26,11 @@ export interface ReadSource {
   readonly reference?: SourceReference;
 }
 
-export interface ReplicaSources {
-  /** Every source of the group as it is now. What cannot be read is unknown with the reason; never rejects. */
-  readonly read: (group: GroupDefinition) => Promise<readonly ReadSource[]>;
-  /** Watches the sources of these groups and of no others. */
-  readonly follow: (groups: readonly GroupDefinition[]) => void;
-  /** Reports whether a change of each source wakes the group. If not, the group must poll. */
-  readonly isFollowed: (group: GroupDefinition) => boolean;
-  readonly stop: () => void;
-}
-
 /** Discovery is repeated after this long if a kind was not found. */
 const rediscoverAfterMs = 30_000;
 
 /** Sources of replicas. `onChange` names the namespace and the key of the object that has changed. */
-export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key: string) => void): ReplicaSources {
-  const reader = new SourceReader(env, timeoutMs, onChange);
-  return {
-    read: (group) => reader.read(group),
-    follow: (groups) => reader.follow(groups),
-    isFollowed: (group) => reader.isFollowed(group),
-    stop: () => reader.stop(),
-  };
-}
-
-class SourceReader {
+export class ReplicaSources {
   readonly #env: AgentEnv;
   readonly #timeoutMs: number;
   readonly #onChange: (key: string) => void;
@@ -63,10 +43,12 @@ class SourceReader {
     this.#onChange = onChange;
   }
 
+  /** Every source of the group as it is now. What cannot be read is unknown with the reason; never rejects. */
   read(group: GroupDefinition): Promise<readonly ReadSource[]> {
     return Promise.all(mirrorsOf(group).map((mirror) => this.#readOne(group.namespace, mirror)));
   }
 
+  /** Watches the sources of these groups and of no others. */
   follow(groups: readonly GroupDefinition[]): void {
     const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
     for (const [key, { watched }] of this.#watches) {
@@ -76,6 +58,7 @@ class SourceReader {
     }
   }
 
+  /** Reports whether a change of each source wakes the group. If not, the group must poll. */
   isFollowed(group: GroupDefinition): boolean {
     return mirrorsOf(group).every((mirror) => {
       const followed = this.#watches.get(sourceKey(group.namespace, mirror));

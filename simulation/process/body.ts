@@ -1,5 +1,5 @@
 // Runs one life of a process: the real loop of the agent as in the executable, on ports of this life.
-import { type Agent, startAgent } from '../../agent/agent.ts';
+import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, Log } from '../../agent/env.ts';
 import { turnLog } from '../../agent/process/turn-log.ts';
@@ -57,7 +57,7 @@ export function startBody(options: BodyOptions): Body {
   const config = configOf(life.name, namespace);
   const writers = createWriters({ env: writersEnv, config });
   const told = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
-  const agent = startAgent(env, config, [...told, turnLog(log), ...writers.listeners]);
+  const agent = new Agent(env, config, [...told, turnLog(log), ...writers.listeners]);
   return {
     agent,
     handOver: async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEvents } from '../../agent/published/events.ts';
+import { EventWriter } from '../../agent/published/events.ts';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
 import type { PerformedAction } from '../../agent/report.ts';
 import { group } from '../kit/groups.ts';
@@ -16,7 +16,7 @@ function setup(plurals: readonly string[] = ['events', 'rolloutgroups'], one = g
   const { env, server } = world;
   const results: string[] = [];
   const lease = { mode: 'auto', name: 'rollout-group-agent', durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 } as const;
-  const events = createEvents({
+  const events = new EventWriter({
     env,
     config: { agentNamespace: 'ops', identity: 'me', kubernetesTimeoutMs: 5000, lease },
     objects: new GroupObjects(env, 5000),

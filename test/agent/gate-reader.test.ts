@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GateAnswer } from '../../agent/env.ts';
-import { type GateReader, gateReader } from '../../agent/gates/gate-reader.ts';
+import { GateReader } from '../../agent/gates/gate-reader.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { gate, group } from '../kit/groups.ts';
 import { type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
@@ -19,7 +19,7 @@ function world(gates?: () => Promise<GateAnswer>): World {
   const metrics = metricServer(env);
   const woken: string[] = [];
   const leading = { is: true };
-  const reader = gateReader({
+  const reader = new GateReader({
     env: {
       clock: env.clock,
       timers: env.timers,
@@ -47,7 +47,7 @@ describe('the reader of gates', () => {
   it('reads each period from the instant on, wakes the group each time and keeps no more than counts', async () => {
     const { env, metrics, reader, woken } = world();
     const fromMs = env.clock.nowMs() + 25_000;
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     await env.advance(24_999);
     expect(metrics.asked).toEqual([]);
     await env.advance(100_021);
@@ -65,10 +65,10 @@ describe('the reader of gates', () => {
 
   it('forgets what is wanted no more, and leaves no timer', async () => {
     const { env, metrics, reader } = world();
-    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.advance(15_000);
     expect(readingsOf(reader)).toHaveLength(2);
-    reader.want(ingester, []);
+    reader.readGates(ingester, []);
     expect(reader.readings(ingester)).toEqual([]);
     expect(env.timerCount()).toBe(0);
     await env.advance(60_000);
@@ -79,10 +79,10 @@ describe('the reader of gates', () => {
     const { env, metrics, reader, woken } = world();
     metrics.tell = () => 'hang';
     const fromMs = env.clock.nowMs();
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     await env.advance(1_000);
-    reader.want(ingester, []);
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, []);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     await env.advance(8_999);
     expect(metrics.asked).toHaveLength(1);
     expect(woken).toEqual([]);
@@ -95,11 +95,11 @@ describe('the reader of gates', () => {
   it('starts again when the definition of the gate changes', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs();
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     await env.advance(15_000);
     const changed = group({ gates: [{ ...errors, pass: { '<=': [{ var: 'value' }, 9] } }] });
     expect(reader.readings(changed)).toEqual([]);
-    reader.want(changed, [{ gate: 'errors', fromMs }]);
+    reader.readGates(changed, [{ gate: 'errors', fromMs }]);
     expect(readingsOf(reader, changed)).toEqual([]);
     await env.advance(100);
     expect(readingsOf(reader, changed)).toHaveLength(1);
@@ -108,10 +108,10 @@ describe('the reader of gates', () => {
 
   it('drops readings from before the instant from which they count, also one that is on its way', async () => {
     const { env, metrics, reader, woken } = world();
-    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.advance(10_010);
     expect([metrics.asked.length, metrics.openCount(), woken.length]).toEqual([2, 1, 1]);
-    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.advance(100);
     expect(readingsOf(reader)).toEqual([]);
     expect(woken).toHaveLength(1);
@@ -124,7 +124,7 @@ describe('the reader of gates', () => {
     const { env, reader } = world();
     const store = group({ name: 'store', gates: [errors] });
     const fromMs = env.clock.nowMs();
-    for (const one of [ingester, store]) reader.want(one, [{ gate: 'errors', fromMs }]);
+    for (const one of [ingester, store]) reader.readGates(one, [{ gate: 'errors', fromMs }]);
     await env.advance(100);
     reader.keep([store]);
     expect(readingsOf(reader)).toEqual([]);
@@ -135,10 +135,10 @@ describe('the reader of gates', () => {
     const { env, metrics, reader, leading } = world();
     const wanted = [{ gate: 'errors', fromMs: env.clock.nowMs() }];
     leading.is = false;
-    reader.want(ingester, wanted);
+    reader.readGates(ingester, wanted);
     await env.advance(60_000);
     leading.is = true;
-    reader.want(ingester, wanted);
+    reader.readGates(ingester, wanted);
     await env.advance(100);
     expect(metrics.asked).toHaveLength(1);
     leading.is = false;
@@ -146,7 +146,7 @@ describe('the reader of gates', () => {
     expect(metrics.asked).toHaveLength(1);
     leading.is = true;
     reader.stop();
-    reader.want(ingester, wanted);
+    reader.readGates(ingester, wanted);
     await env.advance(60_000);
     expect(metrics.asked).toHaveLength(1);
     expect(env.timerCount()).toBe(0);
@@ -155,7 +155,7 @@ describe('the reader of gates', () => {
   it('keeps its period on the monotonic clock when the wall clock jumps, and drops what was read in the future', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs();
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     await env.advance(15_000);
     env.jumpWallClock(3_600_000);
     await env.advance(10_000);
@@ -169,7 +169,7 @@ describe('the reader of gates', () => {
   it('waits for its instant, also when the wall clock goes back before it, and notices that it went on', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs() + 5_000;
-    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
     env.jumpWallClock(-3_600_000);
     await env.advance(600_000);
     expect(metrics.asked).toEqual([]);
@@ -181,7 +181,7 @@ describe('the reader of gates', () => {
   it('never asks more often than once a second, and a question takes no longer than the period', async () => {
     const { env, metrics, reader } = world();
     const hasty = group({ gates: [gate({ provider, everyMs: 0 }), gate({ name: 'slow', provider, everyMs: 60_000 })] });
-    reader.want(
+    reader.readGates(
       hasty,
       ['errors', 'slow'].map((name) => ({ gate: name, fromMs: env.clock.nowMs() })),
     );
@@ -192,13 +192,13 @@ describe('the reader of gates', () => {
 
   it('a provider that throws, or rejects with something else than an error, gives a reading that failed', async () => {
     const { env, reader } = world(() => Promise.reject('x'));
-    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.settle();
     expect(readingsOf(reader)).toEqual([{ atMs: env.clock.nowMs(), result: 'error', message: 'x' }]);
     const other = world(() => {
       throw new Error('m'.repeat(1_000));
     });
-    other.reader.want(ingester, [{ gate: 'errors', fromMs: other.env.clock.nowMs() }]);
+    other.reader.readGates(ingester, [{ gate: 'errors', fromMs: other.env.clock.nowMs() }]);
     await other.env.settle();
     expect(readingsOf(other.reader)).toEqual([{ atMs: other.env.clock.nowMs(), result: 'error', message: 'm'.repeat(256) }]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ledgerStore } from '../../agent/turn/ledgers.ts';
+import { Ledgers } from '../../agent/turn/ledgers.ts';
 import type { Ledger } from '../../engine/snapshot.ts';
 import { newCluster } from '../kit/memory-cluster.ts';
 
@@ -14,7 +14,7 @@ function inMemory() {
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const options = { timeoutMs: 1000, mayUseMemory: () => true, mayWrite: () => true, onDegraded: silent };
   api.forbid('* configmaps');
-  return { env, ledgers: ledgerStore({ ...env, pods, log }, options) };
+  return { env, ledgers: new Ledgers({ ...env, pods, log }, options) };
 }
 
 describe('a ledger that is in memory alone', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type NextTurn, startLoop } from '../../agent/loop.ts';
+import { type NextTurn, TurnLoop } from '../../agent/loop.ts';
 import { type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
 function loopOf(env: VirtualEnv, takeTurn: (key: string) => Promise<NextTurn> | NextTurn) {
   const turns: { readonly key: string; readonly atMs: number }[] = [];
   const beginMs = env.clock.monotonicMs();
-  const loop = startLoop({
+  const loop = new TurnLoop({
     clock: env.clock,
     timers: env.timers,
     random: env.random,

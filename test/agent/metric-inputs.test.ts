@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
-import { createPublisher } from '../../agent/published/publisher.ts';
+import { DecisionPublisher } from '../../agent/published/publisher.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { type EnforceWorld, enforceWorld, scaleOf } from '../webhook/native/enforce-world.ts';
 import { type MetricServer, metricServer, value } from './gate-kit.ts';
@@ -39,7 +39,9 @@ function startAgent({ env, metrics }: World, name = 'agent-1') {
     env,
     name,
     gates: metrics.gates,
-    listeners: (agentEnv, config) => [createPublisher({ env: agentEnv, config, objects: new GroupObjects(agentEnv, 5_000) }).listener],
+    listeners: (agentEnv, config) => [
+      new DecisionPublisher({ env: agentEnv, config, objects: new GroupObjects(agentEnv, 5_000) }).listener,
+    ],
   });
 }
 

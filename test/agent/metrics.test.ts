@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { metricTables, originalMetrics, ownMetrics } from '../../agent/metrics/catalog.ts';
 import { kubernetesPathLabel } from '../../agent/metrics/instruments.ts';
-import { createMetrics } from '../../agent/metrics/metrics.ts';
+import { Metrics } from '../../agent/metrics/metrics.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { adopted, group } from '../kit/groups.ts';
@@ -10,7 +10,7 @@ import { snapshotOf } from '../kit/snapshots.ts';
 
 function setup() {
   const at = { nowMs: kitNowMs, monotonicMs: 0 };
-  const metrics = createMetrics({ clock: { nowMs: () => at.nowMs, monotonicMs: () => at.monotonicMs }, version: '1.2.3' });
+  const metrics = new Metrics({ nowMs: () => at.nowMs, monotonicMs: () => at.monotonicMs }, '1.2.3');
   const pass = (ms: number): void => {
     at.nowMs += ms;
     at.monotonicMs += ms;

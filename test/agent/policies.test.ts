@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startPolicySource } from '../../agent/policies/policies.ts';
+import { PolicySource } from '../../agent/policies/policies.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 it('policies that take long to work out leave most of the time to everything else', async () => {
@@ -8,15 +8,15 @@ it('policies that take long to work out leave most of the time to everything els
   let count = 0;
   const clock = { nowMs: env.clock.nowMs, monotonicMs: () => env.clock.monotonicMs() + workMs };
   const silent = () => undefined;
-  const source = startPolicySource(
-    {
+  const source = new PolicySource({
+    env: {
       ...env,
       clock,
       pods: { call: () => Promise.reject(new Error('no pod listens')) },
       log: { debug: silent, info: silent, warn: silent, error: silent },
     },
-    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
-    {
+    config: { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    caches: {
       isSettled: () => true,
       manifests: () => [],
       policyObjects: () => {
@@ -25,8 +25,9 @@ it('policies that take long to work out leave most of the time to everything els
         return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `object-${workMs}` } }], unread: [] };
       },
     },
-    { onChange: () => (count += 1), onState: silent },
-  );
+    onChange: () => (count += 1),
+    onState: silent,
+  });
   source.refresh();
   await env.settle();
   expect(count).toBe(1);
@@ -52,14 +53,14 @@ it('policies that cannot be resolved stay as they were, and a listener is told',
   let isBroken = false;
   let states = 0;
   const silent = () => undefined;
-  const source = startPolicySource(
-    {
+  const source = new PolicySource({
+    env: {
       ...env,
       pods: { call: () => Promise.reject(new Error('no pod listens')) },
       log: { debug: silent, info: silent, warn: silent, error: silent },
     },
-    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
-    {
+    config: { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    caches: {
       isSettled: () => true,
       manifests: () => [],
       policyObjects: () => {
@@ -67,8 +68,9 @@ it('policies that cannot be resolved stay as they were, and a listener is told',
         return { objects: [], unread: [] };
       },
     },
-    { onChange: silent, onState: () => (states += 1) },
-  );
+    onChange: silent,
+    onState: () => (states += 1),
+  });
   source.refresh();
   await env.settle();
   const before = source.current();
@@ -90,16 +92,17 @@ it('policies are worked out again only when what they are made from differs', as
   const silent = () => undefined;
   let objects: readonly { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } }[] = [];
   const told: unknown[] = [];
-  const source = startPolicySource(
-    {
+  const source = new PolicySource({
+    env: {
       ...env,
       pods: { call: () => Promise.reject(new Error('no pod listens')) },
       log: { debug: silent, info: silent, warn: silent, error: silent },
     },
-    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
-    { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [...objects], unread: [] }) },
-    { onChange: (now) => told.push(now), onState: silent },
-  );
+    config: { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    caches: { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [...objects], unread: [] }) },
+    onChange: (now) => told.push(now),
+    onState: silent,
+  });
   for (let time = 0; time < 3; time += 1) {
     source.refresh();
     await env.advance(1000);
@@ -130,16 +133,17 @@ it('an intent names who asked only where a webhook stamps it', async () => {
   };
   const users: unknown[] = [];
   for (const stamped of [{}, { areIntentsStamped: true }]) {
-    const source = startPolicySource(
-      {
+    const source = new PolicySource({
+      env: {
         ...env,
         pods: { call: () => Promise.reject(new Error('no pod listens')) },
         log: { debug: silent, info: silent, warn: silent, error: silent },
       },
-      { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined, ...stamped },
-      { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [intent], unread: [] }) },
-      { onChange: silent, onState: silent },
-    );
+      config: { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined, ...stamped },
+      caches: { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [intent], unread: [] }) },
+      onChange: silent,
+      onState: silent,
+    });
     source.refresh();
     await env.settle();
     const intents = source.current()?.intents;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
-import { createPublisher, mergePatch } from '../../agent/published/publisher.ts';
+import { DecisionPublisher, mergePatch } from '../../agent/published/publisher.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/decision.ts';
@@ -24,7 +24,7 @@ function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
     pods: { call: () => Promise.reject(new Error('no pods')) },
     log: { debug: quiet, info: quiet, warn: (message: string) => warnings.push(message), error: quiet },
   };
-  const publisher = createPublisher({
+  const publisher = new DecisionPublisher({
     env,
     config: { publishEveryMs: 5000, identity: 'me', kubernetesTimeoutMs: 5000 },
     objects: new GroupObjects(env, 5000),

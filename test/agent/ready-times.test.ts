@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { startReadyTimes, type WriterTurn, writerTurn } from '../../agent/published/ready-times.ts';
+import { ReadyTimes, type WriterTurn, writerTurn } from '../../agent/published/ready-times.ts';
 import { followedIn } from '../kit/followed.ts';
 import { status } from '../kit/virtual-env.ts';
 import { budgetObject, podObject, zonesObjects } from '../webhook/compat/eviction-objects.ts';
@@ -15,7 +15,7 @@ function observe(world: EvictionWorld, turn: () => WriterTurn = () => 'now') {
   const env = world.webhookEnv();
   const followed = followedIn(env);
   const results: string[] = [];
-  const times = startReadyTimes(env, { followed, turn, patchTimeoutMs: 5000, onPatch: (result) => void results.push(result) });
+  const times = new ReadyTimes(env, { followed, turn, patchTimeoutMs: 5000, onPatch: (result) => void results.push(result) });
   running.push(followed, times);
   return { times, results, followed };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRunRecords } from '../../agent/published/run-records.ts';
+import { RunRecorder } from '../../agent/published/run-records.ts';
 import { ledgerOf } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
@@ -19,7 +19,7 @@ function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorl
   const { env, server } = world;
   const results: string[] = [];
   const start = () => {
-    const records = createRunRecords({
+    const records = new RunRecorder({
       env,
       config: { publishEveryMs: 5000, kubernetesTimeoutMs: 5000 },
       onWrite: (result) => results.push(result),
@@ -153,7 +153,7 @@ describe('records of runs', () => {
   });
 
   it.each<[string, (records: ReturnType<typeof setup>['records']) => unknown]>([
-    ['the agent ends', ({ close }) => close()],
+    ['the agent ends', (records) => records.close()],
     ['somebody else leads', ({ listener }) => listener.leadershipChanged?.({ isLeader: false })],
   ])('that could not be read are not read again when %s', async (_when, happen) => {
     const { turn, server, records, env } = setup();

@@ -16,7 +16,7 @@ async function pausesAfter(status: number, forMs: number): Promise<readonly numb
     },
     onFailure: () => undefined,
   });
-  queue.want('a');
+  queue.queueWrite('a');
   await env.advance(forMs);
   return atMs.slice(1).map((instant, index) => (instant - (atMs[index] ?? 0)) / 1000);
 }

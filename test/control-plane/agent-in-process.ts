@@ -1,9 +1,9 @@
 // The agent inside the test's own process, on a real API server, so that a test can end it at any call.
 
-import { type Agent, startAgent } from '../../agent/agent.ts';
+import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, PolicyDirectory } from '../../agent/env.ts';
-import { sourceHttp } from '../../agent/gates/source-http.ts';
+import { SourceHttp } from '../../agent/gates/source-http.ts';
 import { createExchanges, createNotifyHttp, createPodHttp } from '../../agent/process/http-exchange.ts';
 import { createLog } from '../../agent/process/log.ts';
 import { createWriters, handOver } from '../../agent/published/writers.ts';
@@ -88,7 +88,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
   };
   const directory = policies === undefined ? {} : { policyDirectory: directoryOf(policies) };
   const env = mortal({ ...clockAndMore, pods, log, ...directory }, diesAt, close);
-  const gates = sourceHttp({
+  const gates = new SourceHttp({
     kubernetes: env.env.kubernetes,
     clock: clockAndMore.clock,
     log,
@@ -120,7 +120,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
       isLeader = state.isLeader;
     },
   };
-  const agent = startAgent(whole, agentConfig, [listener, ...(writers?.listeners ?? [])]);
+  const agent = new Agent(whole, agentConfig, [listener, ...(writers?.listeners ?? [])]);
   return {
     agent,
     mortal: env,

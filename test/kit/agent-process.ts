@@ -1,8 +1,8 @@
 // One process of the agent in a test: its environment, which can lose replies and die between any two calls, and what it reported.
-import { startAgent } from '../../agent/agent.ts';
+import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, GateAnswer, GateQuery, LogFields, NotifyHttp, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
-import { createNotifier } from '../../agent/notify/notifier.ts';
+import { Notifier } from '../../agent/notify/notifier.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
 import type { KubernetesRequest, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
@@ -124,8 +124,8 @@ export function startProcess(options: ProcessOptions) {
     ...(notify === undefined ? {} : { notify: { call: (request) => around(request.site, () => notify(request)) } }),
   };
   const settings = { ...defaultConfig, identity: name, ...config };
-  const notifier = notify === undefined ? [] : [createNotifier({ env: agentEnv, config: settings }).listener];
-  const agent = startAgent(agentEnv, settings, [
+  const notifier = notify === undefined ? [] : [new Notifier({ env: agentEnv, config: settings }).listener];
+  const agent = new Agent(agentEnv, settings, [
     ...notifier,
     ...(listeners?.(agentEnv, settings) ?? []),
     {

@@ -63,7 +63,7 @@ describe('a snapshot of the guard', () => {
     const base = await seen();
     if (base === undefined) throw new Error('there is no ledger');
     const next = { ...base, claims: [verb(world.pod('a', 1).metadata.uid, world.env.clock.nowMs())] };
-    expect(await world.env.finish(guard.store(group, base, next, 2000))).toBe(true);
+    expect(await world.env.finish(guard.store(group, base, next))).toBe(true);
     return { world, guard, seen, base, next };
   }
 
@@ -116,8 +116,8 @@ describe('a snapshot of the guard', () => {
     if (over === undefined) throw new Error('there is no ledger');
     expect(over.claims).toEqual([]);
     // Two processes have read the same; the second one has lost.
-    expect(await world.env.finish(guard.store(group, base, next, 2000))).toBe(false);
-    expect(await world.env.finish(guard.store(group, over, { ...over, claims: [claim('u', 0)] }, 2000))).toBe(true);
+    expect(await world.env.finish(guard.store(group, base, next))).toBe(false);
+    expect(await world.env.finish(guard.store(group, over, { ...over, claims: [claim('u', 0)] }))).toBe(true);
     expect(world.ledger().claims).toMatchObject([{ uid: 'u' }]);
   });
 
@@ -130,7 +130,7 @@ describe('a snapshot of the guard', () => {
     if (base === undefined) throw new Error('there is no ledger');
     const atMs = world.env.clock.nowMs();
     const decrease: Claim = { verb: 'scaleDown', zone: 'a', uid: world.set('a').metadata.uid, from: 3, to: 2, atMs };
-    await world.env.finish(guard.store(group, base, { ...base, claims: [decrease] }, 2000));
+    await world.env.finish(guard.store(group, base, { ...base, claims: [decrease] }));
     world.scaleTo('a', 2);
     await world.env.advance(600_000);
     expect(await seen()).toMatchObject({ claims: [], downscales: [{ zone: 'a', from: 3, to: 2 }] });

@@ -1,9 +1,9 @@
 // What grafana/rollout-operator would write, state by state, asked of the agent on a real API server.
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import { type Agent, startAgent } from '../../../agent/agent.ts';
+import { Agent } from '../../../agent/agent.ts';
 import type { PodHttp } from '../../../agent/env.ts';
-import { createMetrics } from '../../../agent/metrics/metrics.ts';
+import { Metrics } from '../../../agent/metrics/metrics.ts';
 import { createLog } from '../../../agent/process/log.ts';
 import type { TurnListener, TurnReport } from '../../../agent/report.ts';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
@@ -196,9 +196,9 @@ async function start({ url, kubeconfig, namespace, pods, turns }: Starting): Pro
     },
   });
   const config = scaledConfig(namespace, `agent-of-${namespace}`);
-  const metrics = createMetrics({ clock: env.clock, version: 'test' });
+  const metrics = new Metrics(env.clock, 'test');
   const listeners = [metrics.listener, turns];
-  const agent: Agent = startAgent({ ...env, pods, log }, { ...config, lease: { ...config.lease, mode: 'off' } }, listeners);
+  const agent: Agent = new Agent({ ...env, pods, log }, { ...config, lease: { ...config.lease, mode: 'off' } }, listeners);
   return {
     stop: async () => {
       await agent.stop();

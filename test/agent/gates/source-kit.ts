@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { GateHttp, LogFields, ServiceQuery } from '../../../agent/env.ts';
-import { sourceHttp } from '../../../agent/gates/source-http.ts';
+import { SourceHttp } from '../../../agent/gates/source-http.ts';
 import { createExchanges, type Exchanges } from '../../../agent/process/http-exchange.ts';
 import type { KubernetesRequest } from '../../../cluster/env.ts';
 import { metricSourceOf } from '../../../policies/integrations/metric-source.ts';
@@ -95,7 +95,7 @@ export function portTo(given: SourcesGiven) {
     };
     return { status: status ?? 404, headers: {}, body: JSON.stringify(body) };
   };
-  const port: GateHttp = sourceHttp({
+  const port: GateHttp = new SourceHttp({
     agentNamespace: 'operator',
     policySources: given.policySources ?? ['directory', 'objects'],
     userAgent: 'rollout-group-agent/1',

@@ -166,8 +166,8 @@ describe('the queue of a channel', () => {
 
   it('keeps a pace, and gives each group its turn', async () => {
     const { env, queue, taken } = queueOf({ a: [sent, sent], b: [sent] });
-    queue.want('a');
-    queue.want('b');
+    queue.queueGroup('a');
+    queue.queueGroup('b');
     await env.advance(10_000);
     expect(taken).toEqual(['a@0', 'b@1000', 'a@2000', 'b@3000', 'a@3000']);
     expect(env.timerCount()).toBe(0);
@@ -175,7 +175,7 @@ describe('the queue of a channel', () => {
 
   it('takes what has happened before what is only shown', async () => {
     const { env, queue, taken } = queueOf({ a: [sent], b: [sent], c: [sent] }, ['c']);
-    for (const group of ['a', 'b', 'c']) queue.want(group);
+    for (const group of ['a', 'b', 'c']) queue.queueGroup(group);
     await env.advance(10_000);
     // The first began before the others were there.
     expect(taken.slice(0, 2).map((one) => one[0])).toEqual(['a', 'c']);
@@ -184,7 +184,7 @@ describe('the queue of a channel', () => {
   it('rests as a whole when the channel fails, longer from time to time, and as it is asked to', async () => {
     const later: Step = { kind: 'later', who: 'channel' };
     const { env, queue, taken } = queueOf({ a: [later, later, later, { kind: 'later', who: 'channel', afterMs: 60_000 }, sent] });
-    queue.want('a');
+    queue.queueGroup('a');
     await env.advance(300_000);
     const times = taken.map((one) => Number(one.slice(2)));
     const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
@@ -195,8 +195,8 @@ describe('the queue of a channel', () => {
 
   it('lets one group wait without the others', async () => {
     const { env, queue, taken } = queueOf({ a: [{ kind: 'later', who: 'group', afterMs: 50_000 }], b: [sent] }, ['a']);
-    queue.want('a');
-    queue.want('b');
+    queue.queueGroup('a');
+    queue.queueGroup('b');
     await env.advance(40_000);
     expect(taken.map((one) => one[0])).toEqual(['a', 'b', 'b']);
   });

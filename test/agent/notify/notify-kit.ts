@@ -1,6 +1,6 @@
 // A group whose runs are told, in virtual time: turns, the objects that the agent reads, services in memory, and processes that can die anywhere.
 import type { AgentEnv, NotifyRequest, NotifyResponse } from '../../../agent/env.ts';
-import { createNotifier } from '../../../agent/notify/notifier.ts';
+import { Notifier } from '../../../agent/notify/notifier.ts';
 import type { TurnReport } from '../../../agent/report.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { decideGroup } from '../../../engine/decide/decide.ts';
@@ -151,7 +151,7 @@ export function notifyWorld(
       log: { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') },
       notify: { call: (request) => around(request.site, () => call(request)) },
     };
-    const notifier = createNotifier({
+    const notifier = new Notifier({
       env: agentEnv,
       config: { agentNamespace, identity, kubernetesTimeoutMs: 10_000, policySources: ['directory', 'objects', 'adopted'] },
       onResult: (channelName, result) => results.push(`${channelName} ${result}`),

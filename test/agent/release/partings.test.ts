@@ -1,6 +1,6 @@
 // The definition of a group that releases nothing goes away: what its StatefulSets are told, how often, and by whom.
 import { describe, expect, it } from 'vitest';
-import { createEvents } from '../../../agent/published/events.ts';
+import { EventWriter } from '../../../agent/published/events.ts';
 import { GroupObjects } from '../../../agent/published/group-objects.ts';
 import { partingGraceMs } from '../../../engine/release/parting.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
@@ -33,7 +33,7 @@ const starter =
   (options: Partial<ProcessOptions> = {}) =>
     startProcess({
       env,
-      listeners: (own, config) => [createEvents({ env: own, config, objects: new GroupObjects(own, 5000) }).listener],
+      listeners: (own, config) => [new EventWriter({ env: own, config, objects: new GroupObjects(own, 5000) }).listener],
       ...options,
     });
 

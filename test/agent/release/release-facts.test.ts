@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { partingFactsOf, releaseFactsOf } from '../../../agent/published/event-facts.ts';
+import { groupRemovalFacts, releaseFacts } from '../../../agent/published/event-facts.ts';
 import type { ReleaseReport } from '../../../agent/report.ts';
 import type { SetPartition } from '../../../engine/release/release.ts';
 import type { Ledger, ReleaseTerms } from '../../../engine/snapshot.ts';
@@ -29,7 +29,7 @@ const action: SetPartition = {
 const group = { namespace: 'mimir', name: 'ingester' };
 
 function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> = {}): readonly string[] {
-  return releaseFactsOf({ group, snapshot: snapshotOf(), decision, isLasting: true, ...more }).map(
+  return releaseFacts({ group, snapshot: snapshotOf(), decision, isLasting: true, ...more }).map(
     ({ statefulSet, fact: { type, reason, note } }) => `${statefulSet} ${type} ${reason}: ${note.replace(/^group [^:]*: release\): /, '')}`,
   );
 }
@@ -86,7 +86,7 @@ describe('Events of a group that stays as it is', () => {
   it('are one for each StatefulSet, each time that it goes', () => {
     const word = { zone: 'a', statefulSet: 'ingester-zone-a', note: 'gone' };
     const facts = (nowMs: number) =>
-      partingFactsOf({
+      groupRemovalFacts({
         group,
         snapshot: { ...snapshotOf(), nowMs },
         words: [

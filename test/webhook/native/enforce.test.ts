@@ -319,7 +319,7 @@ describe('requests that must always pass (S32)', () => {
     const { uid, resourceVersion } = world.set('a').metadata;
     const claim = { verb: 'scaleDown', zone: 'a', uid, from: 3, to: 2, resourceVersion, epoch: 4, atMs: world.env.clock.nowMs() } as const;
     const group = { namespace: 'mimir', name: 'ingester' };
-    await world.env.finish(process.admission.guard.store(group, base, { ...base, claims: [claim], epoch: 4 }, 1000));
+    await world.env.finish(process.admission.guard.store(group, base, { ...base, claims: [claim], epoch: 4 }));
     const announced = world.ledger();
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
     expect(world.ledger()).toEqual(announced);

@@ -14,8 +14,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: 'group.askedMs ??= this.#clock.monotonicMs();\n    if (!group.isRunning) this.#request(key, group);',
-        replace: 'if (group.isRunning) return;\n    group.askedMs ??= this.#clock.monotonicMs();\n    this.#request(key, group);',
+        find: 'group.askedMs ??= this.#options.clock.monotonicMs();\n    if (!group.isRunning) this.#request(key, group);',
+        replace: 'if (group.isRunning) return;\n    group.askedMs ??= this.#options.clock.monotonicMs();\n    this.#request(key, group);',
       },
     ],
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
@@ -28,8 +28,8 @@ export const wakingDefects: readonly Defect[] = [
       noClockLook,
       {
         file: loop,
-        find: 'group.cancelTimer = this.#timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
-        replace: 'group.cancelTimer = this.#timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
+        find: 'group.cancelTimer = this.#options.timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
+        replace: 'group.cancelTimer = this.#options.timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
       },
     ],
     alsoWithout: 'the looks at the clocks every minute, and past the caches every five minutes',
@@ -63,13 +63,13 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: '} else this.#arm(key, group, this.#clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
-        replace: '} else this.#arm(key, group, this.#clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
+        find: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
+        replace: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (!isSame || known.lastScale !== scaleText(report)) this.#queue.want(key);',
-        replace: 'this.#queue.want(key);',
+        find: 'if (!isSame || known.lastScale !== scaleText(report)) this.#queue.queueWrite(key);',
+        replace: 'this.#queue.queueWrite(key);',
       },
       {
         file: 'agent/published/publisher.ts',
@@ -109,8 +109,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/loop.ts',
-        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#random() / 2));',
-        replace: 'const pauseMs = 0 * grown * this.#random();',
+        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));',
+        replace: 'const pauseMs = 0 * grown * this.#options.random();',
       },
     ],
     breaks: ['L13'],
