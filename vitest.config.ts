@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { longestFirst } from './test/kit/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -6,6 +7,17 @@ export default defineConfig({
     // Safe because no test mocks a module or keeps state between files; it makes the inner loop several times faster.
     pool: 'threads',
     isolate: false,
+    sequence: {
+      sequencer: longestFirst([
+        'test/simulation/defects/defects.test.ts',
+        'test/simulation/sieve.test.ts',
+        'test/engine/property/property.test.ts',
+        'test/simulation/plans.test.ts',
+        'test/acceptance/real-manifests.test.ts',
+        'test/simulation/run.test.ts',
+        'test/webhook/review/fuzz.test.ts',
+      ]),
+    },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     passWithNoTests: false,

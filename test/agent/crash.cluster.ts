@@ -4,6 +4,7 @@ import type { Moment } from '../control-plane/crash.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { callSites } from '../control-plane/sites.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { shareOf } from '../kit/share.ts';
 import { podsRemovedBy } from '../kit/watcher-requests.ts';
 import { openArena } from './arena.ts';
 
@@ -52,7 +53,7 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
     expect(Object.keys(elsewhere).filter((site) => !sites.includes(site))).toEqual([]);
   });
 
-  it.concurrent.each(cases)(
+  it.concurrent.each(shareOf(cases, 3))(
     'at $site $moment is followed by another, and the work is finished',
     async ({ site, moment }) => {
       const namespace = `${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');

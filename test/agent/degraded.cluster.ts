@@ -5,6 +5,7 @@ import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts
 import { agentRules, originalRules, permissionsOf, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { isReady, type Pod, statefulSet } from '../control-plane/workloads.ts';
+import { shareOf } from '../kit/share.ts';
 import { type Arena, openArena } from './arena.ts';
 
 /** Permissions without which a rollout is not begun or not finished, and the part that is then named. */
@@ -50,7 +51,7 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
     return Date.parse(created?.stageTimestamp ?? '');
   };
 
-  it.concurrent.each(permissions)('without "%s" does what can be done, and names what is missing', async (permission) => {
+  it.concurrent.each(shareOf(permissions, 3))('without "%s" does what can be done, and names what is missing', async (permission) => {
     const namespace = `without-${permissions.indexOf(permission)}`;
     const arena = await open(namespace, without(agentRules(), permission));
     try {

@@ -1,7 +1,9 @@
 // Fewer replicas after a delay: which pods are asked, in which order, and what becomes of it when they or the agent do not play along.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
 import { decodeLedger, ledgerKey } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
+import type { AgentProcess, AgentProcessOptions } from '../control-plane/agent-process.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { type PodBehaviour, type PodServer, startPodServer } from '../control-plane/pod-server.ts';
 import { createTemplate, installReplicaTemplates, mirrors, templatesPath } from '../control-plane/replica-template.ts';
@@ -16,67 +18,60 @@ const delayed = {
   'grafana.com/rollout-delayed-downscale': `${delayMs / 1000}s`,
   'grafana.com/rollout-prepare-delayed-downscale-url': `http://pod:8080${path}`,
 };
+// Each test has a namespace, an agent and pods of its own, and most of its time it waits.
+vi.setConfig({ maxConcurrency: 4 });
 
-describeOnControlPlane('a delayed downscale', (controlPlane) => {
-  let recorder: HistoryRecorder;
-  let arena: Arena;
-  let pods: PodServer;
+/** A group of one test, the server that answers for its pods, and the agent that asks them. */
+class Stage {
+  readonly arena: Arena;
+  readonly pods: PodServer;
+  readonly #controlPlane: ControlPlane;
 
-  beforeAll(async () => {
-    recorder = await recordHistory(controlPlane());
-    await installReplicaTemplates(controlPlane().client);
-  });
-  beforeEach(async () => {
-    pods = await startPodServer();
-  });
-  afterEach(async () => {
-    await arena.close();
-    await pods.close();
-  });
-  afterAll(() => recorder.stop());
-
-  const env = () => ({ HTTP_PROXY: pods.url });
-
-  /** One zone of four pods, mirrored. */
-  async function open(namespace: string): Promise<Arena> {
-    arena = await openArena(controlPlane(), recorder, {
-      namespace,
-      zones: ['a'],
-      replicas: 4,
-      zoneMeta: () => ({ annotations: delayed }),
-    });
-    await createTemplate(controlPlane().client, namespace, 'ingester', 4);
-    return arena;
+  constructor(controlPlane: ControlPlane, arena: Arena, pods: PodServer) {
+    this.#controlPlane = controlPlane;
+    this.arena = arena;
+    this.pods = pods;
   }
 
-  const ask = (replicas: number) =>
-    controlPlane().client.patch(`${templatesPath(arena.group.namespace)}/ingester/scale`, 'merge', { spec: { replicas } });
+  /** Starts an agent that reaches pods by the server, and waits until it is ready. */
+  async start(options: Partial<AgentProcessOptions> = {}): Promise<AgentProcess> {
+    const agent = await this.arena.start({ env: { HTTP_PROXY: this.pods.url }, ...options });
+    await agent.untilReady();
+    return agent;
+  }
 
-  async function untilReplicas(wanted: number): Promise<void> {
+  ask(replicas: number): Promise<unknown> {
+    return this.#controlPlane.client.patch(`${templatesPath(this.arena.group.namespace)}/ingester/scale`, 'merge', { spec: { replicas } });
+  }
+
+  async untilReplicas(wanted: number): Promise<void> {
+    const { client } = this.#controlPlane;
     const what = `${wanted} replicas`;
-    await controlPlane().client.until<StatefulSet>(arena.group.setsPath, what, ([set]) => set?.spec.replicas === wanted, 30_000);
+    await client.until<StatefulSet>(this.arena.group.setsPath, what, ([set]) => set?.spec.replicas === wanted, 30_000);
   }
 
-  async function untilCalls(what: string, isSo: (calls: ReturnType<PodServer['calls']>) => boolean): Promise<void> {
-    for (const endsAt = Date.now() + 30_000; !isSo(pods.calls()); await new Promise((settle) => setTimeout(settle, 25))) {
-      if (Date.now() > endsAt) throw new Error(`${what} were not seen in 30 s, but ${JSON.stringify(pods.calls().slice(-20))}`);
+  async untilCalls(what: string, isSo: (calls: ReturnType<PodServer['calls']>) => boolean): Promise<void> {
+    for (const endsAt = Date.now() + 30_000; !isSo(this.pods.calls()); await new Promise((settle) => setTimeout(settle, 25))) {
+      if (Date.now() > endsAt) throw new Error(`${what} were not seen in 30 s, but ${JSON.stringify(this.pods.calls().slice(-20))}`);
     }
   }
 
-  const asked = (method: string) => [...new Set(pods.calls().flatMap((call) => (call.method === method ? [call.pod] : [])))].sort();
+  asked(method: string): readonly string[] {
+    return [...new Set(this.pods.calls().flatMap((call) => (call.method === method ? [call.pod] : [])))].sort();
+  }
 
   /** The time between the first preparation and the write of fewer replicas. */
-  async function waitedMs(): Promise<number> {
-    const { requests } = await arena.history();
+  async waitedMs(): Promise<number> {
+    const { requests } = await this.arena.history();
     const scaled = requests.find(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'statefulsets');
-    const first = pods.calls().find(({ method }) => method === 'POST');
+    const first = this.pods.calls().find(({ method }) => method === 'POST');
     return Date.parse(scaled?.stageTimestamp ?? '') - Math.floor((first?.atMs ?? 0) / 1000) * 1000;
   }
 
   /** Ordinals, and since when each was known to be prepared, in every ledger that was ever stored: `2 1700000000000`. */
-  async function preparedSince(): Promise<readonly string[]> {
-    const { namespace, name: group } = arena.group;
-    const { requests } = await arena.history();
+  async preparedSince(): Promise<readonly string[]> {
+    const { namespace, name: group } = this.arena.group;
+    const { requests } = await this.arena.history();
     const texts = requests.flatMap(({ responseObject }) => {
       const { kind, data } = (responseObject ?? {}) as { readonly kind?: string; readonly data?: Readonly<Record<string, string>> };
       return kind === 'ConfigMap' ? (data?.[ledgerKey] ?? []) : [];
@@ -87,82 +82,101 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     );
     return [...new Set(prepared.map(({ ordinal, seenMs }) => `${ordinal} ${seenMs}`))].sort();
   }
+}
 
-  it('asks those who leave to prepare, waits, and scales', async () => {
-    await open('plain');
-    const agent = await arena.start({ env: env() });
-    await agent.untilReady();
+describeOnControlPlane('a delayed downscale', (controlPlane) => {
+  let recorder: HistoryRecorder;
+
+  beforeAll(async () => {
+    recorder = await recordHistory(controlPlane());
+    await installReplicaTemplates(controlPlane().client);
+  });
+  afterAll(() => recorder.stop());
+
+  /** Opens the stage of one test: the zones, one of four pods unless told otherwise, mirrored. */
+  async function open(
+    { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+    namespace: string,
+    { zones = ['a'], replicas = 4 }: { readonly zones?: readonly string[]; readonly replicas?: number } = {},
+  ): Promise<Stage> {
+    const pods = await startPodServer();
+    onTestFinished(() => pods.close());
+    const arena = await openArena(controlPlane(), recorder, { namespace, zones, replicas, zoneMeta: () => ({ annotations: delayed }) });
+    // Hooks run last first: the agent ends before what answers it.
+    onTestFinished(() => arena.close());
+    await createTemplate(controlPlane().client, namespace, 'ingester', replicas);
+    return new Stage(controlPlane(), arena, pods);
+  }
+
+  it.concurrent('asks those who leave to prepare, waits, and scales', async (context) => {
+    const stage = await open(context, 'plain');
+    await stage.start();
     // A former operator may have asked any of them.
-    await untilCalls('four withdrawals', () => asked('DELETE').length === 4);
-    await ask(2);
-    await untilReplicas(2);
-    expect(asked('POST')).toEqual(['ingester-zone-a-2', 'ingester-zone-a-3']);
+    await stage.untilCalls('four withdrawals', () => stage.asked('DELETE').length === 4);
+    await stage.ask(2);
+    await stage.untilReplicas(2);
+    expect(stage.asked('POST')).toEqual(['ingester-zone-a-2', 'ingester-zone-a-3']);
     // Nobody was told so again.
-    expect(pods.calls().filter(({ method }) => method === 'DELETE')).toHaveLength(4);
-    const [call] = pods.calls().filter(({ method }) => method === 'POST');
+    expect(stage.pods.calls().filter(({ method }) => method === 'DELETE')).toHaveLength(4);
+    const [call] = stage.pods.calls().filter(({ method }) => method === 'POST');
     expect([call?.port, call?.path, call?.host]).toEqual([8080, path, `${call?.pod}.ingester-zone-a.plain.svc.cluster.local.`]);
-    expect(await waitedMs()).toBeGreaterThanOrEqual(delayMs);
-    await arena.group.untilReady(2);
-    await arena.expectKept();
+    expect(await stage.waitedMs()).toBeGreaterThanOrEqual(delayMs);
+    await stage.arena.group.untilReady(2);
+    await stage.arena.expectKept();
   });
 
-  it('is cancelled when the replicas are wanted after all: who was asked to leave is told to stay', async () => {
-    await open('cancelled');
-    const agent = await arena.start({ env: env() });
-    await agent.untilReady();
-    await ask(2);
-    await untilCalls('two preparations', () => Object.keys(pods.prepared()).length === 2);
-    await ask(4);
-    await untilCalls('withdrawals', () => Object.keys(pods.prepared()).length === 0);
-    expect(await arena.group.replicas()).toEqual([4]);
+  it.concurrent('is cancelled when the replicas are wanted after all: who was asked to leave is told to stay', async (context) => {
+    const stage = await open(context, 'cancelled');
+    await stage.start();
+    await stage.ask(2);
+    await stage.untilCalls('two preparations', () => Object.keys(stage.pods.prepared()).length === 2);
+    await stage.ask(4);
+    await stage.untilCalls('withdrawals', () => Object.keys(stage.pods.prepared()).length === 0);
+    expect(await stage.arena.group.replicas()).toEqual([4]);
   });
 
-  it('continues with another agent after the first is killed, without a new delay', async () => {
-    await open('killed');
-    const first = await arena.start({ env: env(), flags: ['--identity=first'] });
-    await first.untilReady();
-    await ask(2);
-    await untilCalls('two preparations', () => Object.keys(pods.prepared()).length === 2);
-    const prepared = pods.prepared();
+  it.concurrent('continues with another agent after the first is killed, without a new delay', async (context) => {
+    const stage = await open(context, 'killed');
+    const first = await stage.start({ flags: ['--identity=first'] });
+    await stage.ask(2);
+    await stage.untilCalls('two preparations', () => Object.keys(stage.pods.prepared()).length === 2);
+    const prepared = stage.pods.prepared();
     await first.kill();
-    const second = await arena.start({ env: env(), flags: ['--identity=second'] });
-    await second.untilReady();
-    await untilReplicas(2);
-    expect(pods.prepared()).toEqual(prepared);
-    expect(await waitedMs()).toBeGreaterThanOrEqual(delayMs);
+    await stage.start({ flags: ['--identity=second'] });
+    await stage.untilReplicas(2);
+    expect(stage.pods.prepared()).toEqual(prepared);
+    expect(await stage.waitedMs()).toBeGreaterThanOrEqual(delayMs);
     // The delay is counted from there, by whoever leads: each of the two pods was first seen prepared once.
-    const since = await preparedSince();
+    const since = await stage.preparedSince();
     expect(since.map((line) => line.split(' ')[0])).toEqual(['2', '3']);
-    await arena.expectKept();
+    await stage.arena.expectKept();
   });
 
-  it('begins again for a pod that a person told to stay in the middle', async () => {
-    await open('stay');
-    const agent = await arena.start({ env: env() });
-    await agent.untilReady();
-    await ask(3);
-    await untilCalls('a preparation', () => Object.keys(pods.prepared()).length === 1);
-    const first = pods.prepared()['ingester-zone-a-3'] ?? 0;
+  it.concurrent('begins again for a pod that a person told to stay in the middle', async (context) => {
+    const stage = await open(context, 'stay');
+    await stage.start();
+    await stage.ask(3);
+    await stage.untilCalls('a preparation', () => Object.keys(stage.pods.prepared()).length === 1);
+    const first = stage.pods.prepared()['ingester-zone-a-3'] ?? 0;
     // Nobody tells the agent.
-    pods.forget('ingester-zone-a-3');
-    await untilReplicas(3);
-    const again = pods.prepared()['ingester-zone-a-3'] ?? 0;
+    stage.pods.forget('ingester-zone-a-3');
+    await stage.untilReplicas(3);
+    const again = stage.pods.prepared()['ingester-zone-a-3'] ?? 0;
     expect(again).toBeGreaterThanOrEqual(first + delayMs / 1000);
-    expect(await waitedMs()).toBeGreaterThanOrEqual(2 * delayMs);
-    await arena.expectKept();
+    expect(await stage.waitedMs()).toBeGreaterThanOrEqual(2 * delayMs);
+    await stage.arena.expectKept();
   });
 
-  it('is not done for a pod that names a new time whenever it is asked', async () => {
-    await open('anew');
-    pods.script(/-3$/, { kind: 'lying', secondsFromNow: 0 }, 'POST');
-    const agent = await arena.start({ env: env() });
-    await agent.untilReady();
-    await ask(3);
-    await untilCalls('three preparations', (calls) => calls.filter(({ method }) => method === 'POST').length >= 3);
-    expect(await arena.group.replicas()).toEqual([4]);
+  it.concurrent('is not done for a pod that names a new time whenever it is asked', async (context) => {
+    const stage = await open(context, 'anew');
+    stage.pods.script(/-3$/, { kind: 'lying', secondsFromNow: 0 }, 'POST');
+    await stage.start();
+    await stage.ask(3);
+    await stage.untilCalls('three preparations', (calls) => calls.filter(({ method }) => method === 'POST').length >= 3);
+    expect(await stage.arena.group.replicas()).toEqual([4]);
   });
 
-  describe('of pods that do not cooperate', () => {
+  describe.concurrent('of pods that do not cooperate', () => {
     /** By the zone that behaves so. */
     const behaviours: Readonly<Record<string, PodBehaviour>> = {
       a: { kind: 'honest' },
@@ -176,45 +190,41 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
       i: { kind: 'lying', secondsFromNow: 86_400 },
     };
 
-    it('is not done in their zones, and is when they do', async () => {
+    it.concurrent('is not done in their zones, and is when they do', async (context) => {
       const zones = Object.keys(behaviours);
-      arena = await openArena(controlPlane(), recorder, {
-        namespace: 'pods',
-        zones,
-        replicas: 2,
-        zoneMeta: () => ({ annotations: delayed }),
-      });
-      await createTemplate(controlPlane().client, 'pods', 'ingester', 2);
-      for (const [zone, behaviour] of Object.entries(behaviours)) pods.script(new RegExp(`zone-${zone}-1$`), behaviour, 'POST');
-      const agent = await arena.start({ env: env(), flags: ['--pods.client-timeout=500ms'] });
-      await agent.untilReady();
-      await ask(1);
+      const stage = await open(context, 'pods', { zones, replicas: 2 });
+      for (const [zone, behaviour] of Object.entries(behaviours)) stage.pods.script(new RegExp(`zone-${zone}-1$`), behaviour, 'POST');
+      await stage.start({ flags: ['--pods.client-timeout=500ms'] });
+      await stage.ask(1);
       const wanted = zones.map((zone) => `ingester-zone-${zone}-1`);
-      await untilCalls('a call to each', () => asked('POST').length === wanted.length);
-      expect(asked('POST')).toEqual(wanted);
-      await controlPlane().client.until<StatefulSet>(arena.group.setsPath, 'the honest zone scaled', ([set]) => set?.spec.replicas === 1);
-      await new Promise((settle) => setTimeout(settle, 3000));
-      expect(await arena.group.replicas()).toEqual(zones.map((zone) => (zone === 'a' ? 1 : 2)));
-      pods.script(/.*/, { kind: 'honest' });
+      await stage.untilCalls('a call to each', () => stage.asked('POST').length === wanted.length);
+      expect(stage.asked('POST')).toEqual(wanted);
       await controlPlane().client.until<StatefulSet>(
-        arena.group.setsPath,
+        stage.arena.group.setsPath,
+        'the honest zone scaled',
+        ([set]) => set?.spec.replicas === 1,
+      );
+      await new Promise((settle) => setTimeout(settle, 3000));
+      expect(await stage.arena.group.replicas()).toEqual(zones.map((zone) => (zone === 'a' ? 1 : 2)));
+      stage.pods.script(/.*/, { kind: 'honest' });
+      await controlPlane().client.until<StatefulSet>(
+        stage.arena.group.setsPath,
         'every zone scaled',
         (sets) => sets.every(({ spec }) => spec.replicas === 1),
         90_000,
       );
-      await arena.expectKept();
+      await stage.arena.expectKept();
     });
 
-    it('is not hurried by one that names a time before it was asked', async () => {
-      await open('pods-past');
-      pods.script(/-3$/, { kind: 'lying', secondsFromNow: -86_400 }, 'POST');
-      const agent = await arena.start({ env: env() });
-      await agent.untilReady();
-      await ask(3);
-      await untilCalls('a call', (calls) => calls.some(({ method, pod }) => method === 'POST' && pod === 'ingester-zone-a-3'));
+    it.concurrent('is not hurried by one that names a time before it was asked', async (context) => {
+      const stage = await open(context, 'pods-past');
+      stage.pods.script(/-3$/, { kind: 'lying', secondsFromNow: -86_400 }, 'POST');
+      await stage.start();
+      await stage.ask(3);
+      await stage.untilCalls('a call', (calls) => calls.some(({ method, pod }) => method === 'POST' && pod === 'ingester-zone-a-3'));
       // grafana/rollout-operator believes the pod, which may have been asked by a former agent: so do adopted groups.
-      await untilReplicas(3);
-      await arena.expectKept();
+      await stage.untilReplicas(3);
+      await stage.arena.expectKept();
     });
   });
 });

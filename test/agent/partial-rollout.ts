@@ -1,5 +1,5 @@
 // Which version each pod of a namespace runs in the middle of a rollout, and whether it comes back at that when it is killed.
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { isReady, type Pod, revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
@@ -64,13 +64,11 @@ export async function expectKilledTwice(client: ApiClient, namespace: string, ex
 
 /** Waits until the wave of this index, from 0, has all its pods. */
 export async function untilWave(agent: InProcessAgent, index: number): Promise<void> {
-  await expect
-    .poll(
-      () => {
-        const run = agent.turns().at(-1)?.decision?.run;
-        return run?.wave === index && run.waveAvailableMs !== undefined;
-      },
-      { timeout: 120_000, interval: 50 },
-    )
-    .toBe(true);
+  await vi.waitFor(
+    () => {
+      const run = agent.turns().at(-1)?.decision?.run;
+      expect([run?.wave, run?.waveAvailableMs !== undefined]).toEqual([index, true]);
+    },
+    { timeout: 120_000, interval: 50 },
+  );
 }

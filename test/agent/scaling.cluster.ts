@@ -1,5 +1,5 @@
 // Replicas that follow one another: with time between zones, behind a leader that must be ready, and mirrored from a template.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
 import type { Moment } from '../control-plane/crash.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { startLastDownscaleHook } from '../control-plane/last-downscale-hook.ts';
@@ -13,7 +13,10 @@ import {
 } from '../control-plane/replica-template.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import type { StatefulSet } from '../control-plane/workloads.ts';
-import { type Arena, openArena } from './arena.ts';
+import { type Arena, type ArenaOptions, openArena } from './arena.ts';
+
+// Each test has a namespace and agents of its own, and most of its time it waits.
+vi.setConfig({ maxConcurrency: 4 });
 
 const zoneGapMs = 15_000;
 const before: Readonly<Record<string, string>> = { b: 'a', c: 'b' };
@@ -29,16 +32,21 @@ function follower(zone: string, more: Readonly<Record<string, string>> = {}) {
 
 describeOnControlPlane('replicas that follow', (controlPlane) => {
   let recorder: HistoryRecorder;
-  let arena: Arena;
 
   beforeAll(async () => {
     recorder = await recordHistory(controlPlane());
     await installReplicaTemplates(controlPlane().client);
   });
-  afterEach(() => arena.close());
   afterAll(() => recorder.stop());
 
-  async function untilReplicas(wanted: readonly number[], timeoutMs = 60_000): Promise<void> {
+  /** Opens the arena of one test, which closes with the test. */
+  async function open({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, options: ArenaOptions): Promise<Arena> {
+    const arena = await openArena(controlPlane(), recorder, options);
+    onTestFinished(() => arena.close());
+    return arena;
+  }
+
+  async function untilReplicas(arena: Arena, wanted: readonly number[], timeoutMs = 60_000): Promise<void> {
     await controlPlane().client.until<StatefulSet>(
       arena.group.setsPath,
       `replicas ${wanted.join(', ')}`,
@@ -48,7 +56,7 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
   }
 
   /** When each StatefulSet was scaled by the agent, in the order of time. */
-  async function scalings(): Promise<readonly { readonly set: string; readonly to: unknown; readonly atMs: number }[]> {
+  async function scalings(arena: Arena): Promise<readonly { readonly set: string; readonly to: unknown; readonly atMs: number }[]> {
     const { requests } = await arena.history();
     return requests
       .filter(({ verb, objectRef, user, responseStatus }) => {
@@ -62,8 +70,8 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       }));
   }
 
-  it('go down zone by zone with 15 s between them', async () => {
-    arena = await openArena(controlPlane(), recorder, { namespace: 'down', replicas: 3, zoneMeta: (zone) => follower(zone) });
+  it.concurrent('go down zone by zone with 15 s between them', async (context) => {
+    const arena = await open(context, { namespace: 'down', replicas: 3, zoneMeta: (zone) => follower(zone) });
     const [a = '', b = '', c = ''] = arena.group.sets;
     const stopHook = await startLastDownscaleHook(controlPlane());
     try {
@@ -71,8 +79,8 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       await agent.untilReady();
       const startedMs = Date.now();
       await controlPlane().client.patch(`${arena.group.setsPath}/${a}`, 'merge', { spec: { replicas: 2 } });
-      await untilReplicas([2, 2, 2]);
-      const seen = await scalings();
+      await untilReplicas(arena, [2, 2, 2]);
+      const seen = await scalings(arena);
       expect(seen.map(({ set, to }) => [set, to])).toEqual([
         [b, 2],
         [c, 2],
@@ -87,9 +95,9 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
     }
   });
 
-  it('go up only when the leader is ready', async () => {
+  it.concurrent('go up only when the leader is ready', async (context) => {
     const whenReady = { 'grafana.com/rollout-upscale-only-when-leader-ready': 'true' };
-    arena = await openArena(controlPlane(), recorder, {
+    const arena = await open(context, {
       namespace: 'up',
       replicas: 1,
       podAnnotations: { 'test.rollout-group.dev/ready-after': '3s' },
@@ -99,7 +107,7 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
     const agent = await arena.start();
     await agent.untilReady();
     await arena.group.scale(a, 2);
-    await untilReplicas([2, 2, 2]);
+    await untilReplicas(arena, [2, 2, 2]);
     const { events } = await arena.history();
     const setEvents = events.flatMap((event) => (event.kind === 'StatefulSet' ? [event.object as unknown as StatefulSet] : []));
     for (const [leader, own] of [
@@ -117,9 +125,9 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
     await arena.expectKept();
   });
 
-  describe('a template', () => {
-    const mirrored = (namespace: string, more: Readonly<Record<string, string>> = {}) =>
-      openArena(controlPlane(), recorder, {
+  describe.concurrent('a template', () => {
+    const mirrored = (context: TestContext, namespace: string, more: Readonly<Record<string, string>> = {}) =>
+      open(context, {
         namespace,
         replicas: 2,
         zoneMeta: () => ({ annotations: { ...mirrors('ingester'), ...more } }),
@@ -131,51 +139,51 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
         ([template]) => template?.status?.replicas === replicas,
       );
 
-    it('that an autoscaler moves by its bounds, up and down, and are told in its status', async () => {
-      arena = await mirrored('autoscaled');
+    it.concurrent('that an autoscaler moves by its bounds, up and down, and are told in its status', async (context) => {
+      const arena = await mirrored(context, 'autoscaled');
       const { client } = controlPlane();
       await createTemplate(client, 'autoscaled', 'ingester', 2);
       const agent = await arena.start();
       await agent.untilReady();
       await untilTold('autoscaled', 2);
       await setAutoscaler(client, 'autoscaled', 'ingester', 3, 3);
-      await untilReplicas([3, 3, 3]);
+      await untilReplicas(arena, [3, 3, 3]);
       await untilTold('autoscaled', 3);
       await setAutoscaler(client, 'autoscaled', 'ingester', 1, 1);
-      await untilReplicas([1, 1, 1]);
+      await untilReplicas(arena, [1, 1, 1]);
       await untilTold('autoscaled', 1);
-      expect((await scalings()).length).toBe(6);
+      expect((await scalings(arena)).length).toBe(6);
       await arena.expectKept();
     });
 
-    it('that is scaled by its own subresource; with write-back off its status is left alone', async () => {
-      arena = await mirrored('scaled', { 'grafana.com/rollout-mirror-replicas-from-resource-write-back': 'false' });
+    it.concurrent('that is scaled by its own subresource; with write-back off its status is left alone', async (context) => {
+      const arena = await mirrored(context, 'scaled', { 'grafana.com/rollout-mirror-replicas-from-resource-write-back': 'false' });
       const { client } = controlPlane();
       await createTemplate(client, 'scaled', 'ingester', 2);
       const agent = await arena.start();
       await agent.untilReady();
       await client.patch(`${templatesPath('scaled')}/ingester/scale`, 'merge', { spec: { replicas: 4 } });
-      await untilReplicas([4, 4, 4]);
+      await untilReplicas(arena, [4, 4, 4]);
       const [template] = await client.list<ReplicaTemplate>(templatesPath('scaled'));
       expect(template?.status?.replicas).toBeUndefined();
       await arena.expectKept();
     });
 
-    it.each(
+    it.concurrent.for(
       ['act.scaleStatefulSet', 'act.writeBackReplicas'].flatMap((site) =>
         (['before send', 'after reply'] as const).map((moment) => ({ site, moment })),
       ),
-    )('whose agent dies at $site $moment: another finishes', async ({ site, moment }: { site: string; moment: Moment }) => {
+    )('whose agent dies at $site $moment: another finishes', async ({ site, moment }: { site: string; moment: Moment }, context) => {
       const namespace = `dies-${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
-      arena = await mirrored(namespace);
+      const arena = await mirrored(context, namespace);
       const { client } = controlPlane();
       await createTemplate(client, namespace, 'ingester', 3);
       const first = await arena.startInside({ name: 'first', diesAt: (call) => call.site === site && call.moment === moment });
       await arena.startInside({ name: 'second' });
-      await untilReplicas([3, 3, 3]);
+      await untilReplicas(arena, [3, 3, 3]);
       await untilTold(namespace, 3);
       expect(first.mortal.isDead()).toBe(true);
-      expect((await scalings()).length).toBe(3);
+      expect((await scalings(arena)).length).toBe(3);
       await arena.expectKept();
     });
   });

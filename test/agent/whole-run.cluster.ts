@@ -5,6 +5,7 @@ import type { Call, Moment } from '../control-plane/crash.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { callSites } from '../control-plane/sites.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { shareOf } from '../kit/share.ts';
 import { checkHistory } from '../kit/watcher.ts';
 import { podsRemovedBy } from '../kit/watcher-requests.ts';
 import { createKinds, openWholeRun, podCount, wholeEnd } from './whole-run.ts';
@@ -99,7 +100,10 @@ const cases: readonly Case[] = [
   ),
   ...reading.map((sites) => ({ sites: sites.join(', '), moment: 'before send' as const, deaths: sites.map(at('before send')) })),
 ];
-const namespaceOf = (index: number): string => `deaths-${index}`;
+const played = shareOf(
+  cases.map((one, index) => ({ ...one, namespace: `deaths-${index}` })),
+  3,
+);
 
 const longestMs = 240_000;
 const overMs = 110_000;
@@ -142,7 +146,7 @@ describeOnControlPlane('a whole run', (controlPlane) => {
     ).toEqual([]);
   });
 
-  it.concurrent.each(cases.map((one, index) => [one.moment, one.sites, one.deaths, namespaceOf(index)] as const))(
+  it.concurrent.each(played.map(({ moment, sites, deaths, namespace }) => [moment, sites, deaths, namespace] as const))(
     'comes to the same end after deaths %s: %s',
     async (_moment, _sites, deaths, namespace) => {
       await play(namespace, deaths);
@@ -152,8 +156,7 @@ describeOnControlPlane('a whole run', (controlPlane) => {
   it('replaces every pod once each time, within its rules', async () => {
     const { requests, events } = await recorder.read();
     const agent = controlPlane().identities.agent.user;
-    for (const [index, { sites, moment }] of cases.entries()) {
-      const namespace = namespaceOf(index);
+    for (const { sites, moment, namespace } of played) {
       const here = {
         requests: requests.filter(({ objectRef }) => objectRef?.namespace === namespace),
         events: events.filter(({ kind, object }) => kind === 'Node' || object.metadata.namespace === namespace),

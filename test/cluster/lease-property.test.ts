@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeApi } from '../kit/fake-api.ts';
+import { rounds } from '../kit/share.ts';
 import { type Serve, seededRandom, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 import { type Process, startProcess } from './contending.ts';
 
@@ -74,7 +75,7 @@ describe('processes that contend for a Lease', () => {
         }
         for (const { lease } of processes) lease.stop();
       }),
-      { numRuns: 40 },
+      { numRuns: rounds(40, 12) },
     );
   });
 

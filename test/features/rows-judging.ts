@@ -214,7 +214,7 @@ export const judgingRows: readonly Row[] = [
       ...releaseRules('a release'),
       ...releaseByAgent('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten'),
       ...releaseCluster(
-        'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $engine',
+        'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $strategy',
       ),
       ...deleted('stays where it is when its group is deleted midway, until a user changes it'),
       ...phased('with standardRollingUpdate has a gate that only observes'),

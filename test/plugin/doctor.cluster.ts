@@ -10,6 +10,7 @@ import type { Identity } from '../control-plane/identities.ts';
 import { agentRules, grant, grantNodes, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { optionsOf } from '../install/given.ts';
+import { shareOf } from '../kit/share.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
 const namespace = 'mimir';
@@ -143,21 +144,20 @@ describeOnControlPlane('doctor', (controlPlane) => {
     }
   });
 
-  it.each(permissionsOf(agentRules()).filter((permission) => permission !== ofPin && !permission.includes('replicatemplates')))(
-    'names "%s" when the agent may not do it',
-    async (permission) => {
-      const { client, identities } = controlPlane();
-      const [verb = '', target = ''] = permission.split(' ');
-      const [resource = '', ...group] = target.split('.');
-      await grantAgent(client, identities.agent, without(agentRules(), permission));
-      const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
-      try {
-        await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
-      } finally {
-        await grantAgent(client, identities.agent, agentRules());
-      }
-    },
-  );
+  const permissions = permissionsOf(agentRules()).filter((permission) => permission !== ofPin && !permission.includes('replicatemplates'));
+
+  it.each(shareOf(permissions, 4))('names "%s" when the agent may not do it', async (permission) => {
+    const { client, identities } = controlPlane();
+    const [verb = '', target = ''] = permission.split(' ');
+    const [resource = '', ...group] = target.split('.');
+    await grantAgent(client, identities.agent, without(agentRules(), permission));
+    const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
+    try {
+      await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
+    } finally {
+      await grantAgent(client, identities.agent, agentRules());
+    }
+  });
 
   it('names each right of the agent that is missing, and what follows', async () => {
     const { client, identities } = controlPlane();

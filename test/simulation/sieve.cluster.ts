@@ -12,6 +12,7 @@ import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.t
 import { always, type FaultRule, nth, type WatchLine } from '../control-plane/faults.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { shareOf } from '../kit/share.ts';
 
 /** Two zones of two pods, adopted from labels, as `openArena` makes them; one agent. */
 async function recorded(): Promise<readonly SievePlan[]> {
@@ -74,7 +75,7 @@ describeOnControlPlane('plans made from a recording', (controlPlane) => {
     expect(new Set(cases.map(({ plan }) => plan.pattern)).size).toBe(3);
   });
 
-  for (const { plan, namespace } of cases) {
+  for (const { plan, namespace } of shareOf(cases, 2)) {
     it.concurrent(`${plan.pattern}: ${plan.name}`, { timeout: longestMs }, async () => {
       const arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 2, maxUnavailable: 1 });
       try {

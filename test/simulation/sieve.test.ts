@@ -9,7 +9,7 @@ import {
   sievePatterns,
 } from '../../simulation/search/sieve/sieve.ts';
 import { type SieveWorkload, sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
-import { commitSeed, rounds } from '../kit/share.ts';
+import { commitSeed, rounds, shareOf } from '../kit/share.ts';
 import { bundled } from './defects/bundle.ts';
 import { defects } from './defects/catalogue.ts';
 import { foundBy, startPlayer } from './defects/player.ts';
@@ -28,7 +28,7 @@ describe('plans made from a run without faults', () => {
     for (const [name, counts] of totals) process.stderr.write(`sieve: ${name.padEnd(22)} ${counts}\n`);
   });
 
-  it.each(sieveWorkloads)(
+  it.each(shareOf(sieveWorkloads, 3))(
     'of $name change nothing but the time that it takes',
     async (workload) => {
       const recording = await recordWorkload(workload);

@@ -7,6 +7,7 @@ import { createTemplate, setAutoscaler, templatesPath } from '../control-plane/r
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
 import { isReady, type Pod, type StatefulSet } from '../control-plane/workloads.ts';
+import { shareOf } from '../kit/share.ts';
 import {
   createWorld,
   evict,
@@ -86,7 +87,7 @@ describeOnControlPlane(
     describe.each(forms)('in the %s form', (form) => {
       const path = `${setsOf(form)}/${member}`;
 
-      it.each(ways.map((way) => [way.what, way] as const))(
+      it.each(shareOf(ways, 2).map((way) => [way.what, way] as const))(
         'a group is protected from %s, and what is no group is not',
         async (_what, { attempt }) => {
           const before = await standing(form);
@@ -208,7 +209,7 @@ describeOnControlPlane(
           // On a busy machine it may not come to everything in its time; nothing that left is Ready again while the node is closed.
           let [here, there]: readonly [readonly string[], readonly string[]] = [[], []];
           for (let attempt = 0; attempt < 6 && (here.length === 0 || there.length === 0); attempt++) {
-            expect(await drain(node.metadata.name, 'ingester', 8_000)).toMatchObject({ isRefused: true });
+            expect(await drain(node.metadata.name, 'ingester', 4_000)).toMatchObject({ isRefused: true });
             [here, there] = [missing(before.here, await uidsOf(form, 'ingester')), missing(before.there, await uidsOf(other, 'ingester'))];
           }
           // The node has the pods of both forms: each of the two has lost what its budget lets go.
@@ -350,7 +351,7 @@ describeOnControlPlane(
       expect((await admin.get<StatefulSet>(path)).metadata.annotations).not.toHaveProperty(['grafana.com/last-downscale']);
     });
 
-    it.each([
+    it.concurrent.each([
       ['native', 'doomed'],
       ['compat', 'compat-doomed'],
     ] as const)('a namespace of a protected group is deleted whole: %s', async (form, namespace) => {

@@ -6,12 +6,13 @@ import type { ApiClient } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import type { WebhookProcess } from '../control-plane/webhook.ts';
 import type { StatefulSet } from '../control-plane/workloads.ts';
+import { rounds } from '../kit/share.ts';
 import { createWorld, merge, podsOf, setObject, setsOf, type World, write } from './kit.ts';
 import { type Asker, createAsker, decreaseOf, evictionOf } from './kit-asks.ts';
 
 const namespace = 'native';
 const groups = ['one', 'two', 'three', 'four', 'five', 'six'];
-const wantedPairs = 1_000;
+const wantedPairs = rounds(1_000, 300);
 /** Several times what two cores take that have little else to do. A machine on which they take longer fails. */
 const longestMs = 420_000;
 /** Watches that hear something this often are believed, and then a pair costs a third fewer requests. */

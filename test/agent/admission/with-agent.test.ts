@@ -4,6 +4,7 @@ import type { Answer } from '../../../webhook/review/review.ts';
 import { startProcess } from '../../kit/agent-process.ts';
 import type { StoredObject } from '../../kit/memory-api.ts';
 import { rolled } from '../../kit/memory-cluster.ts';
+import { shareOf } from '../../kit/share.ts';
 import { type Serve, type ServedRequest, seededRandom, status } from '../../kit/virtual-env.ts';
 import {
   deletionOf,
@@ -51,7 +52,7 @@ function reviewOf({ method, json }: ServedRequest, object: StoredObject, subreso
 describe('an agent and webhooks over one group (S30)', () => {
   it('never have two zones down at once, whichever client deletes pods, and the rollout completes', async () => {
     let taken = 0;
-    for (let seed = 1; seed <= 6; seed += 1) {
+    for (const seed of shareOf([1, 2, 3, 4, 5, 6], 3)) {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
       const { env, api } = world;
       const webhooks = [

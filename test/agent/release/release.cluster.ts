@@ -1,19 +1,20 @@
 // A group that nothing defines any more, beside the StatefulSet controller itself: what the agent hands back, the controller rolls.
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, it, vi } from 'vitest';
 import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../../control-plane/history.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
 import { revisionOf, type StatefulSet } from '../../control-plane/workloads.ts';
 import { checkHistory } from '../../kit/watcher.ts';
-import { type Arena, openArena } from '../arena.ts';
+import { openArena } from '../arena.ts';
 
 const holding = 1_000_000;
 const controller = 'system:serviceaccount:kube-system:statefulset-controller';
 /** What the agent waits before anything is done, and some. */
 const graceMs = 60_000;
-const longestMs = 240_000;
+
+vi.setConfig({ testTimeout: 240_000 });
 
 type RollingSet = StatefulSet & {
   readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
@@ -74,7 +75,6 @@ const groupOf = (namespace: string, { strategy, wave }: Case) => ({
 
 describeOnControlPlane('a group whose definition is deleted', (controlPlane) => {
   let recorder: HistoryRecorder;
-  let arena: Arena | undefined;
 
   beforeAll(async () => {
     const { client } = controlPlane();
@@ -84,18 +84,19 @@ describeOnControlPlane('a group whose definition is deleted', (controlPlane) => 
     );
     recorder = await recordHistory(controlPlane());
   });
-  afterEach(() => arena?.close());
   afterAll(() => recorder.stop());
 
   const partitionsOf = (sets: readonly RollingSet[]): readonly number[] =>
     sets.map(({ spec }) => spec.updateStrategy.rollingUpdate?.partition ?? 0);
 
-  it.each(cases)(
-    'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $engine',
-    async (one) => {
+  // Side by side, since each waits out the grace period.
+  it.concurrent.for(cases)(
+    'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $strategy',
+    async (one, { expect, onTestFinished }) => {
       const { client } = controlPlane();
       const namespace = `released-${one.strategy}`;
-      arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 3, strategy: 'RollingUpdate' });
+      const arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 3, strategy: 'RollingUpdate' });
+      onTestFinished(() => arena.close());
       const { group } = arena;
       const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
       const untilPartitions = (what: string, expected: readonly number[]) =>
@@ -145,6 +146,5 @@ describeOnControlPlane('a group whose definition is deleted', (controlPlane) => 
         .poll(async () => JSON.parse((await client.get<{ data: { ledger: string } }>(path)).data.ledger), { timeout: 30_000 })
         .not.toHaveProperty('release');
     },
-    longestMs,
   );
 });

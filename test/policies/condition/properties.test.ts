@@ -5,6 +5,7 @@ import { checkCondition } from '../../../policies/condition/check.ts';
 import { evaluateCondition } from '../../../policies/condition/condition.ts';
 import { operators } from '../../../policies/condition/shape.ts';
 import { boolean, listOf, number, record, text } from '../../../policies/condition/types.ts';
+import { rounds } from '../../kit/share.ts';
 
 const nowMs = 1_768_471_200_000;
 const scope = { nowMs };
@@ -60,7 +61,7 @@ function tree(
 describe('conditions', () => {
   it('answer as plain json-logic-js does when everything is known and has a finite result', () => {
     let answered = 0;
-    const runs = 3000;
+    const runs = rounds(3000, 1000);
     fc.assert(
       fc.property(conditions(), knownData, (condition, given) => {
         const result = evaluateCondition(condition, given, scope);
@@ -121,7 +122,7 @@ describe('conditions', () => {
         kinds.add(evaluateCondition(condition, given, scope).kind);
         kinds.add(checkCondition(condition, { variables }).length === 0 ? 'good' : 'bad');
       }),
-      { numRuns: 5000 },
+      { numRuns: rounds(5000, 1500) },
     );
     expect([...kinds].sort()).toEqual(['bad', 'good', 'unknown', 'value']);
   });

@@ -3,11 +3,11 @@ import { type Decided, decide } from '../../../webhook/review/decide.ts';
 import { type ReadReview, readReview } from '../../../webhook/review/read-review.ts';
 import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
 import { randomFrom } from '../../kit/random.ts';
-import { commitSeed } from '../../kit/share.ts';
+import { commitSeed, rounds } from '../../kit/share.ts';
 import { type Forged, forge } from './forged.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? commitSeed);
-const count = 100_000;
+const count = rounds(100_000, 20_000);
 const bounds = { maxDepth: 256, maxValues: 700 };
 const silent = (): void => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
