@@ -45,6 +45,14 @@ export function isStatus(error: unknown, ...codes: readonly number[]): error is 
   return error instanceof ApiFailure && codes.includes(error.status);
 }
 
+/** Returns a handler for a rejected request: answers with these HTTP status codes become the value, every other error is thrown again. */
+export function onStatus<const Value>(value: Value, ...codes: readonly number[]): (error: unknown) => Value {
+  return (error) => {
+    if (isStatus(error, ...codes)) return value;
+    throw error;
+  };
+}
+
 /** The least pause before the server wants to be asked again, in milliseconds; also when only the cause of the error says so. */
 export function askedPauseMs(error: unknown): number | undefined {
   if (error instanceof ApiFailure) return error.retryAfterMs;

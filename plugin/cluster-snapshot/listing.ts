@@ -193,8 +193,8 @@ function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata };
 }
 
-/** The objects of a list; empty for one that may not be read. */
-export function itemsOf(list: Known<readonly KubernetesObject[]> | undefined): readonly KubernetesObject[] {
+/** Returns the items of a list; none if it is unknown or was not asked for. */
+export function itemsOf<Item>(list: Known<readonly Item[]> | undefined): readonly Item[] {
   return list === undefined || isUnknown(list) ? [] : list;
 }
 

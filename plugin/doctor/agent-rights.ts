@@ -15,20 +15,12 @@ export interface AgentRight {
   readonly only?: 'pinned' | 'mirroring';
 }
 
-interface RightOptions {
-  readonly weight?: AgentRight['weight'];
-  readonly scope?: AgentRight['scope'];
-  readonly only?: AgentRight['only'];
-}
+type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only'>>;
 
-function rights(
-  group: string,
-  resource: string,
-  verbs: readonly string[],
-  without: string,
-  { weight = 'optional', scope = 'namespace', only }: RightOptions = {},
-): readonly AgentRight[] {
-  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope, ...(only === undefined ? {} : { only }) }));
+/** Returns one right per verb. `path` is the API group, empty for the core group, and the resource. */
+function rights(path: string, verbs: readonly string[], without: string, options: RightOptions = {}): readonly AgentRight[] {
+  const [group = '', ...resource] = path.split('/');
+  return verbs.map((verb) => ({ group, resource: resource.join('/'), verb, without, weight: 'optional', scope: 'namespace', ...options }));
 }
 
 const look = ['list', 'watch'] as const;
@@ -40,34 +32,39 @@ const grafana = 'rollout-operator.grafana.com';
 
 /** Every right that the agent uses. */
 export const agentRights: readonly AgentRight[] = [
-  ...rights('', 'pods', look, 'no group can be rolled out', required),
-  ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion', required),
-  ...rights('', 'pods', ['patch'], 'a pending delete of a former leader cannot be revoked'),
-  ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
-  ...rights('apps', 'statefulsets', lookAndRead, 'no group can be rolled out', required),
-  ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
-  ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete StatefulSets is not updated'),
-  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),
-  ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
-  ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
-  ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
-  ...rights('', 'configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
-  ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent cannot elect a leader and must run alone', {
+  ...rights('/pods', look, 'no group can be rolled out', required),
+  ...rights('/pods', ['delete'], 'no pod is replaced by deletion', required),
+  ...rights('/pods', ['patch'], 'a pending delete of a former leader cannot be revoked'),
+  ...rights('/pods/eviction', ['create'], 'no pod is replaced by eviction'),
+  ...rights('apps/statefulsets', lookAndRead, 'no group can be rolled out', required),
+  ...rights('apps/statefulsets', ['patch'], 'no replicas are written', required),
+  ...rights('apps/statefulsets/status', ['update'], 'the current revision of OnDelete StatefulSets is not updated'),
+  ...rights('apps/controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),
+  ...rights('policy/poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
+  ...rights(`${grafana}/zoneawarepoddisruptionbudgets`, look, 'zone budgets are unknown'),
+  ...rights('/configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
+  ...rights('/configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
+  ...rights('coordination.k8s.io/leases', ['get', 'create', 'update'], 'the agent cannot elect a leader and must run alone', {
     scope: 'agent',
   }),
-  ...rights('events.k8s.io', 'events', ['create'], 'decisions leave no Events'),
-  ...rights(ours, 'rolloutgroups', lookAndRead, 'groups that are objects are not seen'),
-  ...rights(ours, 'rolloutgroups/status', ['patch'], 'decisions are not published in objects'),
-  ...rights(ours, 'rolloutpolicies', look, 'policies that are objects are not applied'),
-  ...rights(ours, 'rolloutexceptions', look, 'exceptions are ignored'),
-  ...rights(ours, 'rolloutintents', look, 'pauses are not seen'),
-  ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
-  ...rights(ours, 'metricsources', ['get'], 'gates that name a MetricSource object block', { scope: 'agent' }),
-  ...rights(ours, 'notificationchannels', ['get'], 'NotificationChannel objects send no notifications', { scope: 'agent' }),
-  ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates', mirroring),
-  ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates', mirroring),
-  ...rights(grafana, 'replicatemplates/status', ['patch'], 'the status of ReplicaTemplates does not show the replicas in force', mirroring),
-  ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),
+  ...rights('events.k8s.io/events', ['create'], 'decisions leave no Events'),
+  ...rights(`${ours}/rolloutgroups`, lookAndRead, 'groups that are objects are not seen'),
+  ...rights(`${ours}/rolloutgroups/status`, ['patch'], 'decisions are not published in objects'),
+  ...rights(`${ours}/rolloutpolicies`, look, 'policies that are objects are not applied'),
+  ...rights(`${ours}/rolloutexceptions`, look, 'exceptions are ignored'),
+  ...rights(`${ours}/rolloutintents`, look, 'pauses are not seen'),
+  ...rights(`${ours}/rolloutruns`, ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
+  ...rights(`${ours}/metricsources`, ['get'], 'gates that name a MetricSource object block', { scope: 'agent' }),
+  ...rights(`${ours}/notificationchannels`, ['get'], 'NotificationChannel objects send no notifications', { scope: 'agent' }),
+  ...rights(`${grafana}/replicatemplates`, lookAndRead, 'replicas are not mirrored from ReplicaTemplates', mirroring),
+  ...rights(`${grafana}/replicatemplates/scale`, ['get'], 'replicas are not mirrored from ReplicaTemplates', mirroring),
+  ...rights(
+    `${grafana}/replicatemplates/status`,
+    ['patch'],
+    'the status of ReplicaTemplates does not show the replicas in force',
+    mirroring,
+  ),
+  ...rights('/nodes', look, 'every node counts as ready', { scope: 'cluster' }),
 ];
 
 /** The rights of a process that only serves webhooks: it reads, and keeps ledgers. */

@@ -1,5 +1,6 @@
 // Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { ageText } from '../live/when.ts';
 import { plural } from '../output/plural.ts';
 import type { AgentRight } from './agent-rights.ts';
@@ -12,41 +13,35 @@ import {
   orOk,
   type PublishedFact,
   type RightFact,
+  result,
   skipped,
 } from './check.ts';
 
 /** Checks the Lease, its holder and the latest decision. */
 export const agentPresent: Check = (facts) => {
-  const { leases, agentNamespace, nowMs } = facts;
+  const { leases, agentNamespace } = facts;
   if (isUnknown(leases)) return skipped('agent', leases.unknown);
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
-    return [
-      {
-        check: 'agent',
-        verdict: 'FAIL',
-        message: `no agent holds a Lease in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`,
-        code: 'RG6001',
-      },
-    ];
+    const message = `no agent holds a Lease in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`;
+    return [result('FAIL', 'agent', message, 'RG6001')];
   }
-  return held.map((lease): CheckResult => {
-    const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts, nowMs))} ago`;
+  return held.map((lease) => {
+    const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts))} ago`;
     const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${age}`;
-    if (isExpired(lease, serverNow(facts, nowMs))) return { check: 'agent', verdict: 'FAIL', message, code: 'RG6002' };
-    return { check: 'agent', verdict: 'ok', message: `${message}${lastDecision(facts, lease)}` };
+    if (isExpired(lease, serverNow(facts))) return result('FAIL', 'agent', message, 'RG6002');
+    return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
   });
 };
 
 /** Returns the clock of the API server: objects carry its instants. */
-function serverNow({ serverMs }: Facts, nowMs: number): number {
+function serverNow({ serverMs, nowMs }: Facts): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
 
 /** Returns the Leases that have a holder and are renewed. */
 export function keptLeases(facts: Facts): readonly LeaseFact[] {
-  const now = serverNow(facts, facts.nowMs);
-  return isUnknown(facts.leases) ? [] : facts.leases.filter((lease) => lease.holder !== '' && !isExpired(lease, now));
+  return itemsOf(facts.leases).filter((lease) => lease.holder !== '' && !isExpired(lease, serverNow(facts)));
 }
 
 function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean {
@@ -55,11 +50,10 @@ function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean
 
 /** Tells the age of the holder's last decision: other agents may publish here too. */
 function lastDecision(facts: Facts, { holder }: LeaseFact): string {
-  const { published, nowMs } = facts;
-  const own = isUnknown(published) ? [] : published.filter(({ leader }) => leader === undefined || leader === holder);
+  const own = itemsOf(facts.published).filter(({ leader }) => leader === undefined || leader === holder);
   if (own.length === 0) return '';
   const latest = Math.max(...own.map(({ decidedMs }) => decidedMs));
-  return `, last decision published ${ageText(latest, serverNow(facts, nowMs))} ago`;
+  return `, last decision published ${ageText(latest, serverNow(facts))} ago`;
 }
 
 /** Reports groups without a published decision: such a group never makes progress. */
@@ -73,51 +67,46 @@ export const publishedDecisions: Check = ({ groups, leases, published, accounts 
   );
   return orOk(
     'decisions',
-    silent.map(({ namespace, name }) => ({
-      check: 'decisions',
-      verdict: 'warn',
-      message: `${namespace}/${name}: the agent has published no decision`,
-      code: 'RG6003',
-    })),
+    silent.map(({ namespace, name }) => result('warn', 'decisions', `${namespace}/${name}: the agent has published no decision`, 'RG6003')),
     `published for ${plural(groups.length, 'group')}`,
   );
 };
 
 /** Reports groups that wait for a person: replacing pods again is useless until the webhook is repaired. */
 export const placedPins: Check = ({ published }) =>
-  (isUnknown(published) ? [] : published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
+  itemsOf(published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
     if (misplaced === undefined) return [];
     const message = `${namespace}/${group} makes no progress: ${misplaced}. Repair the webhook, then run: kubectl rollout-group retry ${group} -n ${namespace}`;
-    return [{ check: 'pin', verdict: 'FAIL', message, code: 'RG6026' }];
+    return [result('FAIL', 'pin', message, 'RG6026')];
   });
 
 /** Reports several agents that do not know of one another: two renewed Leases, or two leaders in the decisions of one namespace. */
-export const singleAgent: Check = ({ leases, published, ...facts }) => {
+export const singleAgent: Check = (facts) => {
+  const { leases } = facts;
   if (isUnknown(leases)) return skipped('one agent', leases.unknown);
-  const now = serverNow({ ...facts, leases, published }, facts.nowMs);
-  const kept = keptLeases({ ...facts, leases, published });
+  const published = itemsOf(facts.published);
+  const now = serverNow(facts);
+  const kept = keptLeases(facts);
+  if (kept.length === 0) return [];
   const holders = new Set(kept.map(({ holder }) => holder));
-  const foreign = isUnknown(published)
-    ? []
-    : published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
+  const foreign = published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
   const results: CheckResult[] = [];
   if (kept.length > 1) {
     const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
-    const verdict = shareNamespace(isUnknown(published) ? [] : published, holders) ? 'FAIL' : 'warn';
-    results.push({ check: 'one agent', verdict, message: `${kept.length} Leases are renewed: ${names}`, code: 'RG6004' });
+    const verdict = shareNamespace(published, holders) ? 'FAIL' : 'warn';
+    results.push(result(verdict, 'one agent', `${kept.length} Leases are renewed: ${names}`, 'RG6004'));
   }
   const changedMs = lastChangeMs(leases, now);
-  for (const { namespace, group, leader, decidedMs } of kept.length === 0 ? [] : foreign) {
+  for (const { namespace, group, leader, decidedMs } of foreign) {
     const name = `${namespace}/${group}`;
     if (decidedMs <= changedMs + clockSlackMs) {
       const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
-      results.push({ check: 'one agent', verdict: 'warn', message });
+      results.push(result('warn', 'one agent', message));
     } else {
-      const message = `${name} is decided by ${leader}, which does not hold the Lease`;
-      results.push({ check: 'one agent', verdict: 'FAIL', message, code: 'RG6004' });
+      results.push(result('FAIL', 'one agent', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004'));
     }
   }
-  return kept.length === 0 ? [] : orOk('one agent', results, 'no other agent decides');
+  return orOk('one agent', results, 'no other agent decides');
 };
 
 /** Decisions and Leases are dated by the machines that write them. */
@@ -149,34 +138,30 @@ export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permis
 
 /** Reports namespaces that doctor looks at and the agent does not watch. */
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
-  accounts.flatMap(({ unwatched }): readonly CheckResult[] => {
-    if (unwatched === undefined) return [];
-    const { namespaces, told } = unwatched;
-    return namespaces.map((namespace) => ({
-      check: 'namespaces',
-      verdict: groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn',
-      message: `the agent does not watch namespace ${namespace} (it runs with ${told}). Install it again with --groups-in ${namespace} added, or choose another namespace with -n`,
-      code: 'RG6024',
-    }));
-  });
+  accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
+    namespaces.map((namespace) => {
+      const message = `the agent does not watch namespace ${namespace} (it runs with ${flag}). Install it again with --groups-in ${namespace} added, or choose another namespace with -n`;
+      return result(groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', 'namespaces', message, 'RG6024');
+    }),
+  );
 
 /** Lines per account and namespace: more of them have the same cause, such as a Role that was never bound. */
 const mostNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
-  const missing = missingRights(rights);
+  const all = missingRights(rights);
   const keyOf = ({ right: { weight }, where }: MissingRight): string => `${weight} ${where}`;
-  const results = [...new Set(missing.map(keyOf))].flatMap((key): readonly CheckResult[] => {
-    const lines = missing.filter((one) => keyOf(one) === key);
-    const verdict = lines[0]?.right.weight === 'required' ? 'FAIL' : 'warn';
-    const texts = lines.map(
+  const results = [...new Set(all.map(keyOf))].flatMap((key): readonly CheckResult[] => {
+    const missing = all.filter((one) => keyOf(one) === key);
+    const verdict = missing[0]?.right.weight === 'required' ? 'FAIL' : 'warn';
+    const texts = missing.map(
       ({ right, where, verbs }) => `${agentUser} may not ${verbs.join(', ')} ${resourceText(right)} ${where}: ${right.without}`,
     );
-    if (texts.length <= mostNamed) return texts.map((message) => ({ check: 'RBAC', verdict, message, code: 'RG6007' }));
-    const named = lines.slice(0, mostNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
-    const message = `${agentUser} lacks ${texts.length} rights ${lines[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - mostNamed} more`;
-    return [{ check: 'RBAC', verdict, message, code: 'RG6007', details: texts }];
+    if (texts.length <= mostNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
+    const named = missing.slice(0, mostNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
+    const message = `${agentUser} lacks ${texts.length} rights ${missing[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - mostNamed} more`;
+    return [{ ...result(verdict, 'RBAC', message, 'RG6007'), details: texts }];
   });
   return orOk('RBAC', results, `${agentUser} has all rights that it needs`);
 }

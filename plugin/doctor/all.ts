@@ -1,13 +1,20 @@
 // All checks of doctor, in the order of the output.
-import { admissionPolicies } from './admission-policies.ts';
+
+import { admissionPolicies, webhookRegistration } from './admission.ts';
 import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
-import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
-import { foreignMemberPods, leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strategies } from './groups.ts';
-import { heldPartitions } from './partitions.ts';
-import { namedSecrets } from './secrets.ts';
-import { webhookRegistration } from './webhooks.ts';
+import {
+  foreignMemberPods,
+  heldPartitions,
+  leftLedgers,
+  missingMembers,
+  nameLabels,
+  overlappingBudgets,
+  settings,
+  strategies,
+} from './groups.ts';
+import { channels, namedSecrets } from './integrations.ts';
 import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
 
 const checks: readonly Check[] = [

@@ -65,13 +65,11 @@ export interface AccountFact {
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
   /** Namespaces that doctor looks at and the agent does not watch. */
-  readonly unwatched?: UnwatchedFact;
-}
-
-interface UnwatchedFact {
-  readonly namespaces: readonly string[];
-  /** The flag that names the watched namespaces. */
-  readonly told: string;
+  readonly unwatched?: {
+    readonly namespaces: readonly string[];
+    /** The flag that names the watched namespaces. */
+    readonly flag: string;
+  };
 }
 
 export interface OperatorFact {
@@ -183,12 +181,21 @@ export interface Facts {
   readonly failingChannels?: readonly ChannelFact[];
 }
 
+/** Reports whether the StatefulSet belongs to a zone of the group. */
+export function isMember({ namespace, zones }: GroupDefinition, set: { readonly namespace: string; readonly name: string }): boolean {
+  return namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name);
+}
+
+export function result(verdict: Verdict, check: string, message: string, code?: FindingCode): CheckResult {
+  return { check, verdict, message, ...(code === undefined ? {} : { code }) };
+}
+
 /** Returns a skipped check with the reason; it never counts as passed. */
 export function skipped(check: string, why: string): readonly CheckResult[] {
-  return [{ check, verdict: 'SKIP', message: why }];
+  return [result('SKIP', check, why)];
 }
 
 /** Returns the results, or one `ok` result with this message. */
 export function orOk(check: string, results: readonly CheckResult[], message: string): readonly CheckResult[] {
-  return results.length > 0 ? results : [{ check, verdict: 'ok', message }];
+  return results.length > 0 ? results : [result('ok', check, message)];
 }

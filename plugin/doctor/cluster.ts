@@ -4,24 +4,16 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
-import { type Check, type CheckResult, orOk, skipped } from './check.ts';
+import { type Check, type CheckResult, isMember, orOk, result, skipped } from './check.ts';
 
 /** Checks that every kind of this project is installed, in this version. */
 export const installedKinds: Check = ({ kinds }) => {
   if (isUnknown(kinds)) return skipped('CRDs', kinds.unknown);
   const results = kinds.flatMap(({ kind, isServed, isOurs }): readonly CheckResult[] => {
-    if (!isServed) return [{ check: 'CRDs', verdict: 'warn', message: `${kind} is not installed`, code: 'RG6005' }];
-    if (isUnknown(isOurs)) return [{ check: 'CRDs', verdict: 'SKIP', message: `${kind}: ${isOurs.unknown}` }];
-    return isOurs
-      ? []
-      : [
-          {
-            check: 'CRDs',
-            verdict: 'warn',
-            message: `${kind} is installed in another version. Run: kubectl rollout-group install`,
-            code: 'RG6006',
-          },
-        ];
+    if (!isServed) return [result('warn', 'CRDs', `${kind} is not installed`, 'RG6005')];
+    if (isUnknown(isOurs)) return skipped('CRDs', `${kind}: ${isOurs.unknown}`);
+    if (isOurs) return [];
+    return [result('warn', 'CRDs', `${kind} is installed in another version. Run: kubectl rollout-group install`, 'RG6006')];
   });
   return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed in this version`);
 };
@@ -36,9 +28,9 @@ export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   if (isUnknown(serverMs)) return skipped('clock', serverMs.unknown);
   const apartMs = Math.max(0, Math.abs(nowMs - serverMs) - clockDoubtMs);
   const message = `this machine is ${spanText(apartMs / 1000)} ${nowMs > serverMs ? 'ahead of' : 'behind'} the API server`;
-  if (apartMs > unbelievedMs) return [{ check: 'clock', verdict: 'FAIL', message, code: 'RG6018' }];
-  if (apartMs > skewMs) return [{ check: 'clock', verdict: 'warn', message, code: 'RG6018' }];
-  return [{ check: 'clock', verdict: 'ok', message: 'this machine and the API server agree' }];
+  if (apartMs > unbelievedMs) return [result('FAIL', 'clock', message, 'RG6018')];
+  if (apartMs > skewMs) return [result('warn', 'clock', message, 'RG6018')];
+  return [result('ok', 'clock', 'this machine and the API server agree')];
 };
 
 /** Kubernetes 1.27 is the first to give StatefulSets a first ordinal without a feature gate. */
@@ -51,24 +43,20 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
   const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
-  const membersOf = (wanted: typeof groups) =>
-    sets.filter((set) =>
-      wanted.some(({ namespace, zones }) => namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name)),
-    );
-  const members = membersOf(groups);
-  const names = (list: typeof members): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+  const membersOf = (wanted: typeof groups) => sets.filter((set) => wanted.some((group) => isMember(group, set)));
+  const names = (list: typeof sets): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
   // With OnDelete the controller replaces no pod. The check of strategies reports another updateStrategy there.
   const rolled = membersOf(groups.filter((group) => traitsOf(group).updateStrategy === 'RollingUpdate'));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
-  const ordinals = members.filter(({ firstOrdinal }) => firstOrdinal > 0);
+  const ordinals = membersOf(groups).filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];
   if (minor >= maxUnavailable && rolling.length > 0) {
     const message = `${serverVersion} counts unready pods against maxUnavailable: a broken revision of ${names(rolling)} may block its own fix`;
-    results.push({ check: 'Kubernetes', verdict: 'warn', message, code: 'RG6017' });
+    results.push(result('warn', 'Kubernetes', message, 'RG6017'));
   }
   if (minor < firstOrdinals && ordinals.length > 0) {
     const message = `${serverVersion} ignores spec.ordinals.start of ${names(ordinals)} unless a feature gate is set`;
-    results.push({ check: 'Kubernetes', verdict: 'warn', message, code: 'RG6017' });
+    results.push(result('warn', 'Kubernetes', message, 'RG6017'));
   }
   return orOk('Kubernetes', results, `${serverVersion} has no trap for these groups`);
 };

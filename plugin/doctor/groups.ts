@@ -1,33 +1,28 @@
-// Checks of the groups: missing members, wrong strategies and labels, overlapping budgets, ledgers without a group.
-
+// Checks of the groups: missing members, wrong strategies and labels, overlapping budgets, ledgers without a group, blocking partitions.
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
+import { releaseCommand } from '../../install/held-partitions.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { traitsOf } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { plural } from '../output/plural.ts';
-import { type Check, type CheckResult, type Facts, type LedgerFact, orOk, skipped } from './check.ts';
+import { keptLeases } from './agent.ts';
+import { type Check, type CheckResult, type Facts, isMember, type LedgerFact, orOk, result, skipped } from './check.ts';
 
 function membersOf({ sets }: Facts, group: GroupDefinition): readonly StatefulSetView[] {
   return group.zones.flatMap((zone) => sets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet) ?? []);
 }
 
 export const missingMembers: Check = ({ groups, sets }) => {
-  if (groups.length === 0) return [{ check: 'groups', verdict: 'warn', message: 'no group exists here' }];
+  if (groups.length === 0) return [result('warn', 'groups', 'no group exists here')];
   const results = groups.flatMap(({ namespace, name, zones }) =>
     zones
       .filter(({ statefulSet }) => !sets.some((set) => set.namespace === namespace && set.name === statefulSet))
-      .map(
-        ({ statefulSet }): CheckResult => ({
-          check: 'groups',
-          verdict: 'FAIL',
-          message: `${namespace}/${name}: StatefulSet ${statefulSet} does not exist`,
-          code: 'RG6019',
-        }),
-      ),
+      .map(({ statefulSet }) => result('FAIL', 'groups', `${namespace}/${name}: StatefulSet ${statefulSet} does not exist`, 'RG6019')),
   );
   return orOk('groups', results, `${plural(groups.length, 'group')}, every member exists`);
 };
@@ -37,12 +32,9 @@ export const settings: Check = ({ findings }) => {
   const shown = findings.filter(({ severity, code }) => severity !== 'notice' && !ownChecks.has(code));
   return orOk(
     'settings',
-    shown.map(({ severity, code, message, object, file }) => ({
-      check: 'settings',
-      verdict: severity === 'error' ? 'FAIL' : 'warn',
-      message: `${object ?? file}: ${message}`,
-      code,
-    })),
+    shown.map(({ severity, code, message, object, file }) =>
+      result(severity === 'error' ? 'FAIL' : 'warn', 'settings', `${object ?? file}: ${message}`, code),
+    ),
     'every setting is valid',
   );
 };
@@ -55,9 +47,9 @@ export const strategies: Check = (facts) => {
     const wanted = traitsOf(group).updateStrategy;
     return membersOf(facts, group)
       .filter(({ updateStrategy }) => updateStrategy !== wanted)
-      .map(({ namespace, name, updateStrategy }): CheckResult => {
+      .map(({ namespace, name, updateStrategy }) => {
         const message = `${namespace}/${name} has the updateStrategy ${updateStrategy}: the rollout strategy ${group.rollout.strategy} needs ${wanted}`;
-        return { check: 'strategy', verdict: 'FAIL', message, code: 'RG6013' };
+        return result('FAIL', 'strategy', message, 'RG6013');
       });
   });
   return facts.groups.length === 0 ? [] : orOk('strategy', results, 'every updateStrategy fits the rollout strategy');
@@ -70,25 +62,15 @@ export const nameLabels: Check = (facts) => {
   const labels = new Map<string, StatefulSetView[]>();
   const unlabelled: CheckResult[] = [];
   for (const set of byName) {
+    const { namespace, name } = set;
     const label = set.podLabels['name'];
-    if (label !== undefined) labels.set(`${set.namespace}/${label}`, [...(labels.get(`${set.namespace}/${label}`) ?? []), set]);
-    else
-      unlabelled.push({
-        check: 'labels',
-        verdict: 'FAIL',
-        message: `the pods of ${set.namespace}/${set.name} have no label name`,
-        code: 'RG4013',
-      });
+    if (label !== undefined) labels.set(`${namespace}/${label}`, [...(labels.get(`${namespace}/${label}`) ?? []), set]);
+    else unlabelled.push(result('FAIL', 'labels', `the pods of ${namespace}/${name} have no label name`, 'RG4013'));
   }
   const shared = [...labels.values()].filter((sets) => sets.length > 1);
-  const results = shared.map((sets): CheckResult => {
+  const results = shared.map((sets) => {
     const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(' and ');
-    return {
-      check: 'labels',
-      verdict: 'FAIL',
-      message: `${names} share the label name=${sets[0]?.podLabels['name'] ?? ''}`,
-      code: 'RG6014',
-    };
+    return result('FAIL', 'labels', `${names} share the label name=${sets[0]?.podLabels['name'] ?? ''}`, 'RG6014');
   });
   return orOk('labels', [...unlabelled, ...results], 'every member has a distinct label name');
 };
@@ -96,17 +78,13 @@ export const nameLabels: Check = (facts) => {
 export const foreignMemberPods: Check = ({ groups, sets, pods }) => {
   if (groups.length === 0) return [];
   if (isUnknown(pods)) return skipped('foreign pods', pods.unknown);
-  const members = sets.filter((set) =>
-    groups.some(({ namespace, zones }) => namespace === set.namespace && zones.some((zone) => zone.statefulSet === set.name)),
-  );
+  const members = sets.filter((set) => groups.some((group) => isMember(group, set)));
   return orOk(
     'foreign pods',
-    foreignPods({ statefulSets: members, pods }).map(({ namespace, name, statefulSet, owner }) => ({
-      check: 'foreign pods',
-      verdict: 'warn',
-      message: `Pod ${namespace}/${name} has the labels of ${statefulSet} and belongs to ${owner ?? 'no owner'}`,
-      code: 'RG6015',
-    })),
+    foreignPods({ statefulSets: members, pods }).map(({ namespace, name, statefulSet, owner }) => {
+      const message = `Pod ${namespace}/${name} has the labels of ${statefulSet} and belongs to ${owner ?? 'no owner'}`;
+      return result('warn', 'foreign pods', message, 'RG6015');
+    }),
     'every pod with the labels of a member belongs to it',
   );
 };
@@ -120,11 +98,9 @@ export const overlappingBudgets: Check = (facts) => {
     membersOf(facts, group).flatMap((set): readonly CheckResult[] => {
       const over = budgets.filter((budget) => budget.namespace === set.namespace && matchesSelector(budget.selector, set.podLabels));
       if (over.length < 2) return [];
-      const message = `${over
-        .map(({ name }) => name)
-        .sort()
-        .join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses to evict them`;
-      return [{ check: 'PDB', verdict: 'FAIL', message, code: 'RG6012' }];
+      const names = over.map(({ name }) => name).sort();
+      const message = `${names.join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses to evict them`;
+      return [result('FAIL', 'PDB', message, 'RG6012')];
     }),
   );
   return orOk('PDB', results, 'no pod is selected by two budgets');
@@ -136,7 +112,7 @@ export const leftLedgers: Check = ({ groups, ledgers }) => {
   const left = ledgers.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`));
   return orOk(
     'ledgers',
-    left.map((ledger) => ({ check: 'ledgers', verdict: 'warn', message: leftText(ledger), code: 'RG6016' })),
+    left.map((ledger) => result('warn', 'ledgers', leftText(ledger), 'RG6016')),
     'every ledger belongs to a group',
   );
 };
@@ -151,4 +127,26 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
       ? 'one minute after the agent sees that no policy defines it'
       : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
   return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent deletes it then; deleting it earlier stops the release`;
+}
+
+/** Reports blocked StatefulSets: Kubernetes itself shows them as rolled out. */
+export const heldPartitions: Check = (facts) => {
+  const { sets, groups, ledgers } = facts;
+  return sets
+    .filter(({ updateStrategy, partition }) => updateStrategy === 'RollingUpdate' && partition >= holdingPartition)
+    .filter((set) => !groups.some((group) => isMember(group, set)) && !isDecided(facts, set))
+    .map(({ namespace, name }) => {
+      const isReleasing = itemsOf(ledgers).some((one) => one.namespace === namespace && one.isReleased === true);
+      const until = isReleasing ? ', unless a group that was deleted is releasing it' : '';
+      const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: template changes do not reach its pods${until}. Define the group, or release the StatefulSet: ${releaseCommand({ namespace, name })}`;
+      return result('warn', 'partition', message, 'RG6023');
+    });
+};
+
+/** Groups in the policy directory of an agent are known only from published decisions. Decisions of an agent that stopped prove nothing. */
+function isDecided(facts: Facts, set: StatefulSetView): boolean {
+  const holders = keptLeases(facts).map(({ holder }) => holder);
+  return itemsOf(facts.published).some(
+    ({ namespace, leader = '', members = [] }) => namespace === set.namespace && holders.includes(leader) && members.includes(set.name),
+  );
 }

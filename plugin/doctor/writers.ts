@@ -1,22 +1,21 @@
 // Checks for other writers of the agent's fields: operators, autoscalers and GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';
-import { type AutoscalerFact, type Check, type CheckResult, type Facts, orOk, skipped } from './check.ts';
+import { type AutoscalerFact, type Check, type CheckResult, orOk, result, skipped } from './check.ts';
 
 /** Reports grafana/rollout-operator running next to the agent. */
 export const otherOperator: Check = ({ operators, leases }) => {
   if (isUnknown(operators)) return skipped('operators', operators.unknown);
   const running = operators.filter(({ replicas }) => replicas > 0);
-  const hasAgent = !isUnknown(leases) && leases.some(({ holder }) => holder !== '');
+  const hasAgent = itemsOf(leases).some(({ holder }) => holder !== '');
   return orOk(
     'operators',
-    running.map(({ namespace, name, image }) => ({
-      check: 'operators',
-      verdict: hasAgent ? 'FAIL' : 'warn',
-      message: `Deployment ${namespace}/${name} runs ${image}${hasAgent ? ' next to the agent' : ''}`,
-      code: 'RG6008',
-    })),
+    running.map(({ namespace, name, image }) => {
+      const message = `Deployment ${namespace}/${name} runs ${image}${hasAgent ? ' next to the agent' : ''}`;
+      return result(hasAgent ? 'FAIL' : 'warn', 'operators', message, 'RG6008');
+    }),
     'grafana/rollout-operator is not running',
   );
 };
@@ -31,14 +30,14 @@ export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
   const results = groups.flatMap((group): readonly CheckResult[] => {
     const scaled = group.zones.flatMap((zone) => scalersOf(autoscalers, group, zone).map((scaler) => ({ zone, scaler })));
     const written = scaled.filter(({ zone }) => isWritten(zone));
-    const wrong = written.map(({ zone, scaler }): CheckResult => {
+    const wrong = written.map(({ zone, scaler }) => {
       const message = `${scaler.kind} ${scaler.namespace}/${scaler.name} scales ${zone.statefulSet}, whose replicas the agent writes`;
-      return { check: 'HPA', verdict: 'FAIL', message, code: 'RG6009' };
+      return result('FAIL', 'HPA', message, 'RG6009');
     });
     const names = [...new Set(scaled.map(({ scaler }) => `${scaler.kind} ${scaler.name}`))];
     if (names.length < 2) return wrong;
     const message = `${group.namespace}/${group.name} is scaled by ${names.join(' and ')}: two writers`;
-    return [...wrong, { check: 'HPA', verdict: 'FAIL', message, code: 'RG6010' }];
+    return [...wrong, result('FAIL', 'HPA', message, 'RG6010')];
   });
   return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes');
 };
@@ -55,19 +54,15 @@ function scalersOf(
 }
 
 /** Reports GitOps tools that own replicas which the agent writes: each sync would revert them. */
-export const replicasInGit: Check = (facts) => {
-  const results = facts.groups.flatMap((group) =>
-    group.zones.filter(isWritten).flatMap((zone): readonly CheckResult[] => {
-      const owner = gitOpsOwner(liveMember(facts, group, zone));
+export const replicasInGit: Check = ({ groups, statefulSets }) => {
+  const results = groups.flatMap(({ namespace, zones }) =>
+    zones.filter(isWritten).flatMap(({ statefulSet }): readonly CheckResult[] => {
+      const owner = gitOpsOwner(statefulSets.find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet));
       if (owner === undefined || !owner.ownsReplicas) return [];
       const of = owner.of === undefined ? '' : ` (${owner.of})`;
-      const message = `${owner.tool}${of} owns spec.replicas of ${group.namespace}/${zone.statefulSet}`;
-      return [{ check: 'GitOps', verdict: 'FAIL', message, code: 'RG6011' }];
+      const message = `${owner.tool}${of} owns spec.replicas of ${namespace}/${statefulSet}`;
+      return [result('FAIL', 'GitOps', message, 'RG6011')];
     }),
   );
   return orOk('GitOps', results, 'no GitOps tool owns replicas that the agent writes');
 };
-
-function liveMember({ statefulSets }: Facts, { namespace }: GroupDefinition, { statefulSet }: ZoneDefinition): unknown {
-  return statefulSets.find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
-}

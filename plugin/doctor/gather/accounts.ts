@@ -1,14 +1,16 @@
-// Finds the account of each agent that decides in the namespaces of the groups, and reads its rights.
-import { isStatus } from '../../../cluster/request/failure.ts';
+// Finds the account of each agent that decides in the namespaces of the groups, and reads its rights by access reviews.
+
+import { ApiFailure, isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import type { Known } from '../../../engine/snapshot.ts';
+import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { leaseOfNamespace } from '../../live/published-decisions.ts';
 import { namespacesFlagOf } from '../../source/agent-namespace.ts';
-import type { AccountFact, LeaseFact, PublishedFact } from '../check.ts';
-import { readRights, whoAmI } from './rights.ts';
+import { type AgentRight, agentRights } from '../agent-rights.ts';
+import type { AccountFact, LeaseFact, PublishedFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
   /** Namespaces of the groups. */
@@ -49,20 +51,16 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     const pod = await podOf(cluster, agent);
     const account = question.serviceAccount ?? (await accountOf(cluster, agent, pod));
     const { agentNamespace } = agent;
-    const told = namespacesFlagOf(fieldAt(pod, ['spec']));
-    const isWatched = (one: string): boolean => told === undefined || told.includes('*') || told.includes(one);
+    const watched = namespacesFlagOf(fieldAt(pod, ['spec'])) ?? ['*'];
+    const isWatched = (one: string): boolean => watched.includes('*') || watched.includes(one);
     const namespaces = agent.namespaces.filter(isWatched);
     const others = agent.namespaces.filter((one) => !isWatched(one));
-    const unwatched = others.length === 0 ? {} : { unwatched: { namespaces: others, told: `-namespaces=${(told ?? []).join(',')}` } };
-    if (typeof account !== 'string') facts.push({ name: agentNamespace, rights: account, ...unwatched });
-    else {
-      const { pinned, mirroring = [] } = question;
-      facts.push({
-        name: account,
-        rights: await readRights(cluster, { account, agentNamespace, namespaces, pinned, mirroring }),
-        ...unwatched,
-      });
-    }
+    const isKnown = typeof account === 'string';
+    facts.push({
+      name: isKnown ? account : agentNamespace,
+      rights: isKnown ? await readRights(cluster, { ...question, account, agentNamespace, namespaces }) : account,
+      ...(others.length === 0 ? {} : { unwatched: { namespaces: others, flag: `-namespaces=${watched.join(',')}` } }),
+    });
   }
   if (undecided.length > 0) {
     const unknown = `several agents run, and the agent that decides in ${undecided.join(', ')} is unknown; ${tellUs}`;
@@ -72,7 +70,7 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
 }
 
 function share({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
-  const all = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
+  const all = itemsOf(leases).filter(({ holder }) => holder !== '');
   const held = agentNamespace === undefined ? all : all.filter(({ namespace }) => namespace === agentNamespace);
   const [first] = held;
   if (serviceAccount !== undefined || held.length < 2) {
@@ -95,10 +93,7 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
   return { deciding: [...deciding.values()], undecided };
 }
 
-/**
- * Returns the account of the agent's pod, else the default account if it exists. An agent with another name outside the cluster has
- * neither.
- */
+/** Returns the account of the agent's pod, else the default account if it exists. An agent with another name outside the cluster has neither. */
 async function accountOf(
   cluster: Cluster,
   { agentNamespace: namespace, lease }: Deciding,
@@ -109,14 +104,13 @@ async function accountOf(
   if (typeof name === 'string' && name !== '') return `${namespace}/${name}`;
   const usual = `${namespace}/${agentAccount}`;
   if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentAccount}`) return usual;
-  try {
-    const site = 'doctor.agentAccount';
-    const account = await getObject(env, serviceAccounts, { namespace, name: agentAccount }, { site, timeoutMs });
-    if (account !== undefined) return usual;
-  } catch (error) {
-    if (!isStatus(error, 403)) throw error;
+  const target = { namespace, name: agentAccount };
+  const read = getObject(env, serviceAccounts, target, { site: 'doctor.agentAccount', timeoutMs });
+  const account = await read.catch(onStatus('denied', 403));
+  if (account === 'denied') {
     return { unknown: `no permission to get serviceaccounts in ${namespace}, so the account of the agent is unknown; ${tellUs}` };
   }
+  if (account !== undefined) return usual;
   const who = lease === undefined ? 'no agent runs' : `no Pod tells the account of ${lease.holder}`;
   return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${tellUs}` };
 }
@@ -125,10 +119,106 @@ async function accountOf(
 async function podOf({ env, timeoutMs }: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<KubernetesObject | undefined> {
   const name = lease?.holder.replace(/_[^_]*$/, '') ?? '';
   if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;
+  return getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs }).catch(onStatus(undefined, 403));
+}
+
+interface RightsQuestion {
+  /** `namespace/name` of the service account. */
+  readonly account: string;
+  readonly agentNamespace: string;
+  /** The namespaces that the agent watches. */
+  readonly namespaces: readonly string[];
+  /** The watched namespaces with groups whose pods are pinned. */
+  readonly pinned: readonly string[];
+  /** The watched namespaces with groups whose replicas come from a ReplicaTemplate; default none. */
+  readonly mirroring?: readonly string[];
+  /** Default: every right of the agent. */
+  readonly rights?: readonly AgentRight[];
+}
+
+type RightInNamespace = Omit<RightFact, 'isAllowed'>;
+
+/** Concurrent reviews; an authorizer that calls a webhook is slow. */
+const atOnce = 16;
+
+/** Returns every right in every namespace. Unknown if the rights of the account may not be reviewed. */
+export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
+  const { account, agentNamespace, namespaces, pinned, mirroring = [], rights = agentRights } = question;
+  const needing = { pinned, mirroring };
+  const asked = rights.flatMap((right): readonly RightInNamespace[] => {
+    if (right.scope === 'cluster') return [{ right }];
+    const { only } = right;
+    const watched = only === undefined ? namespaces : namespaces.filter((one) => needing[only].includes(one));
+    return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
+  });
+  const [namespace = '', name = ''] = account.split('/');
+  const user = `system:serviceaccount:${namespace}:${name}`;
   try {
-    return await getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs });
+    const facts: RightFact[] = [];
+    for (let start = 0; start < asked.length; start += atOnce) {
+      facts.push(...(await Promise.all(asked.slice(start, start + atOnce).map((one) => review(cluster, one, user, namespace)))));
+    }
+    return facts;
   } catch (error) {
-    if (isStatus(error, 403)) return undefined;
+    if (!isStatus(error, 403)) throw error;
+  }
+  if ((await whoAmI(cluster)) === user) return ownRights(cluster, asked);
+  return { unknown: `no permission to create subjectaccessreviews, so the rights of ${account} are unknown; try --as ${user}` };
+}
+
+async function review(cluster: Cluster, asked: RightInNamespace, user: string, home: string): Promise<RightFact> {
+  const { right, namespace } = asked;
+  const [resource = '', subresource] = right.resource.split('/');
+  const spec = {
+    user,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
+    resourceAttributes: { group: right.group, resource, verb: right.verb, subresource, namespace },
+  };
+  const answer = await post(cluster, 'authorization.k8s.io/v1', 'SubjectAccessReview', spec);
+  return { ...asked, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
+}
+
+/** Returns the user name of the connection; undefined if the API server does not tell it. */
+async function whoAmI(cluster: Cluster): Promise<string | undefined> {
+  try {
+    const answer = await post(cluster, 'authentication.k8s.io/v1', 'SelfSubjectReview');
+    const name = fieldAt(answer, ['status', 'userInfo', 'username']);
+    return typeof name === 'string' ? name : undefined;
+  } catch (error) {
+    if (error instanceof ApiFailure) return undefined;
     throw error;
   }
+}
+
+async function ownRights(cluster: Cluster, asked: readonly RightInNamespace[]): Promise<readonly RightFact[]> {
+  const rules = new Map<string, readonly unknown[]>();
+  for (const namespace of new Set(asked.map((one) => one.namespace ?? 'default'))) {
+    const answer = await post(cluster, 'authorization.k8s.io/v1', 'SelfSubjectRulesReview', { namespace });
+    const found = fieldAt(answer, ['status', 'resourceRules']);
+    rules.set(namespace, Array.isArray(found) ? found : []);
+  }
+  return asked.map((one) => ({
+    ...one,
+    isAllowed: (rules.get(one.namespace ?? 'default') ?? []).some((rule) => gives(rule, one.right)),
+  }));
+}
+
+/** Reports whether a rule grants the right for every object of the resource. */
+export function gives(rule: unknown, { group, resource, verb }: Pick<AgentRight, 'group' | 'resource' | 'verb'>): boolean {
+  const has = (field: string, value: string): boolean => {
+    const list = fieldAt(rule, [field]);
+    return Array.isArray(list) && (list.includes(value) || list.includes('*'));
+  };
+  const names = fieldAt(rule, ['resourceNames']);
+  const isForAll = !Array.isArray(names) || names.length === 0;
+  return isForAll && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
+}
+
+async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: string, spec?: object): Promise<unknown> {
+  const path = `/apis/${apiVersion}/${kind.toLowerCase()}s`;
+  const body = JSON.stringify({ apiVersion, kind, spec });
+  const site = 'doctor.review';
+  const response = await env.kubernetes.request({ method: 'POST', path, body, timeoutMs, site });
+  if (response.status < 200 || response.status > 299) throw new ApiFailure(response, site);
+  return JSON.parse(response.body);
 }

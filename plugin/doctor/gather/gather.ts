@@ -1,20 +1,23 @@
 // Gathers the facts of doctor's checks from the cluster. A fact that may not be read is unknown.
-
-import { isStatus } from '../../../cluster/request/failure.ts';
+import { onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { namedSecretProblem, secretReader } from '../../../cluster/request/secret.ts';
 import { ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
 import { observePodBudget } from '../../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
+import { fieldAt, reader } from '../../../engine/observe/raw.ts';
 import { releaseLabel } from '../../../engine/release/release-document.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { secretKeysOf } from '../../../policies/integrations/secret-keys.ts';
+import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { agentLeaseName } from '../../live/agent.ts';
@@ -23,11 +26,9 @@ import { readDecisions } from '../../live/published-decisions.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { comparedObjects, listForPlan } from '../../source/cluster/live-plan-inputs.ts';
 import { asFile } from '../../source/cluster/plan-policies.ts';
-import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from '../check.ts';
+import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact, SecretsFact } from '../check.ts';
 import { readAccounts } from './accounts.ts';
-import { readAdmissionPolicies } from './policies.ts';
-import { readNamedSecrets } from './secrets.ts';
-import { readRegistration, readWebhookAccounts } from './webhooks.ts';
+import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './admission.ts';
 
 interface DoctorScope {
   /** undefined: every namespace. */
@@ -71,15 +72,8 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
   const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
   const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
-  const accounts = await readAccounts(cluster, {
-    ...scope,
-    watched,
-    pinned,
-    mirroring,
-    leases,
-    published,
-    usualNamespace: agentNamespace,
-  });
+  const question = { ...scope, watched, pinned, mirroring, leases, published, usualNamespace: agentNamespace };
+  const accounts = await readAccounts(cluster, question);
   return {
     ...clock,
     agentNamespace,
@@ -91,7 +85,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     secrets,
     accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, pinned, known: accounts }))],
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
-    autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
+    autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...itemsOf(scaled)].flatMap(autoscalerOf),
     groups,
     findings,
     statefulSets,
@@ -110,8 +104,8 @@ function isMirrored({ zones }: GroupDefinition): boolean {
 
 /** Returns the Lease of the agent that decides about the checked namespaces; there may be several agents. */
 function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<readonly PublishedFact[]>): LeaseFact | undefined {
-  const held = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
-  const deciders = new Set(isUnknown(published) ? [] : published.map(({ leader }) => leader));
+  const held = itemsOf(leases).filter(({ holder }) => holder !== '');
+  const deciders = new Set(itemsOf(published).map(({ leader }) => leader));
   return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
 }
 
@@ -152,33 +146,25 @@ async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: Doct
 }
 
 async function namedLeases({ env, timeoutMs }: Cluster, namespaces: readonly string[]): Promise<Known<readonly KubernetesObject[]>> {
-  const found: KubernetesObject[] = [];
-  let isForbidden = true;
+  const found: (KubernetesObject | 'denied' | undefined)[] = [];
   for (const namespace of namespaces) {
-    try {
-      const lease = await getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'doctor.lease', timeoutMs });
-      isForbidden = false;
-      if (lease !== undefined) found.push(lease);
-    } catch (error) {
-      if (!isStatus(error, 403)) throw error;
-    }
+    const read = getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'doctor.lease', timeoutMs });
+    found.push(await read.catch(onStatus('denied', 403)));
   }
-  return isForbidden ? { unknown: `no permission to get leases in ${namespaces.join(', ')}` } : found;
+  if (found.every((lease) => lease === 'denied')) return { unknown: `no permission to get leases in ${namespaces.join(', ')}` };
+  return found.filter((lease) => lease !== undefined && lease !== 'denied');
 }
 
 function leaseOf(object: KubernetesObject): LeaseFact {
   const { namespace = '', name } = object.metadata;
-  const holder = fieldAt(object, ['spec', 'holderIdentity']);
-  const renewed = fieldAt(object, ['spec', 'renewTime']);
-  const acquired = fieldAt(object, ['spec', 'acquireTime']);
-  const seconds = fieldAt(object, ['spec', 'leaseDurationSeconds']);
+  const spec = reader(object['spec']);
   return {
     namespace,
     name,
-    holder: typeof holder === 'string' ? holder : '',
-    renewedMs: typeof renewed === 'string' ? instantMs(renewed) : undefined,
-    acquiredMs: typeof acquired === 'string' ? instantMs(acquired) : undefined,
-    durationMs: (typeof seconds === 'number' ? seconds : 15) * 1000,
+    holder: spec.text('holderIdentity') ?? '',
+    renewedMs: spec.instant('renewTime'),
+    acquiredMs: spec.instant('acquireTime'),
+    durationMs: (spec.whole('leaseDurationSeconds') ?? 15) * 1000,
   };
 }
 
@@ -226,14 +212,12 @@ async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> 
     all.map(async (kind): Promise<KindFact> => {
       const definition = customResourceDefinition(kind);
       const name = String(fieldAt(definition, ['metadata', 'name']));
-      try {
-        const live = await getObject(env, resources.customResourceDefinitions, { name }, { site: 'doctor.kind', timeoutMs });
+      const read = getObject(env, resources.customResourceDefinitions, { name }, { site: 'doctor.kind', timeoutMs });
+      const live = await read.catch(onStatus('denied', 403));
+      if (live !== 'denied')
         return { kind, isServed: live !== undefined, isOurs: live !== undefined && includesFieldsOf(definition, live) };
-      } catch (error) {
-        if (!isStatus(error, 403)) throw error;
-        const unknown = { unknown: 'no permission to get customresourcedefinitions, so its version is unknown' };
-        return { kind, isServed: await isServed(cluster, kind), isOurs: unknown };
-      }
+      const isOurs = { unknown: 'no permission to get customresourcedefinitions, so its version is unknown' };
+      return { kind, isServed: await isServed(cluster, kind), isOurs };
     }),
   );
 }
@@ -250,4 +234,28 @@ function includesFieldsOf(ours: unknown, live: unknown): boolean {
     return Array.isArray(live) && ours.length === live.length && ours.every((entry, index) => includesFieldsOf(entry, live[index]));
   if (typeof ours !== 'object' || ours === null) return canonicalJson(ours) === canonicalJson(live);
   return Object.entries(ours).every(([key, value]) => value === undefined || includesFieldsOf(value, fieldAt(live, [key])));
+}
+
+/**
+ * Finds missing Secrets that metric sources and notification channels of the agent's namespace name; keeps no content. Unknown if these objects
+ * may not be read.
+ */
+export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
+  const lists = await Promise.all([metricSources, notificationChannels].map((resource) => listKnown(cluster, resource, [agentNamespace])));
+  const unread = lists.find(isUnknown);
+  if (unread !== undefined) return unread;
+  const { documents } = loadObjects(lists.flatMap(itemsOf));
+  const named = documents.flatMap((document) =>
+    secretKeysOf(document, agentNamespace).map((key) => ({ key, object: `${document.kind} ${agentNamespace}/${document.name}` })),
+  );
+  const { env, timeoutMs } = cluster;
+  const read = secretReader(env, { namespace: agentNamespace, site: 'doctor.secret', timeoutMs: () => timeoutMs });
+  const problems: string[] = [];
+  const forbidden: string[] = [];
+  for (const { key, object } of named) {
+    const found = await read(key).catch(onStatus('denied', 403));
+    if (found === 'denied') forbidden.push(key.name);
+    else if ('problem' in found) problems.push(`${object}: ${namedSecretProblem(key, found.problem, agentNamespace)}`);
+  }
+  return { named: named.length, problems: [...new Set(problems)], forbidden: [...new Set(forbidden)] };
 }

@@ -3,7 +3,7 @@ import { admissionPoliciesOf } from '../../../install/admission-policy.ts';
 import { markAnnotation, markOf } from '../../../install/policy-mark.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
-import { readAdmissionPolicies } from '../../../plugin/doctor/gather/policies.ts';
+import { readAdmissionPolicies } from '../../../plugin/doctor/gather/admission.ts';
 import { optionsOf } from '../../install/given.ts';
 import { group } from '../../kit/groups.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';

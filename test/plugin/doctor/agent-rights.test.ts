@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
-import { gives } from '../../../plugin/doctor/gather/rights.ts';
+import { gives } from '../../../plugin/doctor/gather/accounts.ts';
 
 interface Role {
   readonly kind: string;

@@ -180,7 +180,7 @@ describe('doctor', () => {
       'a namespace that the agent does not look after, and not that it is silent there',
       {
         published: [],
-        accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], told: '-namespaces=loki' } }],
+        accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], flag: '-namespaces=loki' } }],
       },
       'FAIL namespaces RG6024 the agent does not watch namespace mimir (it runs with -namespaces=loki). Install it again with --groups-in mimir added, or choose another namespace with -n',
     ],

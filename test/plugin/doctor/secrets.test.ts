@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../../plugin/doctor/all.ts';
-import { readNamedSecrets } from '../../../plugin/doctor/gather/secrets.ts';
+import { readNamedSecrets } from '../../../plugin/doctor/gather/gather.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 import { facts } from './kit.ts';
 

@@ -62,7 +62,7 @@ describe('the account whose rights are looked at', () => {
       return readAccounts(cluster, { watched: ['mimir', 'loki'], pinned: [], leases: [lease()], published: [], usualNamespace: 'x' });
     };
     const [fact] = await look('-namespaces=loki,tempo');
-    expect(fact?.unwatched).toEqual({ namespaces: ['mimir'], told: '-namespaces=loki,tempo' });
+    expect(fact?.unwatched).toEqual({ namespaces: ['mimir'], flag: '-namespaces=loki,tempo' });
     const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
     expect(new Set(rights.map(({ namespace }) => namespace))).toEqual(new Set(['loki', 'rollout-group', undefined]));
     expect((await look('-namespaces=*'))[0]).not.toHaveProperty('unwatched');

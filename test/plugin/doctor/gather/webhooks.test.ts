@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isUnknown } from '../../../../engine/snapshot.ts';
 import { installation } from '../../../../install/installation.ts';
-import { readRegistration, readWebhookAccounts } from '../../../../plugin/doctor/gather/webhooks.ts';
+import { readRegistration, readWebhookAccounts } from '../../../../plugin/doctor/gather/admission.ts';
 import { optionsOf } from '../../../install/given.ts';
 import { adopted } from '../../../kit/groups.ts';
 import { type ClusterAnswers, clusterOf } from '../../cluster-of.ts';

@@ -1,0 +1,253 @@
+// Reads our webhook configurations and admission policies as registered, and which namespaces of groups are enforced.
+import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
+import { asJsonObject } from '../../../cluster/request/json.ts';
+import { getObject, listObjects } from '../../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import { admissionPolicyKinds } from '../../../install/admission-policy-objects.ts';
+import { enforceLabel } from '../../../install/object.ts';
+import { markAnnotation } from '../../../install/policy-mark.ts';
+import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
+import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
+import type { Member } from '../../../install/scope.ts';
+import { pinConfigurationName } from '../../../install/webhooks.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
+import type { Cluster } from '../../connection.ts';
+import { webhookRights } from '../agent-rights.ts';
+import type { AccountFact, AdmissionPolicyFact, RegistrationFact, UnansweredFact } from '../check.ts';
+import { readRights } from './accounts.ts';
+
+/** Returns a cluster-wide resource of the admission API. */
+function resourceOf(kind: string): Resource {
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  return { group: 'admissionregistration.k8s.io', version: 'v1', plural, kind, isNamespaced: false };
+}
+
+const configurations = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map(resourceOf);
+const policyResources = admissionPolicyKinds.map(resourceOf);
+
+interface AdmissionScope {
+  readonly agentNamespace: string;
+  readonly groups: readonly GroupDefinition[];
+}
+
+interface StoredConfiguration extends Registered {
+  /** Another writer than the agent sets `caBundle`. */
+  readonly isInjected: boolean;
+}
+
+/** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if they may not be read. */
+export async function readRegistration(cluster: Cluster, { agentNamespace, groups }: AdmissionScope): Promise<Known<RegistrationFact>> {
+  const stored: StoredConfiguration[] = [];
+  for (const resource of configurations) {
+    for (const name of ownNames({ namespace: agentNamespace })) {
+      const found = await readConfiguration(cluster, resource, name);
+      if (isUnknown(found)) return found;
+      if (found !== undefined) stored.push(found);
+    }
+  }
+  const namespaces: { readonly name: string; readonly isOptedIn: boolean }[] = [];
+  for (const name of [...new Set(groups.map(({ namespace }) => namespace))].sort()) {
+    const isOptedIn = await isEnforced(cluster, name);
+    if (isUnknown(isOptedIn)) return isOptedIn;
+    namespaces.push({ name, isOptedIn });
+  }
+  const optedIn = enforcedNamespaces(namespaces);
+  const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
+  const pinned = membersOf(groups.filter((group) => traitsOf(group).pinsPods));
+  const areThere = stored.length > 0;
+  const isPinOnly = !areThere && optedIn.size === 0;
+  const problems = registrationProblems(stored, { namespace: agentNamespace, members, pinned }, { isPinOnly });
+  const pinName = pinConfigurationName({ namespace: agentNamespace });
+  const isNeeded = ({ name }: Registered): boolean => (name === pinName ? pinned.length > 0 : optedIn.size > 0);
+  const unanswered = await readUnanswered(cluster, stored, isNeeded);
+  const services = [...new Set(stored.flatMap(servicesOf))].sort();
+  return { areThere, problems, namespaces, services, ...(unanswered.length === 0 ? {} : { unanswered }) };
+}
+
+function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): ReadonlySet<string> {
+  return new Set(namespaces.filter(({ isOptedIn }) => isOptedIn).map(({ name }) => name));
+}
+
+function membersOf(groups: readonly GroupDefinition[]): readonly Member[] {
+  return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+}
+
+/** Returns the Services of the webhooks, as `namespace/name`. */
+function servicesOf({ webhooks }: Registered): readonly string[] {
+  return webhooks.flatMap((row) => {
+    const [namespace, name] = ['namespace', 'name'].map((field) => fieldAt(row, ['clientConfig', 'service', field]));
+    return typeof namespace === 'string' && typeof name === 'string' ? [`${namespace}/${name}`] : [];
+  });
+}
+
+const services: Resource = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
+
+/**
+ * Returns the accounts behind these Services that are not among `known`, with the rights of a process that only serves webhooks. Unreadable
+ * objects are left out: the processes log the missing rights themselves.
+ */
+export async function readWebhookAccounts(
+  cluster: Cluster,
+  registration: Known<RegistrationFact>,
+  { agentNamespace, pinned, known }: WebhookAccountsQuestion,
+): Promise<readonly AccountFact[]> {
+  if (isUnknown(registration)) return [];
+  const accounts = new Set<string>();
+  for (const service of registration.services) for (const account of await accountsBehind(cluster, service)) accounts.add(account);
+  for (const { name } of known) accounts.delete(name);
+  const facts: AccountFact[] = [];
+  const namespaces = registration.namespaces.map(({ name }) => name);
+  for (const account of accounts) {
+    const rights = await readRights(cluster, { account, agentNamespace, namespaces, pinned, rights: webhookRights });
+    facts.push({ name: account, rights });
+  }
+  return facts;
+}
+
+interface WebhookAccountsQuestion {
+  readonly agentNamespace: string;
+  /** Namespaces with groups whose pods are pinned. */
+  readonly pinned: readonly string[];
+  readonly known: readonly AccountFact[];
+}
+
+async function accountsBehind({ env, timeoutMs }: Cluster, service: string): Promise<readonly string[]> {
+  const [namespace = '', name = ''] = service.split('/');
+  try {
+    const found = await getObject(env, services, { namespace, name }, { site: 'doctor.service', timeoutMs });
+    const selector = Object.entries(asJsonObject(fieldAt(found, ['spec', 'selector'])));
+    if (selector.length === 0) return [];
+    const labelSelector = selector.map(([key, value]) => `${key}=${String(value)}`).join(',');
+    const { items } = await listObjects(env, resources.pods, { namespace, labelSelector, site: 'doctor.webhookPods', timeoutMs });
+    return items.map((pod) => `${namespace}/${String(fieldAt(pod, ['spec', 'serviceAccountName']) ?? 'default')}`);
+  } catch (error) {
+    return onStatus([], 403)(error);
+  }
+}
+
+async function readConfiguration(
+  { env, timeoutMs }: Cluster,
+  resource: Resource,
+  name: string,
+): Promise<Known<StoredConfiguration | undefined>> {
+  const denied = { unknown: `no permission to get ${resource.plural}, so the registered webhooks are unknown` };
+  const found = await getObject(env, resource, { name }, { site: 'doctor.webhooks', timeoutMs }).catch(onStatus(denied, 403));
+  if (found === undefined || isUnknown(found)) return found;
+  const { webhooks } = found;
+  return { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [], isInjected: isInjectedByOthers(found) };
+}
+
+async function isEnforced({ env, timeoutMs }: Cluster, name: string): Promise<Known<boolean>> {
+  const denied = { unknown: `no permission to get the namespace ${name}, so it is unknown whether it is enforced` };
+  const read = getObject(env, resources.namespaces, { name }, { site: 'doctor.namespace', timeoutMs });
+  const found = await read.catch(onStatus(denied, 403));
+  return found !== undefined && isUnknown(found) ? found : found?.metadata.labels?.[enforceLabel] === 'true';
+}
+
+/** Annotations with which cert-manager sets `caBundle`. */
+const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
+
+function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject): boolean {
+  return foreignInjectors.some((one) => annotations[one] !== undefined);
+}
+
+/**
+ * Returns why webhooks cannot be answered: a missing caBundle, a missing Service or no ready endpoint. Services that may not be read are left out.
+ */
+async function readUnanswered(
+  cluster: Cluster,
+  stored: readonly StoredConfiguration[],
+  isNeeded: (one: Registered) => boolean,
+): Promise<readonly UnansweredFact[]> {
+  const unanswered = stored.flatMap((one): readonly UnansweredFact[] => {
+    const message = bundleProblem(one);
+    return message === undefined ? [] : [{ message, isNeeded: isNeeded(one) }];
+  });
+  const needed = new Set(stored.filter(isNeeded).flatMap(servicesOf));
+  for (const service of [...new Set(stored.flatMap(servicesOf))].sort()) {
+    const message = await serviceProblem(cluster, service);
+    if (message !== undefined) unanswered.push({ message, isNeeded: needed.has(service) });
+  }
+  return unanswered;
+}
+
+/** Returns a sentence about webhooks without caBundle; undefined if each webhook has one. */
+function bundleProblem({ kind, name, webhooks, isInjected }: StoredConfiguration): string | undefined {
+  const bare = webhooks.filter((row) => (fieldAt(row, ['clientConfig', 'caBundle']) ?? '') === '');
+  if (bare.length === 0 || isInjected) return undefined;
+  const where = `${kind} ${name}`;
+  const isAll = bare.length === webhooks.length;
+  const lack = isAll ? `${where} has no caBundle` : `${bare.length} of ${webhooks.length} webhooks in ${where} have no caBundle`;
+  return `${lack}: the API server trusts no certificate of the webhooks. The agent writes it when it serves webhooks; see its log`;
+}
+
+const endpointSlices: Resource = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  isNamespaced: true,
+};
+
+/** Returns undefined if the Service has a ready endpoint, or if it may not be read. */
+async function serviceProblem({ env, timeoutMs }: Cluster, service: string): Promise<string | undefined> {
+  const [namespace = '', name = ''] = service.split('/');
+  try {
+    if ((await getObject(env, services, { namespace, name }, { site: 'doctor.service', timeoutMs })) === undefined) {
+      return `Service ${service} of the webhooks does not exist`;
+    }
+    const labelSelector = `kubernetes.io/service-name=${name}`;
+    const { items } = await listObjects(env, endpointSlices, { namespace, labelSelector, site: 'doctor.endpoints', timeoutMs });
+    if (items.some(isReady)) return undefined;
+    return `Service ${service} of the webhooks has no ready endpoint. Run: kubectl get pods -n ${namespace}`;
+  } catch (error) {
+    return onStatus(undefined, 403, 404)(error);
+  }
+}
+
+/** A missing condition counts as true, as in Kubernetes. */
+function isReady({ endpoints }: KubernetesObject): boolean {
+  return Array.isArray(endpoints) && endpoints.some((one) => fieldAt(one, ['conditions', 'ready']) !== false);
+}
+
+/**
+ * Reads our admission policies and their bindings; undefined if nothing is installed. They are missing only if another part of the installation
+ * exists, or a namespace is enforced. Unknown, with the missing permission, if they may not be read.
+ */
+export async function readAdmissionPolicies(
+  cluster: Cluster,
+  { agentNamespace: namespace, groups, registration }: AdmissionScope & { readonly registration: Known<RegistrationFact> },
+): Promise<Known<AdmissionPolicyFact> | undefined> {
+  const optedIn = enforcedNamespaces(isUnknown(registration) ? [] : registration.namespaces);
+  const isExpected = isUnknown(registration) || registration.areThere || optedIn.size > 0;
+  const stored = await readPolicies(cluster, policyNames({ namespace }));
+  if (isUnknown(stored)) return isExpected ? stored : undefined;
+  if (stored === 'not served') return isExpected ? { isServed: false, problems: [] } : undefined;
+  if (stored.length === 0 && isUnknown(registration)) return registration;
+  if (stored.length === 0 && !isExpected) return undefined;
+  const enforced = groups.filter((one) => optedIn.has(one.namespace));
+  const named = membersOf(enforced.filter((group) => traitsOf(group).lowersPartition));
+  const held = [...membersOf(enforced.filter((group) => traitsOf(group).pinsPods)), ...named];
+  return { isServed: true, problems: admissionPolicyProblems(stored, { namespace, held, named }) };
+}
+
+async function readPolicies({ env, timeoutMs }: Cluster, names: readonly string[]): Promise<Known<readonly StoredPolicy[]> | 'not served'> {
+  const stored: StoredPolicy[] = [];
+  for (const resource of policyResources) {
+    try {
+      for (const name of names) {
+        const found = await getObject(env, resource, { name }, { site: 'doctor.admissionPolicies', timeoutMs });
+        const mark = found?.metadata.annotations?.[markAnnotation];
+        if (found === undefined) continue;
+        stored.push({ kind: resource.kind, name, spec: asJsonObject(found['spec']), ...(mark === undefined ? {} : { mark }) });
+      }
+    } catch (error) {
+      const denied = { unknown: `no permission to get ${resource.plural}, so it is unknown whether the admission policies are installed` };
+      return isStatus(error, 404) ? 'not served' : onStatus(denied, 403)(error);
+    }
+  }
+  return stored;
+}

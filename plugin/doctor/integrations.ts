@@ -1,0 +1,33 @@
+// Checks the notification channels, and the Secrets that channels and metric sources name.
+import { isUnknown } from '../../engine/snapshot.ts';
+import { type Check, orOk, result, skipped } from './check.ts';
+
+/** Reports the channels whose last delivery failed. */
+export const channels: Check = ({ groups, failingChannels }) => {
+  const isUsed = groups.some(({ notify }) => notify !== undefined);
+  if (failingChannels === undefined || (!isUsed && failingChannels.length === 0)) return [];
+  return orOk(
+    'channels',
+    failingChannels.map(({ namespace, group, channel, problem }) =>
+      result('warn', 'channels', `${namespace}/${group}: the channel ${channel} fails: ${problem}`, 'RG6020'),
+    ),
+    'the last delivery of every channel succeeded',
+  );
+};
+
+/** Reports missing Secrets: a gate without its Secret waits, and a channel without its Secret sends nothing. */
+export const namedSecrets: Check = ({ agentNamespace, secrets }) => {
+  if (secrets === undefined) return [];
+  if (isUnknown(secrets)) return skipped('Secrets', secrets.unknown);
+  const { named, problems, forbidden } = secrets;
+  if (named === 0) return [];
+  const names = forbidden.join(', ');
+  return orOk(
+    'Secrets',
+    [
+      ...problems.map((message) => result('warn', 'Secrets', message, 'RG6022')),
+      ...(names === '' ? [] : skipped('Secrets', `no permission to get Secrets in ${agentNamespace}; whether ${names} exists is unknown`)),
+    ],
+    'every Secret that a source or a channel names exists',
+  );
+};
