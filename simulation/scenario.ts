@@ -1,4 +1,5 @@
 // Defines a scenario: a group, events and faults, as plain data that can be stored, shrunk and repeated.
+
 import { type StrategyName, type StrategyTraits, strategyTraits } from '../policies/strategies.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { Json } from './server/request.ts';
@@ -128,3 +129,13 @@ type ProcessEvent =
   | { readonly kind: 'frontEndLags'; readonly frontEnd: number; readonly forMs: number }
   /** Every open watch of the front end ends, and its history is gone. */
   | { readonly kind: 'frontEndRestarts'; readonly frontEnd: number; readonly isCompacted: boolean };
+
+/** Returns `a` for 0. */
+export function letterOf(index: number): string {
+  return String.fromCharCode('a'.charCodeAt(0) + index);
+}
+
+/** Returns the agent of a process: `a` for `a2`. */
+export function processLetter(process: string): string {
+  return process.replace(/\d+$/, '');
+}

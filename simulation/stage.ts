@@ -1,24 +1,23 @@
-// Composes a run: the clock, the server, the cluster, the agents, the faults, the judges, the timeline and the counters.
+// Composes a run: the clock, the server, the cluster, the agents, the faults, the judges, the events, and the counters.
+
 import type { TurnListener } from '../agent/report.ts';
 import type { GroupDecision } from '../engine/decision.ts';
 import { startCluster } from './cluster/cluster.ts';
 import { createGateServer } from './cluster/gate-server.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
-import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
 import type { Faults, Point } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { createOracles } from './oracles/all.ts';
 import { whatIsMissing } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
-import { play, touchObject } from './play.ts';
-import { Agents, agentUser } from './process/agents.ts';
+import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunObserver, RunOptions, TimelineEntry } from './run.ts';
-import type { Scenario } from './scenario.ts';
+import type { ClusterEvent, PeopleEvent, Scenario, ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Answered } from './server/request.ts';
+import type { Actor, Answered, Json, ModelObject, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
-import { answeredText, committedText, faultText, turnText } from './telling.ts';
+import { answeredText, classOfEvent, committedText, eventAuthor, eventText, faultText, turnText } from './telling.ts';
 import { createTrace, type Trace } from './trace.ts';
 
 /** API servers with their own watch caches. */
@@ -266,4 +265,66 @@ function observed(faults: Faults, observer: RunObserver | undefined, sending: (p
       return faults.ofLine(point, line);
     },
   };
+}
+
+const leases = 'leases.coordination.k8s.io';
+
+/** A user who is neither an agent nor a controller. */
+const stranger: Actor = { user: 'another-user' };
+
+export interface Stage {
+  readonly nowMs: () => number;
+  /** True time, in milliseconds since 1970. */
+  readonly wallMs: () => number;
+  readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
+  readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
+  readonly server: {
+    readonly change: (actor: Actor, resource: string, namespace: string, name: string, patch: Json) => ModelObject | undefined;
+    readonly remove: (actor: Actor, resource: string, namespace: string, name: string) => boolean;
+    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
+    readonly restartFrontEnd: (frontEnd: number, options: { readonly isCompacted: boolean }) => void;
+  };
+  /** Number of front ends of the server. */
+  readonly frontEnds: number;
+}
+
+/** Performs or begins the event. Returns whether it had a target. */
+export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, server, frontEnds }: Stage): boolean {
+  switch (event.kind) {
+    case 'crash':
+      return agents.crash(event.process, event.restartAfterMs);
+    case 'stop':
+      return agents.stop(event.process, event.restartAfterMs);
+    case 'pauseProcess':
+      return agents.pause(event.process, event.durationMs);
+    case 'jumpWallClock':
+      return agents.jumpWallClock(event.process, event.byMs);
+    case 'deleteLease':
+      return server.remove(stranger, leases, agentNamespace, leaseName);
+    case 'editLease': {
+      // Writes the two relevant fields as a person does: leaseTransitions stays.
+      const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
+      const spec = { holderIdentity: 'another-holder', renewTime };
+      return server.change(stranger, leases, agentNamespace, leaseName, { spec }) !== undefined;
+    }
+    case 'frontEndLags':
+      server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
+      return true;
+    case 'frontEndRestarts':
+      server.restartFrontEnd(event.frontEnd % frontEnds, { isCompacted: event.isCompacted });
+      return true;
+    default:
+      return cluster.happen(event);
+  }
+}
+
+const ofObject = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)\/([^/?]+)/;
+
+/** Changes the object of the request in an irrelevant way. Returns whether it exists. */
+export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): boolean {
+  const [, group, namespace = '', plural = '', name = ''] = ofObject.exec(path) ?? [];
+  if (name === '') return false;
+  const resource = group === undefined ? plural : `${plural}.${group}`;
+  const annotations = { 'example.com/looked-at': String(nth) };
+  return server.change(stranger, resource, namespace, decodeURIComponent(name), { metadata: { annotations } }) !== undefined;
 }

@@ -1,21 +1,19 @@
-// Composes everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines.
+// Composes everything around the agents that acts on the API server, and creates the initial state.
 
-import { isByPeople } from '../event-class.ts';
-import { draw } from '../random.ts';
+import { between, draw, streamOf } from '../random.ts';
 import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
+import type { Actor, Json, ModelObject } from '../server/request.ts';
+import { isByPeople } from '../telling.ts';
 import { Accidents } from './accidents.ts';
-import { begin } from './beginning.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes } from './nodes.ts';
-import { People } from './people.ts';
+import { People, startRetries } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
-import { createPodEndpoints } from './pod-endpoints.ts';
-import { replicaSources, withReplicas } from './replica-origins.ts';
-import { startRetries } from './retries.ts';
-import { StatefulSetController } from './statefulset-controller.ts';
-import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import { replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
+import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
+import { controllerActor, podFacts, replicasOf, revisionName, revisionResource, specOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
 interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
@@ -174,4 +172,115 @@ function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
   const first = specOf(set).ordinals?.start ?? 0;
   const ordinal = Number(/-(\d+)$/.exec(pod)?.[1] ?? -1);
   return ordinal < first || ordinal >= first + replicasOf(set);
+}
+
+interface BeginningOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
+  readonly objects: readonly Json[];
+  readonly namespace: string;
+  /** Returns a node for the pod, given the nodes already assigned. */
+  readonly placeFor: (pod: string, taken: readonly string[]) => string | undefined;
+  /** Marks the pod as ready since that wall-clock time. */
+  readonly adopt: (pod: ModelObject, sinceMs: number) => void;
+}
+
+const administrator: Actor = { user: 'kubernetes-admin' };
+
+const hourMs = 3_600_000;
+
+/** Creates all objects. Every resource must be served. */
+export function begin(options: BeginningOptions): void {
+  const { server, objects, namespace } = options;
+  const taken: string[] = [];
+  for (const object of objects) {
+    const { status, metadata, ...rest } = object as Json & { readonly metadata: Json; readonly status?: Json };
+    const place = { namespace, ...metadata };
+    const resource = resourceOfKind(`${object['apiVersion']}`, `${object['kind']}`);
+    const created = server.create(administrator, resource, { ...rest, metadata: place });
+    if (resource === statefulSetResource) beginStatefulSet(created, taken, options);
+    else if (status !== undefined)
+      server.change(administrator, resource, created.metadata.namespace ?? '', created.metadata.name, { status }, 'status');
+  }
+}
+
+function beginStatefulSet(set: ModelObject, taken: string[], { server, wallMs, seed, placeFor, adopt }: BeginningOptions): void {
+  const { namespace = '', name } = set.metadata;
+  const { ordinals, template = {} } = specOf(set);
+  const revision = revisionName(set);
+  const replicas = replicasOf(set);
+  const first = ordinals?.start ?? 0;
+  server.create(controllerActor, revisionResource, revisionOf(set, revision, 1));
+  for (let ordinal = first; ordinal < first + replicas; ordinal += 1) {
+    const pod = podOf(set, { ordinal, revision, template });
+    const nodeName = placeFor(`${name}-${ordinal}`, taken);
+    taken.push(nodeName ?? '');
+    const created = server.create(controllerActor, 'pods', { ...pod, spec: { ...(pod['spec'] as Json), nodeName } });
+    const ageMs = hourMs + between(streamOf(seed, `age of ${namespace}/${name}-${ordinal}`), 0, 600_000);
+    adopt(created, wallMs() - ageMs);
+  }
+  const counts = { replicas, readyReplicas: replicas, availableReplicas: replicas, currentReplicas: replicas, updatedReplicas: replicas };
+  const status = {
+    observedGeneration: set.metadata.generation ?? 1,
+    ...counts,
+    currentRevision: revision,
+    updateRevision: revision,
+    collisionCount: 0,
+  };
+  server.change(controllerActor, statefulSetResource, namespace, name, { status }, 'status');
+}
+
+interface EndpointOptions {
+  readonly wallMs: () => number;
+  /** True if a pod and its successor know after a restart that they were prepared. */
+  readonly isKeptOnVolume: boolean;
+  /** Returns the UID of the pod that listens there. */
+  readonly listens: (namespace: string, pod: string) => string | undefined;
+  /** Returns whether the pod left for good, so that its state has no owner. */
+  readonly hasLeft: (namespace: string, pod: string) => boolean;
+  /** UID and place of every pod. */
+  readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
+}
+
+interface PodEndpoints {
+  readonly answer: (call: PodCall) => PodReply | undefined;
+  /** The container restarted, or the pod is gone. */
+  readonly restarted: (namespace: string, pod: string) => void;
+  /** UIDs of pods that expect to leave. */
+  readonly prepared: () => readonly string[];
+}
+
+/**
+ * A POST prepares the pod, which reports the start in whole seconds until a DELETE reverts it. The state belongs to a place and path
+ * (`isKeptOnVolume`), or to one life of the container.
+ */
+export function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
+  /** By place, then by path: Unix seconds. */
+  const preparations = new Map<string, Map<string, number>>();
+
+  const answer = ({ method, host, path }: PodCall): PodReply | undefined => {
+    const [pod = '', , namespace = ''] = host.split('.');
+    const uid = listens(namespace, pod);
+    if (uid === undefined) return undefined;
+    const key = `${namespace}/${pod}`;
+    const since = preparations.get(key) ?? new Map<string, number>();
+    const said = { uid, pod, namespace };
+    if (method === 'DELETE') {
+      since.delete(path);
+      if (since.size === 0) preparations.delete(key);
+      return { status: 200, body: '', ...said };
+    }
+    const timestamp = since.get(path) ?? Math.floor(wallMs() / 1000);
+    since.set(path, timestamp);
+    preparations.set(key, since);
+    return { status: 200, body: JSON.stringify({ timestamp }), ...said };
+  };
+  return {
+    answer,
+    restarted: (namespace, pod) => {
+      if (!isKeptOnVolume || hasLeft(namespace, pod)) preparations.delete(`${namespace}/${pod}`);
+    },
+    prepared: () =>
+      pods()
+        .filter(({ namespace, name }) => preparations.has(`${namespace}/${name}`))
+        .map(({ uid }) => uid),
+  };
 }

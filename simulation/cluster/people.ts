@@ -1,13 +1,13 @@
-// Models people: images, replicas, pods deleted by hand, recreated StatefulSets.
+// Models people and their autoscalers: images, replicas, pods deleted by hand, recreated StatefulSets, retries.
+
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import { type Autoscaler, createAutoscaler } from './autoscaler.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
-import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
-import type { World } from './world.ts';
+import { type Container, instantText, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import type { ClusterApi, World } from './world.ts';
 
 interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly namespace: string;
@@ -339,4 +339,122 @@ function keyOf({ resource, name }: ReplicaOrigin): string {
 
 function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
+}
+
+interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
+  readonly namespace: string;
+}
+
+export interface Autoscaler {
+  /** Writes the number to its source, and replaces every earlier request. */
+  readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
+  /** Writes pending numbers at once. */
+  readonly finish: () => void;
+}
+
+const actors: Readonly<Record<'person' | 'machine', Actor>> = {
+  person: { user: 'alice@example.com' },
+  machine: { user: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler' },
+};
+
+/** Sync period of the autoscaler (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
+const syncMs = 15_000;
+
+/** A large change takes the autoscaler two periods: half of the way first. */
+export function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
+  const underWay = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
+
+  const scale: Autoscaler['scale'] = (origin, replicas, who) => {
+    const key = `${origin.resource} ${origin.name}`;
+    underWay.get(key)?.cancel();
+    underWay.delete(key);
+    const write = (count: number): void => {
+      const isStatus = origin.path[0] === 'status';
+      server.change(actors[who], origin.resource, namespace, origin.name, nested(origin.path, count), isStatus ? 'status' : undefined);
+    };
+    const from = numberAt(server.get(origin.resource, namespace, origin.name), origin.path);
+    if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {
+      write(replicas);
+      return;
+    }
+    write(Math.round((from + replicas) / 2));
+    const cancel = scheduler.after(syncMs, () => {
+      underWay.delete(key);
+      write(replicas);
+    });
+    underWay.set(key, { write: () => write(replicas), cancel });
+  };
+  return {
+    scale,
+    finish: () => {
+      for (const { write, cancel } of underWay.values()) {
+        cancel();
+        write();
+      }
+      underWay.clear();
+    },
+  };
+}
+
+function nested(path: readonly string[], value: number): Json {
+  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
+}
+
+interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
+  readonly namespace: string;
+  readonly group: string;
+  readonly told: (what: string) => void;
+}
+
+const administrator: Actor = { user: 'kubernetes-admin' };
+const intentResource = 'rolloutintents.rollout-group.dev';
+/** Between two checks, and until the same pods are handled again. */
+const lookEveryMs = 20_000;
+const patienceMs = 120_000;
+/** Attempts after which the agent asks for help. */
+const mostTries = 2;
+
+interface Pinned {
+  readonly zone: string;
+  readonly ordinal?: number;
+  readonly revision: string;
+  readonly placements?: number;
+}
+
+/** Checks the ledger from now on. */
+export function startRetries({ server, scheduler, wallMs, namespace, group, told }: RetriesOptions): void {
+  let count = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  let lastText = '';
+  const look = (): void => {
+    scheduler.after(lookEveryMs, look);
+    const { pins = [], run } = ledgerOf(server, namespace, group);
+    const waiting = pins.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
+    const text = waiting.join(', ');
+    if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
+    // Earlier requests no longer count.
+    if (count > 0) server.remove(administrator, intentResource, namespace, `retry-${group}-${count}`);
+    count += 1;
+    lastMs = scheduler.nowMs();
+    lastText = text;
+    told(`retry ${text}`);
+    const requestedBy = { user: administrator.user, groups: [], at: instantText(wallMs()) };
+    server.create(administrator, intentResource, {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutIntent',
+      metadata: { name: `retry-${group}-${count}`, namespace },
+      spec: { group, action: 'retry', runId: run.id, reason: 'the webhook is back', requestedBy },
+    });
+  };
+  look();
+}
+
+function ledgerOf(
+  server: ClusterApi,
+  namespace: string,
+  group: string,
+): { readonly pins?: readonly Pinned[]; readonly run?: { readonly id: string } } {
+  const map = server.get('configmaps', namespace, `rollout-group-${group}`) as { readonly data?: Json } | undefined;
+  const text = map?.data?.['ledger'];
+  return typeof text === 'string' ? JSON.parse(text) : {};
 }

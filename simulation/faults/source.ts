@@ -1,6 +1,7 @@
 // Supplies faults: drawn at random, or looked up by place; and records those that happened.
-import { processLetter } from '../letter.ts';
+
 import { draw } from '../random.ts';
+import { processLetter } from '../scenario.ts';
 import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, RequestFault, WatchFault } from './fault.ts';
 
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;

@@ -1,9 +1,8 @@
 // Judges disruptions: one zone at a time, within its budget, after earlier ones have settled (S1, S2, S3, S8, S9, S15).
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import type { Moment } from './moment.ts';
 import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import type { Moment, Oracle } from './oracle.ts';
 import {
   type Book,
   isAbsent,

@@ -2,12 +2,11 @@
 // L9).
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
-import { processLetter } from '../letter.ts';
 import { runStartMs } from '../process/clock.ts';
+import { processLetter } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import { machineOf } from './moment.ts';
 import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from './objects.ts';
-import type { MachineState, Oracle } from './oracle.ts';
+import { type MachineState, machineOf, type Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 
 const snapshotAgeMs = 10_000;

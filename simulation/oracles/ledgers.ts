@@ -2,9 +2,8 @@
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
-import { machineOf } from './moment.ts';
 import { configMapResource, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import { machineOf, type Oracle } from './oracle.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
 

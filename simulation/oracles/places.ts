@@ -1,6 +1,5 @@
 // Keeps the book of places: whether each ordinal has an available pod, since when not, and who caused it.
 import type { Commit, ModelObject } from '../server/request.ts';
-import { type Asked, type Moment, momentOf } from './moment.ts';
 import {
   areContainersReady,
   controllerOf,
@@ -15,9 +14,8 @@ import {
   statefulSetResource,
   textAt,
 } from './objects.ts';
-import type { Oracle, Scene } from './oracle.ts';
-import { createTerms, limitOf, type TermsBook } from './terms.ts';
-import { createTimeline, type Timeline } from './timeline.ts';
+import { type Asked, type Moment, momentOf, type Oracle, type Scene } from './oracle.ts';
+import { createTerms, createTimeline, limitOf, type TermsBook, type Timeline } from './terms.ts';
 
 /** State of a StatefulSet at one time. */
 export interface SetFacts {

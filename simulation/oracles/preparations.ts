@@ -1,8 +1,7 @@
 // Judges prepared pods: none leaves before its delay is over, and those that stay are told so (S11, L5).
 import type { Commit } from '../server/request.ts';
-import { machineOf } from './moment.ts';
 import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
-import type { Oracle, PodCalled } from './oracle.ts';
+import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import type { Book } from './places.ts';
 
 /** The calls of one place and path since the pod was last told to stay. */

@@ -2,7 +2,6 @@
 // oscillation (S1, S4, S12 to S16, S28).
 import type { Commit } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
-import { type Moment, machineOf } from './moment.ts';
 import {
   configMapResource,
   groupResource,
@@ -13,10 +12,10 @@ import {
   podResource,
   statefulSetResource,
 } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import { type Moment, machineOf, type Oracle } from './oracle.ts';
 import { type Book, lackingIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
-import { createTimeline } from './timeline.ts';
+import { createTimeline } from './terms.ts';
 
 /** A replica write of an agent. */
 interface Write {

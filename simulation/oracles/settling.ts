@@ -3,7 +3,6 @@
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { whatIsLeft } from './converged.ts';
-import { machineOf } from './moment.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -23,7 +22,7 @@ import {
   statefulSetResource,
   textAt,
 } from './objects.ts';
-import type { Oracle, Scene } from './oracle.ts';
+import { machineOf, type Oracle, type Scene } from './oracle.ts';
 
 /** Records of finished work may follow by this time: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;

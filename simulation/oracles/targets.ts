@@ -1,9 +1,8 @@
 // Judges the choice of the pod: the observed one, outdated, once, of the group, and not paused (S4, S6, S7, S22, S28).
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import type { Moment } from './moment.ts';
 import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Place } from './places.ts';
 
 /** Called for each commit before the book. */

@@ -1,8 +1,8 @@
-// Reads the stored settings of a zone: membership, budget, scaling, pauses.
+// Reads the stored settings of a zone over time: membership, budget, scaling, pauses.
+
 import type { Commit, ModelObject } from '../server/request.ts';
 import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
-import { createTimeline, type Timeline } from './timeline.ts';
 
 type Amount = number | `${number}%`;
 
@@ -163,4 +163,32 @@ function amountOf(value: unknown): Amount | undefined {
 /** Returns how many pods of a zone may be down at once: percentages are rounded down, at least 1. */
 export function limitOf(amount: Amount, replicas: number): number {
   return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
+}
+
+export interface Timeline<Value> {
+  /** Sets the value from this time on. Times never decrease; the last of several at one time counts. */
+  readonly set: (atMs: number, value: Value) => void;
+  /** Returns the current value; undefined without one. */
+  readonly latest: () => Value | undefined;
+  /** Returns the value at the time and all later ones, the oldest first. The first value also applies to all earlier times. */
+  readonly since: (fromMs: number) => readonly Value[];
+}
+
+/** A history without values. */
+export function createTimeline<Value>(): Timeline<Value> {
+  const instants: number[] = [];
+  const values: Value[] = [];
+  return {
+    set: (atMs, value) => {
+      if (values.length > 0 && Object.is(values.at(-1), value)) return;
+      instants.push(atMs);
+      values.push(value);
+    },
+    latest: () => values.at(-1),
+    since: (fromMs) => {
+      let first = values.length - 1;
+      while (first > 0 && (instants[first] ?? 0) > fromMs) first -= 1;
+      return values.slice(Math.max(0, first));
+    },
+  };
 }

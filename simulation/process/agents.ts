@@ -3,16 +3,14 @@ import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
-import { letterOf, processLetter } from '../letter.ts';
 import type { PodCalled, ProcessChange } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';
-import type { Scenario } from '../scenario.ts';
+import { letterOf, processLetter, type Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import type { ModelServer } from '../server/server.ts';
 import { type Body, startBody } from './body.ts';
-import { createMachineClock, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
-import { createHolds, type Holds } from './holds.ts';
+import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
 

@@ -8,9 +8,8 @@ import type { TurnListener } from '../../agent/report.ts';
 import { sleep } from '../../cluster/env.ts';
 import { streamOf } from '../random.ts';
 import type { AgentsOptions } from './agents.ts';
-import { gateHttp } from './gates.ts';
 import type { Life } from './life.ts';
-import { createPods } from './pods.ts';
+import { createPods, gateHttp } from './pods.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
 /** User name of the agents at the API server. */

@@ -1,8 +1,8 @@
 // Models the clocks and timers of one process: wrong speed, jumps of the wall clock, suspension and death.
+
 import type { Clock, Timers } from '../../cluster/env.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import type { Holds } from './holds.ts';
 
 /** 2026-01-15T12:00:00Z, the default. */
 const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
@@ -227,4 +227,42 @@ const ranks = [
 function inOrderOfResume(inbox: Arrival[], lot: number): void {
   const rank = ranks[Math.floor(lot * ranks.length)] ?? ranks[0];
   inbox.sort((one, other) => rank[one.kind] - rank[other.kind]);
+}
+
+export interface Holds {
+  /** Calls back once, after `delayMs` or on release. Returns a function that cancels; cancelling twice has no effect. */
+  readonly after: (delayMs: number, callback: () => void) => () => void;
+  /** Releases everything in the order in which it began to wait. */
+  readonly release: () => void;
+}
+
+interface Held {
+  readonly callback: () => void;
+  cancel: () => void;
+}
+
+export function createHolds(scheduler: Pick<Scheduler, 'after'>): Holds {
+  const waiting = new Set<Held>();
+  const arm = (held: Held, delayMs: number): void => {
+    held.cancel = scheduler.after(delayMs, () => {
+      if (waiting.delete(held)) held.callback();
+    });
+  };
+  return {
+    after: (delayMs, callback) => {
+      const held: Held = { callback, cancel: () => undefined };
+      waiting.add(held);
+      arm(held, delayMs);
+      return () => {
+        held.cancel();
+        waiting.delete(held);
+      };
+    },
+    release: () => {
+      for (const held of waiting) {
+        held.cancel();
+        arm(held, 0);
+      }
+    },
+  };
 }

@@ -2,8 +2,7 @@
 import type { Faults, Point, RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import type { ProcessTime } from './clock.ts';
-import type { Holds } from './holds.ts';
+import type { Holds, ProcessTime } from './clock.ts';
 
 export interface Life {
   /** For example `a1`: the first life of `a`. */

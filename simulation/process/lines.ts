@@ -3,7 +3,6 @@ import type { KubernetesStream } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
 import { type Random, streamOf } from '../random.ts';
 import type { ModelWatch, WatchSink } from '../server/request.ts';
-import { goneLine } from './answers.ts';
 import { type Life, latencyMs } from './life.ts';
 
 interface LinesOptions {
@@ -31,6 +30,20 @@ interface Coming {
   /** Its fault is decided. */
   readonly isDecided: boolean;
 }
+
+/** The last line of a watch whose version is gone. */
+const goneLine = JSON.stringify({
+  type: 'ERROR',
+  object: {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'too old resource version: 1 (2)',
+    reason: 'Expired',
+    code: 410,
+  },
+});
 
 /** Longest wait for the next line of an object before the replaced one is delivered. */
 const longestCoalesceMs = 5_000;

@@ -1,5 +1,7 @@
-// Models pods over HTTP for one process, and the faults of prepare calls.
-import type { PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
+// Models what a process calls besides the API server: pods and gate providers, with the faults of each call.
+
+import type { GateAnswer, GateHttp, PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
+import type { GateServer } from '../cluster/gate-server.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
 import type { PodCalled } from '../oracles/oracle.ts';
@@ -114,4 +116,33 @@ function timestampIn(body: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+interface GatePortOptions {
+  readonly life: Life;
+  readonly server: GateServer;
+}
+
+/** A port with faults (F22) under the key `PROCESS/gate.read#N`; the process may die or be suspended there. */
+export function gateHttp({ life, server }: GatePortOptions): GateHttp {
+  return {
+    query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>
+      makeCall<GateAnswer>(life, {
+        site,
+        verb: podVerb,
+        timeoutMs,
+        timedOut: () => new Error(`no answer within ${timeoutMs} ms`),
+        send: (sending) => {
+          const { point } = sending;
+          const fault = life.faults.ofGate(point);
+          life.scheduler.after(sendingLatencyMs(life, point), () => {
+            const answer = server.answer({ source, query, process: life.name }, fault);
+            if (sending.hasDied() || answer === 'silence') return;
+            if (answer.body.length > maxBodyBytes) sending.failed(new Error(`the answer is longer than ${maxBodyBytes} bytes`));
+            else sending.replied(answer);
+          });
+        },
+      }),
+    health: () => Promise.reject(new Error('no Consul is modelled')),
+  };
 }

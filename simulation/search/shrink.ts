@@ -1,9 +1,8 @@
 // Shrinks a failing scenario: fewer faults, events, agents, zones and pods, and less time, with the same failure.
+
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
-import { letterOf } from '../letter.ts';
-import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
-import { fewest } from './fewest.ts';
+import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../scenario.ts';
 
 /** Result of a scenario. */
 export interface Attempt {
@@ -167,3 +166,26 @@ function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] 
 }
 
 const reducers: readonly Reducer[] = [lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
+
+/**
+ * Returns a shorter list with the property, in the same order. Tries to omit shorter and shorter parts until no single item can go, or
+ * until `isSo` has reached its limit and returns false. Calls `isSo` at most about n log n + n² times for n items, far less if most can go.
+ */
+export async function fewest<Item>(items: readonly Item[], isSo: (items: readonly Item[]) => Promise<boolean>): Promise<readonly Item[]> {
+  if (items.length === 0 || (await isSo([]))) return [];
+  let kept = items;
+  let stretch = Math.ceil(kept.length / 2);
+  for (;;) {
+    let isShorter = false;
+    for (let from = 0; from < kept.length; ) {
+      const rest = [...kept.slice(0, from), ...kept.slice(from + stretch)];
+      if (rest.length > 0 && (await isSo(rest))) {
+        kept = rest;
+        isShorter = true;
+      } else from += stretch;
+    }
+    if (stretch === 1 && !isShorter) return kept;
+    // Repeats at single items until nothing can go: an item may have been needed only by a removed one.
+    stretch = Math.max(1, Math.ceil(stretch / 2));
+  }
+}

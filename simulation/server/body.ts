@@ -1,9 +1,8 @@
 // Parses request bodies, and refuses invalid objects and patches.
-import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
+import { isObject, jsonPatch, mergePatch, type Operation, objectOf, strategicPatch } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
 import type { Json, ModelRequest } from './request.ts';
-import { strategicPatch } from './strategic.ts';
 
 /** Returns the object of a POST or PUT. Throws Refusal. */
 export function objectIn({ body = '', contentType = 'application/json' }: ModelRequest, kind: ServedKind): Json {

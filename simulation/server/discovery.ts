@@ -1,6 +1,5 @@
 // Answers discovery, in the aggregated and the classic documents.
-import { apiVersionOf, type ServedKind } from './kinds.ts';
-import { hasSubresource } from './path.ts';
+import { apiVersionOf, hasSubresource, type ServedKind } from './kinds.ts';
 import { answer, pageNotFound } from './refusal.ts';
 import type { Json, ModelResponse } from './request.ts';
 

@@ -118,3 +118,10 @@ const resourceNames = new WeakMap<object, string>();
 export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }
+
+/** Returns whether the kind has the subresource. */
+export function hasSubresource(kind: ServedKind, subresource: string): boolean {
+  if (subresource === 'status') return kind.hasStatus;
+  if (subresource === 'scale') return kind.scale !== undefined;
+  return subresource === 'eviction' && kind.group === '' && kind.plural === 'pods';
+}

@@ -2,9 +2,7 @@
 // people.
 import { draw, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import { bind } from './binding.ts';
 import { type DeleteOptions, remove } from './deletion.ts';
-import { evict } from './eviction.ts';
 import { FrontEnd } from './front-end.ts';
 import { collectGarbage } from './garbage.ts';
 import { mergePatch, objectOf } from './json.ts';
@@ -13,6 +11,7 @@ import { Refusal } from './refusal.ts';
 import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
 import { Requests } from './requests.ts';
 import { Storage } from './store.ts';
+import { bind, evict } from './subresources.ts';
 import { type Core, create, patch, type Target } from './write.ts';
 
 export interface ModelServerOptions {

@@ -1,4 +1,5 @@
-// Validates StatefulSets, pods and budgets by the rules that users may meet.
+// Validates objects: values of a wrong type in built-in kinds, and rules of metadata, spec and status.
+
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { type Cause, invalid } from './refusal.ts';
@@ -231,4 +232,53 @@ function notNegative(field: string, value: unknown): readonly Cause[] {
 
 function wrong(field: string, value: unknown, why: string): Cause {
   return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
+}
+
+/** Times of Leases have six fractional digits; others are invalid. */
+const microTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Returns why the object cannot be decoded, as the server says it; undefined if it can. */
+export function misfitOf(kind: ServedKind, object: Json): string | undefined {
+  if (kind.isCustom) return undefined;
+  const metadata = objectOf(object['metadata']);
+  return (
+    texts('ObjectMeta.metadata.labels', metadata['labels']) ??
+    texts('ObjectMeta.metadata.annotations', metadata['annotations']) ??
+    misfits[resourceOf(kind)]?.(object)
+  );
+}
+
+const misfits: Readonly<Record<string, (object: Json) => string | undefined>> = {
+  configmaps: (object) => texts('ConfigMap.data', object['data']),
+  'statefulsets.apps': ({ spec, status }) =>
+    number('StatefulSetSpec.spec.replicas', objectOf(spec)['replicas']) ??
+    number('StatefulSetStatus.status.replicas', objectOf(status)['replicas']),
+  'leases.coordination.k8s.io': ({ spec }) => {
+    const { acquireTime, renewTime, leaseDurationSeconds } = objectOf(spec);
+    const duration = number('LeaseSpec.spec.leaseDurationSeconds', leaseDurationSeconds);
+    return time(acquireTime) ?? duration ?? time(renewTime);
+  },
+};
+
+function texts(field: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) return `json: cannot unmarshal ${typeOf(value)} into Go struct field ${field} of type map[string]string`;
+  const wrong = Object.values(value).find((one) => typeof one !== 'string' && one !== null);
+  return wrong === undefined ? undefined : `json: cannot unmarshal ${typeOf(wrong)} into Go struct field ${field} of type string`;
+}
+
+function number(field: string, value: unknown): string | undefined {
+  if (value === undefined || value === null || Number.isInteger(value)) return undefined;
+  const shown = typeof value === 'number' ? `number ${value}` : typeOf(value);
+  return `json: cannot unmarshal ${shown} into Go struct field ${field} of type int32`;
+}
+
+function time(value: unknown): string | undefined {
+  if (value === undefined || value === null || (typeof value === 'string' && microTime.test(value))) return undefined;
+  return `parsing time ${JSON.stringify(JSON.stringify(value))} as "\\"2006-01-02T15:04:05.000000Z07:00\\""`;
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
 }

@@ -1,13 +1,12 @@
 // Creates and changes objects: what a request changes, what stays, and when it is refused.
 
-import { misfitOf } from './decode.ts';
 import { newPodStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
 import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
 import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
-import { validate } from './validate.ts';
+import { misfitOf, validate } from './validate.ts';
 
 /** Dependencies of writes. */
 export interface Core {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { faultClasses } from '../../simulation/faults/fault.ts';
-import { catalogue } from '../../simulation/oracles/catalogue.ts';
 import { highestRate } from '../../simulation/search/draw/draw.ts';
 import { failureIds } from '../../simulation/search/judge.ts';
+import { catalogue } from './oracles/catalogue.ts';
 
 const text = readFileSync('docs/simulation.md', 'utf8');
 

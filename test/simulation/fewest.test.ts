@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { fewest } from '../../simulation/search/fewest.ts';
+import { fewest } from '../../simulation/search/shrink.ts';
 
 it('keeps what is needed and nothing else, in the same order', async () => {
   await fc.assert(

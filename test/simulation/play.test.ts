@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { play, type Stage, touchObject } from '../../simulation/play.ts';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
+import { play, type Stage, touchObject } from '../../simulation/stage.ts';
 import { newWorld, type World } from './cluster/world.ts';
 
 const noAgents: Stage['agents'] = { crash: () => false, stop: () => false, pause: () => false, jumpWallClock: () => false };

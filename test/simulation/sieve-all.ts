@@ -1,8 +1,8 @@
 // Plays every plan of every workload, or of those that are named: `node scripts/run.mjs test/simulation/sieve-all.ts [WORKLOAD ...]`
 
-import { judgePlan, recordWorkload } from '../../simulation/search/sieve/judge.ts';
-import { plansOf, sievePatterns } from '../../simulation/search/sieve/sieve.ts';
-import { sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
+import { judgePlan, recordWorkload } from './sieve/judge.ts';
+import { plansOf, sievePatterns } from './sieve/sieve.ts';
+import { sieveWorkloads } from './sieve/workloads.ts';
 
 const named = process.argv.slice(2);
 let failures = 0;

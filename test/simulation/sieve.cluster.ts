@@ -2,10 +2,6 @@
 // anew in the past, and changes that nobody sees; judged by the watcher.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { recordWorkload } from '../../simulation/search/sieve/judge.ts';
-import { sayings } from '../../simulation/search/sieve/record.ts';
-import { plansOf, type SievePattern, type SievePlan, sampleOf } from '../../simulation/search/sieve/sieve.ts';
-import { sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
 import { type Arena, openArena } from '../agent/arena.ts';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
@@ -13,6 +9,10 @@ import { always, type FaultRule, nth, type WatchLine } from '../control-plane/fa
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { shareOf } from '../kit/share.ts';
+import { recordWorkload } from './sieve/judge.ts';
+import { sayings } from './sieve/record.ts';
+import { plansOf, type SievePattern, type SievePlan, sampleOf } from './sieve/sieve.ts';
+import { sieveWorkloads } from './sieve/workloads.ts';
 
 /** Two zones of two pods, adopted from labels, as `openArena` makes them; one agent. */
 async function recorded(): Promise<readonly SievePlan[]> {

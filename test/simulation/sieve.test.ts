@@ -1,18 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { judgePlan, recordWorkload, sieveOptions } from '../../simulation/search/sieve/judge.ts';
-import {
-  plansOf,
-  type SievePattern,
-  type SievePlan,
-  sampleOf,
-  scenarioOfPlan,
-  sievePatterns,
-} from '../../simulation/search/sieve/sieve.ts';
-import { type SieveWorkload, sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
 import { commitSeed, rounds, shareOf } from '../kit/share.ts';
 import { bundled } from './defects/bundle.ts';
 import { defects } from './defects/catalogue.ts';
 import { foundBy, startPlayer } from './defects/player.ts';
+import { judgePlan, recordWorkload, sieveOptions } from './sieve/judge.ts';
+import { plansOf, type SievePattern, type SievePlan, sampleOf, scenarioOfPlan, sievePatterns } from './sieve/sieve.ts';
+import { type SieveWorkload, sieveWorkloads } from './sieve/workloads.ts';
 
 /** The most plans of each pattern that are played here, of one workload; all of them: test/simulation/sieve-all.ts. */
 const most: Readonly<Record<SievePattern, number>> = { intermediate: rounds(12, 4), stale: rounds(10, 3), unobserved: rounds(10, 3) };

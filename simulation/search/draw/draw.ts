@@ -1,9 +1,8 @@
 // Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed omits some classes of faults, so that rare
 // combinations of the others occur.
 import type { FaultClass } from '../../faults/fault.ts';
-import { letterOf } from '../../letter.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
-import type { GroupShape, Scenario, ScenarioEvent } from '../../scenario.ts';
+import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
 /** Duration of faults, in virtual milliseconds. */

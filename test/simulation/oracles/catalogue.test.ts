@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bookJudges, sceneJudges } from '../../../simulation/oracles/all.ts';
-import { catalogue } from '../../../simulation/oracles/catalogue.ts';
+import { catalogue } from './catalogue.ts';
 
 const folder = join(import.meta.dirname, '../../../simulation/oracles');
 const safety = Array.from({ length: 36 }, (_, index) => `S${index + 1}`);

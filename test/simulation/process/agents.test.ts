@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { type ClusterModel, startCluster } from '../../../simulation/cluster/cluster.ts';
 import type { Faults } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
-import { touchObject } from '../../../simulation/play.ts';
 import { Agents, type AgentsOptions, agentNamespace, leaseName } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import { ModelServer } from '../../../simulation/server/server.ts';
+import { touchObject } from '../../../simulation/stage.ts';
 import { createTrace } from '../../../simulation/trace.ts';
 import { quietScenario } from '../scenarios.ts';
 

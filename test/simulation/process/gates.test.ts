@@ -6,7 +6,7 @@ import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/f
 import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';
 import { Agents } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
-import { gateHttp } from '../../../simulation/process/gates.ts';
+import { gateHttp } from '../../../simulation/process/pods.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import { createTrace } from '../../../simulation/trace.ts';
 import { shareOf } from '../../kit/share.ts';

@@ -1,8 +1,7 @@
 // A small API server and a life of a process, for tests of what lies between the two.
 import type { Faults, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { placedFaults } from '../../../simulation/faults/source.ts';
-import { createMachineClock, ProcessTime, runStartMs } from '../../../simulation/process/clock.ts';
-import { createHolds, type Holds } from '../../../simulation/process/holds.ts';
+import { createHolds, createMachineClock, type Holds, ProcessTime, runStartMs } from '../../../simulation/process/clock.ts';
 import { createPlaces, type Life } from '../../../simulation/process/life.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import type { ModelRequest, ModelResponse, WatchSink } from '../../../simulation/server/request.ts';

@@ -1,7 +1,7 @@
 // Judges a disturbed run: no broken invariant, it comes to rest, and its end state equals the one without faults.
-import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
-import { differentEnds, differentWrites } from '../compare.ts';
-import { failureIds, failureOf } from '../judge.ts';
+import { type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
+import { differentEnds, differentWrites } from '../../../simulation/search/compare.ts';
+import { failureIds, failureOf } from '../../../simulation/search/judge.ts';
 import { type Recording, record } from './record.ts';
 import { type SievePlan, scenarioOfPlan } from './sieve.ts';
 import type { SieveWorkload } from './workloads.ts';

@@ -1,5 +1,5 @@
 // Lists the workloads whose writes and notifications are each disturbed once: small groups with one request.
-import type { GroupShape, Scenario, ScenarioEvent } from '../../scenario.ts';
+import type { GroupShape, Scenario, ScenarioEvent } from '../../../simulation/scenario.ts';
 
 export interface SieveWorkload {
   readonly name: string;

@@ -1,8 +1,8 @@
 // Derives plans from a run without faults by the three patterns of Sieve (Sun et al., OSDI 2022): missed events, stale views and
 // interrupted work.
-import type { PlacedFault } from '../../faults/fault.ts';
-import { draw } from '../../random.ts';
-import type { Scenario } from '../../scenario.ts';
+import type { PlacedFault } from '../../../simulation/faults/fault.ts';
+import { draw } from '../../../simulation/random.ts';
+import type { Scenario } from '../../../simulation/scenario.ts';
 import type { RecordedLine, RecordedWrite, Recording, Says } from './record.ts';
 
 export const sievePatterns = ['intermediate', 'stale', 'unobserved'] as const;

@@ -1,8 +1,8 @@
 // Records a run without faults: each write of an agent and each line of a watch, in order.
-import type { Point } from '../../faults/fault.ts';
-import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
-import type { Scenario } from '../../scenario.ts';
-import type { Json, ModelObject } from '../../server/request.ts';
+import type { Point } from '../../../simulation/faults/fault.ts';
+import { type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
+import type { Scenario } from '../../../simulation/scenario.ts';
+import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 
 /** An effective request, or a call that changed a pod; without renewals of the Lease. */
 export interface RecordedWrite {

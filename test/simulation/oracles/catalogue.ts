@@ -1,5 +1,5 @@
 // Lists every invariant by id: its judge and its meaning, or why a simulated run cannot judge it.
-import type { JudgeName } from './all.ts';
+import type { JudgeName } from '../../../simulation/oracles/all.ts';
 
 type CatalogueEntry =
   | {
@@ -22,7 +22,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S1',
     title: 'one zone at a time',
     judgedBy: ['availability', 'replicas', 'ledgers', 'partitions'],
-    how: 'pods and decreases by the facts that the decision had to know (moment.ts), claims by the ledger; drop-in groups: pods only',
+    how: 'pods and decreases by the facts that the decision had to know (oracle.ts), claims by the ledger; drop-in groups: pods only',
   },
   { id: 'S1p', title: 'one budget for each partition', leftOut: 'no scenario has partitions; the engine is tested with tables' },
   { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability', 'partitions'] },
