@@ -172,7 +172,7 @@ async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
 const mirrored = ['replicatemplates.rollout-operator.grafana.com', 'rolloutgroups.rollout-group.dev'];
 
 /** Returns each StatefulSet with its pods, and the replica counts of mirrored objects, by name. */
-export function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>): Readonly<Record<string, string>> {
+function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>): Readonly<Record<string, string>> {
   const state: Record<string, string> = {};
   for (const name of scene.statefulSets) {
     const set = scene.get('statefulsets.apps', scene.namespace, name);

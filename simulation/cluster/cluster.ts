@@ -23,7 +23,7 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
 }
 
 /** A call of a pod under way. */
-export interface PodCall {
+interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
   readonly host: string;
@@ -31,7 +31,7 @@ export interface PodCall {
   readonly path: string;
 }
 
-export interface PodReply {
+interface PodReply {
   readonly status: number;
   readonly body: string;
   /** UID of the pod that received it. */
@@ -188,7 +188,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 const hourMs = 3_600_000;
 
 /** Creates all objects. Every resource must be served. */
-export function begin(options: BeginningOptions): void {
+function begin(options: BeginningOptions): void {
   const { server, objects, namespace } = options;
   const taken: string[] = [];
   for (const object of objects) {
@@ -252,7 +252,7 @@ interface PodEndpoints {
  * A POST prepares the pod, which reports the start in whole seconds until a DELETE reverts it. The state belongs to a place and path
  * (`isKeptOnVolume`), or to one life of the container.
  */
-export function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
+function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
   /** By place, then by path: Unix seconds. */
   const preparations = new Map<string, Map<string, number>>();
 

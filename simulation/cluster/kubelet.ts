@@ -330,7 +330,7 @@ function once(callback: () => void): () => void {
   };
 }
 
-export interface PodCondition {
+interface PodCondition {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
   readonly container: 'creating' | 'running' | 'backOff' | 'ended';
   readonly isReady: boolean;
@@ -346,7 +346,7 @@ export interface PodCondition {
 }
 
 /** Returns the whole status; lists are written whole. */
-export function podStatus(pod: PodCondition): PodStatus {
+function podStatus(pod: PodCondition): PodStatus {
   const { phase, isReady, readyChangedMs, scheduledMs, address, containers } = pod;
   const scheduled = instantText(scheduledMs);
   const changed = instantText(readyChangedMs);

@@ -345,7 +345,7 @@ interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
   readonly namespace: string;
 }
 
-export interface Autoscaler {
+interface Autoscaler {
   /** Writes the number to its source, and replaces every earlier request. */
   readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
   /** Writes pending numbers at once. */
@@ -361,7 +361,7 @@ const actors: Readonly<Record<'person' | 'machine', Actor>> = {
 const syncMs = 15_000;
 
 /** A large change takes the autoscaler two periods: half of the way first. */
-export function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
+function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
   const underWay = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
 
   const scale: Autoscaler['scale'] = (origin, replicas, who) => {

@@ -355,7 +355,7 @@ function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): bool
   return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }
 
-export interface Informer {
+interface Informer {
   readonly get: (key: string) => ModelObject | undefined;
   readonly all: () => Iterable<ModelObject>;
   /** A commit of the resource; it arrives in the cache after the delay, in order. */
@@ -380,11 +380,11 @@ interface InformerOptions {
 }
 
 /** `namespace/name`. */
-export function keyOf({ metadata }: ModelObject): string {
+function keyOf({ metadata }: ModelObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-export function createInformer({ scheduler, delayMs, arrived, settled }: InformerOptions): Informer {
+function createInformer({ scheduler, delayMs, arrived, settled }: InformerOptions): Informer {
   const objects = new Map<string, ModelObject>();
   const pending: { readonly dueMs: number; readonly commit: Commit }[] = [];
   let lastDueMs = 0;

@@ -236,7 +236,7 @@ export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'pat
 type AnswerFault = Extract<RequestFault, { readonly kind: 'answer' }>;
 
 /** `applied`: the answer of the server, if it was asked. `tls` has no answer: the connection fails. */
-export function faultyAnswer(
+function faultyAnswer(
   fault: AnswerFault & { readonly what: Exclude<AnswerFault['what'], 'tls'> },
   applied?: ModelResponse,
 ): ModelResponse {
@@ -262,7 +262,7 @@ export function faultyAnswer(
 }
 
 /** Answers a list or a watch with a version that is too old or too new. */
-export function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
+function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
   if (kind === 'expired') {
     const message = 'The provided continue parameter is too old to display a consistent list result.';
     return statusAnswer(410, 'Expired', message);

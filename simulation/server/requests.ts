@@ -300,7 +300,7 @@ function refusedBy(error: unknown): ModelResponse {
   throw error;
 }
 
-export interface Route {
+interface Route {
   readonly kind: ServedKind;
   /** Empty for cluster-scoped kinds and for all namespaces. */
   readonly namespace: string;
@@ -311,9 +311,9 @@ export interface Route {
   readonly verb: Verb;
 }
 
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
-export interface Address {
+interface Address {
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -321,13 +321,13 @@ export interface Address {
 const noQuery = new URLSearchParams();
 
 /** Path and query of a request; the query is not changed. */
-export function addressOf(text: string): Address {
+function addressOf(text: string): Address {
   const at = text.indexOf('?');
   return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
 }
 
 /** Finds kinds by `group/version` and plural. */
-export interface KindIndex {
+interface KindIndex {
   readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
   /** Returns whether the group is served in that version. */
   readonly has: (group: string, version: string) => boolean;
@@ -336,7 +336,7 @@ export interface KindIndex {
 }
 
 /** Returns the target of the request; undefined for paths outside of the API. Throws Refusal for unknown targets. */
-export function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
+function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const isCore = parts[0] === 'api';
   if (!isCore && parts[0] !== 'apis') return undefined;

@@ -224,7 +224,7 @@ export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioE
 }
 
 /** Input of drawn events. */
-export interface Ground {
+interface Ground {
   readonly group: GroupShape;
   readonly agents: number;
   /** Events and their effects end by then. */
@@ -305,7 +305,7 @@ const paused: Story = (random, _, atMs) => [
 const templates: readonly Story[] = [secondRollout, rollback, brokenThenBack, brokenThenForward, oneZoneFirst];
 
 /** Returns the requests in no particular order. All of them end before `ground.endMs`. */
-export function drawnStories(random: Random, ground: Ground): readonly ScenarioEvent[] {
+function drawnStories(random: Random, ground: Ground): readonly ScenarioEvent[] {
   const latestMs = ground.endMs - 170_000;
   const soon = (): number => at(between(random, 5000, Math.min(90_000, latestMs)));
   const sometime = (): number => at(between(random, 5000, latestMs));
