@@ -236,10 +236,7 @@ export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'pat
 type AnswerFault = Extract<RequestFault, { readonly kind: 'answer' }>;
 
 /** `applied`: the answer of the server, if it was asked. `tls` has no answer: the connection fails. */
-function faultyAnswer(
-  fault: AnswerFault & { readonly what: Exclude<AnswerFault['what'], 'tls'> },
-  applied?: ModelResponse,
-): ModelResponse {
+function faultyAnswer(fault: AnswerFault & { readonly what: Exclude<AnswerFault['what'], 'tls'> }, applied?: ModelResponse): ModelResponse {
   const { what, retryAfterSeconds } = fault;
   const html = { 'content-type': 'text/html' };
   switch (what) {
