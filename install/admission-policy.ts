@@ -1,9 +1,257 @@
-// The admission policies of an installation.
-import { stampPolicyOf } from './admission-policy-stamp.ts';
-import { strategyPolicyOf } from './admission-policy-strategy.ts';
-import type { InstallObject, InstallOptions } from './object.ts';
+// The admission policies of an installation, with a digest that distinguishes another version from a manual change.
+import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
+import { holdingPartition } from '../policies/strategies.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { sha256 } from '../policies/values/hash.ts';
+import { isNotTheAgent, type MatchCondition, nameIn, saysSomethingNew } from './conditions.ts';
+import { clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { usesStrategy } from './scope.ts';
+import { admissionVersion } from './webhooks.ts';
 
 /** Returns the policies with their bindings; empty if the API servers do not support them. */
 export function admissionPoliciesOf(options: InstallOptions): readonly InstallObject[] {
   return options.hasAdmissionPolicies ? [...stampPolicyOf(options), ...strategyPolicyOf(options)] : [];
+}
+
+/** Kinds of Kubernetes 1.30 and later. The policy comes before its binding. */
+export const admissionPolicyKinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'] as const;
+
+interface BoundPolicy {
+  /** The name without the namespace of the installation. */
+  readonly base: string;
+  /** The spec of the policy. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  /** Namespaces in which the policy applies; all if absent. */
+  readonly namespaceSelector?: object;
+}
+
+/** Returns the policy and its binding, which denies, under one name per installation. */
+function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: BoundPolicy): readonly InstallObject[] {
+  const { base, spec, namespaceSelector } = bound;
+  const name = clusterName(base, namespace);
+  const [policy, binding] = admissionPolicyKinds;
+  const matchResources = namespaceSelector === undefined ? {} : { matchResources: { namespaceSelector } };
+  return [
+    marked(installObject([admissionVersion, policy], { name }, namespace, { spec })),
+    marked(
+      installObject([admissionVersion, binding], { name }, namespace, {
+        spec: { policyName: name, validationActions: ['Deny'], ...matchResources },
+      }),
+    ),
+  ];
+}
+
+/** The field of the spec that names the requester. */
+const stamp = 'requestedBy';
+
+/**
+ * True if the spec differs in a field other than the requester. The user who changes a request becomes its requester, as at
+ * /admission/stamp.
+ */
+const isAsked = [
+  "request.operation == 'CREATE'",
+  `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
+  `!variables.oldSpec.all(key, key == '${stamp}' || key in variables.spec)`,
+].join(' || ');
+
+/**
+ * The webhook drops groups that exceed its limit, and fewer groups can only approve less. The lists are nearly always equal, so equality is
+ * tested first.
+ */
+const areOwnGroups =
+  '!has(variables.stamp.groups) || variables.stamp.groups == variables.groups || variables.stamp.groups.all(group, group in variables.groups)';
+
+const stampAdvice = `leave spec.${stamp} out or set it to null: the webhook /admission/stamp fills it in, and without the webhook the requester is unverified`;
+
+/**
+ * Returns the policy and its binding for every namespace. Admission policies run after the mutating webhooks, so this policy sees the
+ * requester that the webhook wrote. Without the webhook, a requester that a user writes must be the user, and an absent requester stays
+ * absent. No user is exempt: the agent writes none of these objects, and for the API server an impersonating user is the impersonated user.
+ */
+export function stampPolicyOf(options: InstallOptions): readonly InstallObject[] {
+  return boundPolicy(options, {
+    base: 'rollout-group-requested-by',
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: {
+        resourceRules: [
+          {
+            apiGroups: [apiGroup],
+            apiVersions: [apiVersion.slice(apiGroup.length + 1)],
+            resources: ['rolloutexceptions', 'rolloutintents'],
+            operations: ['CREATE', 'UPDATE'],
+            scope: 'Namespaced',
+          },
+        ],
+        matchPolicy: 'Equivalent',
+      },
+      matchConditions: [saysSomethingNew],
+      variables: [
+        { name: 'spec', expression: 'dyn(object.spec)' },
+        { name: 'oldSpec', expression: "request.operation == 'CREATE' ? dyn({}) : dyn(oldObject.spec)" },
+        { name: 'stamp', expression: stampIn('variables.spec') },
+        { name: 'oldStamp', expression: stampIn('variables.oldSpec') },
+        { name: 'groups', expression: 'has(request.userInfo.groups) ? dyn(request.userInfo.groups) : dyn([])' },
+        { name: 'isAsked', expression: isAsked },
+      ],
+      validations: [
+        // The policy does not check the time. The time comes from the clock of the webhook, or from the user. CEL has only the creation
+        // timestamp to compare it with. A bound would deny every intent, even an emergency pause, while the clock of the webhook is ahead,
+        // and would not cover updates. The agent ignores times ahead of its clock.
+        {
+          expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
+          messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
+          reason: 'Forbidden',
+        },
+        // Covers a manifest without the field that is applied again after the webhook is gone: the request then has no verified requester.
+        // A user who may remove the field may also change the whole request without a requester.
+        {
+          expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
+          message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
+          reason: 'Forbidden',
+        },
+      ],
+    },
+  });
+}
+
+function stampIn(spec: string): string {
+  return `'${stamp}' in ${spec} ? ${spec}.${stamp} : null`;
+}
+
+/** Returns the partition of a StatefulSet in CEL; absent means 0, as for the StatefulSet controller. */
+function partitionOf(of: 'object' | 'oldObject'): string {
+  const path = `${of}.spec.updateStrategy`;
+  return `(has(${path}) && has(${path}.rollingUpdate) && has(${path}.rollingUpdate.partition) ? ${path}.rollingUpdate.partition : 0)`;
+}
+
+function strategyOf(of: 'object' | 'oldObject'): string {
+  const path = `${of}.spec.updateStrategy`;
+  return `(has(${path}) && has(${path}.type) ? ${path}.type : 'RollingUpdate')`;
+}
+
+function statusOf(field: string, otherwise: string): string {
+  return `(has(oldObject.status) && has(oldObject.status.${field}) ? oldObject.status.${field} : ${otherwise})`;
+}
+
+/**
+ * True if a restarted pod may change its version: the request changes the template, the StatefulSet controller has not observed the last
+ * change, or some pods are not at the update revision.
+ */
+const isMoving = [
+  'object.spec.template != oldObject.spec.template',
+  `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
+  `${statusOf('currentRevision', "''")} != ${statusOf('updateRevision', "''")}`,
+  // Pods may be at neither revision, for example after a zone was returned to an earlier template in the middle of a rollout.
+  `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
+].join(' || ');
+
+const strategyAdvice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
+
+/**
+ * Returns the policy and its binding if the scope has, or may have, groups of the strategies `pinned` and `partition`. The policy matches
+ * every StatefulSet with the blocking partition of the agent, so a new group needs no new installation. It matches members of the strategy
+ * `partition` by name, because their partition is lower in the middle of a rollout. It applies only to namespaces with the enforcement
+ * label.
+ */
+export function strategyPolicyOf(options: InstallOptions): readonly InstallObject[] {
+  const { scope } = options;
+  if (!(usesStrategy(scope.pinned) || usesStrategy(scope.partition))) return [];
+  return boundPolicy(options, {
+    base: 'rollout-group-update-strategy',
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: ['apps'], apiVersions: ['v1'], resources: ['statefulsets'], operations: ['UPDATE'], scope: 'Namespaced' },
+        ],
+        matchPolicy: 'Equivalent',
+      },
+      matchConditions: [isNotTheAgent(options), isHeld(options)],
+      variables: [
+        { name: 'before', expression: partitionOf('oldObject') },
+        { name: 'after', expression: partitionOf('object') },
+        { name: 'strategyBefore', expression: strategyOf('oldObject') },
+        { name: 'strategyAfter', expression: strategyOf('object') },
+        { name: 'isMoving', expression: isMoving },
+      ],
+      validations: [
+        {
+          expression: '!variables.isMoving || variables.strategyBefore == variables.strategyAfter',
+          messageExpression: `'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; ${strategyAdvice}'`,
+          reason: 'Forbidden',
+        },
+        {
+          expression: `!variables.isMoving || variables.strategyAfter != 'RollingUpdate' || variables.after >= variables.before || variables.after >= ${holdingPartition}`,
+          messageExpression: `'the partition ' + string(variables.after) + ' is denied in the middle of a rollout or with a template change: the StatefulSet controller would replace pods of ' + object.metadata.name + ' without waves, gates and budgets; remove the partition from the manifest, or ${strategyAdvice}'`,
+          reason: 'Forbidden',
+        },
+      ],
+    },
+    namespaceSelector: guarded(options),
+  });
+}
+
+/** Matches a StatefulSet by its partition or by its name. */
+export function isHeld({ scope }: Pick<InstallOptions, 'scope'>): MatchCondition {
+  const held = `${partitionOf('oldObject')} >= ${holdingPartition}`;
+  const named = scope.partition.members;
+  return { name: 'is-held', expression: named.length === 0 ? held : `${held} || ${nameIn('request.name', named)}` };
+}
+
+/** Limits the policy to the namespaces of this installation: it would deny the agent of another installation. */
+function guarded({ scope: { namespaces } }: InstallOptions): object {
+  const matchLabels = { [enforceLabel]: 'true' };
+  if (namespaces.length === 0) return { matchLabels };
+  return { matchLabels, matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }] };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The annotation. It is not a signature: a user who may change the policy may change the annotation too. */
+export const markAnnotation = 'rollout-group.dev/installed-spec';
+
+/** Defaults that the API server adds. */
+const matchesAll: Fields = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+
+/**
+ * Defaults of absent fields of a policy and of a binding. A field with its default is not part of the mark, so marks of older versions stay
+ * valid when a field is added here.
+ */
+const usualFields: Fields = {
+  failurePolicy: 'Fail',
+  paramKind: null,
+  variables: [],
+  validations: [],
+  matchConditions: [],
+  matchConstraints: matchesAll,
+  policyName: null,
+  paramRef: null,
+  validationActions: [],
+  matchResources: matchesAll,
+};
+
+/** Returns the object with its mark. */
+function marked(object: InstallObject): InstallObject {
+  const { metadata, spec, ...rest } = object;
+  const annotations = { ...metadata.annotations, [markAnnotation]: markOf(fieldsOf(spec)) };
+  return { ...rest, apiVersion: object.apiVersion, kind: object.kind, metadata: { ...metadata, annotations }, spec };
+}
+
+/** Returns the mark of a spec. A written spec and the stored spec have the same mark. */
+export function markOf(spec: Fields): string {
+  const told = Object.entries(usualFields).flatMap(([field, usual]) => {
+    const value = usual === matchesAll ? matched(spec[field]) : (spec[field] ?? usual);
+    return canonicalJson(value) === canonicalJson(usual) ? [] : [[field, value] as const];
+  });
+  return sha256(canonicalJson(Object.fromEntries(told))).slice(0, 32);
+}
+
+/** Returns `matchConstraints` or `matchResources` with the defaults of the API server. */
+export function matched(value: unknown): Fields {
+  return { ...matchesAll, ...fieldsOf(value) };
+}
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }

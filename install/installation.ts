@@ -1,12 +1,10 @@
-// All objects of an installation, in the order of installation and of removal.
+// All objects of an installation, in the order of installation and of removal, with notes for the user.
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
-import { admissionPoliciesOf } from './admission-policy.ts';
-import { admissionPolicyKinds } from './admission-policy-objects.ts';
+import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
-import { type HeldSet, releaseCommand } from './held-partitions.ts';
 import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
-import { rightsOf } from './rights.ts';
+import { pluralOf, rightsOf } from './rights.ts';
 import { usesStrategy } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';
 import { agentNamespaceObject, workloadOf } from './workload.ts';
@@ -126,4 +124,54 @@ function kindNames(): readonly Kind[] {
 
 function enforcedNamespace(name: string): InstallObject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { [enforceLabel]: 'true' } } };
+}
+
+export interface HeldSet {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Returns the command that removes the partition; the StatefulSet controller then replaces every outdated pod. */
+export function releaseCommand({ namespace, name }: HeldSet): string {
+  const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
+  return `kubectl patch statefulset ${name} -n ${namespace} --type merge -p '${patch}'`;
+}
+
+/** Returns the warning before the agent is uninstalled. */
+export function heldWarning(sets: readonly HeldSet[]): string {
+  const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+  return `warning: a partition blocks ${sets.length === 1 ? 'the StatefulSet' : `${sets.length} StatefulSets`} ${names}. Without the agent, template changes have no effect, \`kubectl rollout status\` reports success, and a deleted pinned pod returns at the old revision. To release the StatefulSets first: finish all rollouts, set \`spec.rollout.onPolicyDeleted: release\` in their groups, and delete the groups while the agent runs.\n`;
+}
+
+/** Returns one leftover per StatefulSet, with its command. */
+export function heldLeftovers(sets: readonly HeldSet[]): readonly { readonly what: string; readonly command: string }[] {
+  return sets.map((set) => ({
+    what: `the partition of StatefulSet ${set.namespace}/${set.name}; removing it replaces every outdated pod. Patch one StatefulSet after another`,
+    command: releaseCommand(set),
+  }));
+}
+
+/** Kinds with a known plural. */
+const known: ReadonlySet<string> = new Set([
+  'ReplicaTemplate',
+  'StatefulSet',
+  'Deployment',
+  'ReplicaSet',
+  'HorizontalPodAutoscaler',
+  'RolloutGroup',
+]);
+
+/** Returns the notes, one sentence each. */
+export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
+  const { namespaces, mirrors } = scope;
+  const names = namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ');
+  const guessed = [...new Set(mirrors.map(({ kind }) => kind))].filter((kind) => !known.has(kind));
+  return [
+    ...(namespaces.length === 0
+      ? ['no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in']
+      : []),
+    ...(isEnforced ? [] : [`enforcement is off until you run: kubectl label namespace ${names} ${enforceLabel}=true`]),
+    ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
+    ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
+  ];
 }

@@ -1,7 +1,7 @@
 // Conditions in the agent's webhook configuration that limit fail-closed rows to the protected StatefulSets.
 import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
-import { endpointPaths } from './paths.ts';
-import type { Member } from './scope.ts';
+import { endpointPaths } from './object.ts';
+import { type Member, memberKey } from './scope.ts';
 
 /** The condition of fail-closed rows. The agent adds it; `install` does not write it. */
 export const memberCondition = 'is-a-member-now';
@@ -36,7 +36,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));
   const isTooMany = members.length > mostMembers;
-  const list = `[${members.map(keyOf).sort().map(quoted).join(', ')}]`;
+  const list = `[${members.map(memberKey).sort().map(quoted).join(', ')}]`;
   const others: Row[] = [];
   const own = installed.map((row): Row => {
     const membership = membershipOf(row);
@@ -69,7 +69,7 @@ function toOthers(clientConfig: unknown): unknown {
 /** Returns the members that the rows name now. */
 export function membersNamed(rows: readonly Row[]): readonly Member[] {
   const conditions = rows.flatMap(conditionsOf).filter(({ name }) => name === memberCondition);
-  const named = new Map(conditions.flatMap(({ expression }) => membersIn(expression)).map((member) => [keyOf(member), member]));
+  const named = new Map(conditions.flatMap(({ expression }) => membersIn(expression)).map((member) => [memberKey(member), member]));
   return [...named.values()];
 }
 
@@ -111,10 +111,6 @@ export function conditionsOf({ matchConditions }: Row): readonly MatchCondition[
     };
     return typeof name === 'string' && typeof expression === 'string' ? [{ name, expression }] : [];
   });
-}
-
-function keyOf({ namespace, statefulSet }: Member): string {
-  return `${namespace}/${statefulSet}`;
 }
 
 function quoted(text: string): string {

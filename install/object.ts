@@ -1,4 +1,5 @@
 // The objects of an installation, with the names and labels that they share.
+
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
@@ -76,3 +77,12 @@ export function installObject(
     ...fields,
   };
 }
+
+// The paths of our webhook endpoints.
+export const endpointPaths = {
+  enforce: '/admission/enforce',
+  enforceOthers: '/admission/enforce-others',
+  validate: '/admission/validate',
+  stamp: '/admission/stamp',
+  pinPod: '/admission/pin-pod',
+} as const;

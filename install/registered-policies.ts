@@ -1,12 +1,10 @@
 // Compares stored admission policies with the installed ones: changed, unbound or without effect.
 import { canonicalJson } from '../policies/values/canonical-json.ts';
-import { stampPolicyOf } from './admission-policy-stamp.ts';
-import { isHeld, strategyPolicyOf } from './admission-policy-strategy.ts';
+import { fieldsOf, isHeld, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
 import { conditionsOf, membersIn } from './narrowing.ts';
-import type { InstallObject } from './object.ts';
-import { fieldsOf, markOf, matched } from './policy-mark.ts';
-import { everywhere, type Member } from './scope.ts';
+import type { InstallObject, InstallOptions } from './object.ts';
+import { everywhere, type Member, memberKey } from './scope.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,21 +35,24 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** Options that do not affect the compared objects. */
-const anyOptions = {
-  image: '',
-  replicas: 1,
-  scope: everywhere,
-  hasCompat: false,
-  hasNamespace: false,
-  isEnforced: false,
-  isMembersOnly: false,
-  hasAdmissionPolicies: true,
-};
+/** Returns options under which every compared object is installed; the others do not affect them. */
+export function everyOptions(namespace: string): InstallOptions {
+  return {
+    namespace,
+    image: '',
+    replicas: 1,
+    scope: everywhere,
+    hasCompat: false,
+    hasNamespace: false,
+    isEnforced: false,
+    isMembersOnly: false,
+    hasAdmissionPolicies: true,
+  };
+}
 
 /** Returns the names of all policies; a policy and its binding share a name. */
 export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): readonly string[] {
-  const options = { ...anyOptions, namespace };
+  const options = everyOptions(namespace);
   return [...new Set([...stampPolicyOf(options), ...strategyPolicyOf(options)].map(({ metadata }) => metadata.name))];
 }
 
@@ -60,7 +61,7 @@ export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): r
  * has a blocking partition.
  */
 export function admissionPolicyProblems(stored: readonly StoredPolicy[], question: PolicyQuestion): readonly PolicyProblem[] {
-  const options = { ...anyOptions, namespace: question.namespace };
+  const options = everyOptions(question.namespace);
   const { held } = question;
   return [
     ...problemsOf(
@@ -147,8 +148,8 @@ function naming(members: readonly Member[]) {
  * name only.
  */
 function unnamed(name: string, conditions: readonly MatchCondition[], { named }: PolicyQuestion): readonly PolicyProblem[] {
-  const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(keyOf));
-  const lacking = named.map(keyOf).filter((member) => !known.has(member));
+  const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(memberKey));
+  const lacking = named.map(memberKey).filter((member) => !known.has(member));
   if (lacking.length === 0) return [];
   return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}, and protects it only until a rollout begins` }];
 }
@@ -203,10 +204,6 @@ function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** Returns at most three names. */
-function listed(names: readonly string[]): string {
+export function listed(names: readonly string[]): string {
   return `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
-}
-
-function keyOf({ namespace, statefulSet }: Member): string {
-  return `${namespace}/${statefulSet}`;
 }

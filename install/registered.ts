@@ -2,8 +2,8 @@
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
-import type { InstallOptions } from './object.ts';
-import { everywhere, type Member } from './scope.ts';
+import { everyOptions, listed } from './registered-policies.ts';
+import { everywhere, type Member, memberKey } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
 
 /** The fields that this file reads of an entry of `webhooks`. */
@@ -37,19 +37,6 @@ const compared = [
   'objectSelector',
 ] as const;
 
-/** Options that do not affect our configurations. */
-const anyOptions: InstallOptions = {
-  namespace: '',
-  image: '',
-  replicas: 1,
-  scope: everywhere,
-  hasCompat: false,
-  hasNamespace: false,
-  isEnforced: false,
-  isMembersOnly: false,
-  hasAdmissionPolicies: false,
-};
-
 /**
  * Returns the differences from the installed configurations, or an empty list. The configuration that pins pods is reported as
  * missing only if a group needs it. With `isPinOnly`, the other configurations are not checked.
@@ -60,7 +47,7 @@ export function registrationProblems(
   { isPinOnly = false }: { readonly isPinOnly?: boolean } = {},
 ): readonly string[] {
   const { namespace, members, pinned } = question;
-  return webhooksOf({ ...anyOptions, namespace }).flatMap(({ kind, metadata: { name }, webhooks }) => {
+  return webhooksOf(everyOptions(namespace)).flatMap(({ kind, metadata: { name }, webhooks }) => {
     const isPin = name === pinConfigurationName({ namespace });
     if (isPinOnly && !isPin) return [];
     const found = stored.find((one) => one.kind === kind && one.name === name);
@@ -69,7 +56,7 @@ export function registrationProblems(
       return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, heard));
     }
     if (!isPin) return [`${kind} ${name} does not exist`];
-    const lost = listed((pinned ?? []).map(keyOf));
+    const lost = listed((pinned ?? []).map(memberKey));
     return lost === '' ? [] : [`${kind} ${name} does not exist, so no pod of ${lost} is created at its pinned revision`];
   });
 }
@@ -77,11 +64,6 @@ export function registrationProblems(
 /** Returns the names of all our configurations, installed or not. */
 export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>): readonly string[] {
   return [configurationName({ namespace }), pinConfigurationName({ namespace })];
-}
-
-/** Returns at most three names; empty text for no names. */
-function listed(names: readonly string[]): string {
-  return names.length === 0 ? '' : `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
 }
 
 function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: readonly Member[] | undefined): readonly string[] {
@@ -104,8 +86,8 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   const lacking = wants.filter((one) => !has.some((other) => isSameCondition(one, other)));
   const added = has.filter((one) => !wants.some(({ name }) => name === one.name));
   const foreign = added.filter((one) => !isNarrowing(row, one));
-  const named = added.filter((one) => isNarrowing(row, one)).map(({ expression }) => new Set(membersIn(expression).map(keyOf)));
-  const unheard = (members ?? []).map(keyOf).filter((member) => named.some((names) => !names.has(member)));
+  const named = added.filter((one) => isNarrowing(row, one)).map(({ expression }) => new Set(membersIn(expression).map(memberKey)));
+  const unheard = (members ?? []).map(memberKey).filter((member) => named.some((names) => !names.has(member)));
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
@@ -122,7 +104,7 @@ function isNarrowing(row: Row, condition: MatchCondition): boolean {
   const members = membersIn(condition.expression);
   if (isForGood(condition)) {
     const scope = { ...everywhere, members, pinned: { namespaces: [], members } };
-    const named = { ...anyOptions, scope, isMembersOnly: true };
+    const named = { ...everyOptions(''), scope, isMembersOnly: true };
     const names = ['request.name', 'oldObject.metadata.name'] as const;
     const written = [...names.flatMap((name) => [...isMember(named, name), ...isPodOfMember(named, name)]), ...isMadeForMember(named)];
     return written.some((one) => isSameCondition(one, condition));
@@ -134,8 +116,4 @@ function isNarrowing(row: Row, condition: MatchCondition): boolean {
 
 function rowsOf(webhooks: unknown): readonly Row[] {
   return Array.isArray(webhooks) ? (webhooks as readonly Row[]) : [];
-}
-
-function keyOf({ namespace, statefulSet }: Member): string {
-  return `${namespace}/${statefulSet}`;
 }

@@ -155,7 +155,8 @@ function mirrorKey({ namespace, group, kind }: MirrorSource): string {
   return `${namespace} ${group} ${kind}`;
 }
 
-function memberKey({ namespace, statefulSet }: Member): string {
+/** Returns `namespace/statefulSet`. */
+export function memberKey({ namespace, statefulSet }: Member): string {
   return `${namespace}/${statefulSet}`;
 }
 

@@ -21,8 +21,7 @@ import {
   scalesUp,
   takesPodAway,
 } from './conditions.ts';
-import { agentName, clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
-import { endpointPaths } from './paths.ts';
+import { agentName, clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
 
 export interface WebhookRule {

@@ -1,6 +1,6 @@
 // Settings of the webhook server and their defaults.
-import type { ClusterValidation } from './server/cluster-validation.ts';
-import type { ClientAuthentication } from './server/tls.ts';
+import type { ClusterValidation } from './server/exchange.ts';
+import type { ClientAuthentication } from './server/https-server.ts';
 
 /** Limits against overload by clients. Times are in milliseconds. */
 export interface WebhookLimits {

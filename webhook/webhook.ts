@@ -1,14 +1,14 @@
 // Composes the admission webhook: endpoints behind an HTTPS server.
+
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { NextFunction } from 'express';
+import express from 'express';
 import { sleep } from '../cluster/env.ts';
 import type { WebhookConfig } from './config.ts';
-import type { WebhookEnv } from './env.ts';
+import type { WebhookEnv, WebhookObserver } from './env.ts';
 import { answerExchange, type ServedEndpoint } from './server/exchange.ts';
-import { startHttpsServer } from './server/https-server.ts';
-import { watchLoad } from './server/load.ts';
-import type { WebhookObserver } from './server/observer.ts';
-import { routesOf } from './server/routes.ts';
-import { slots } from './server/slots.ts';
-import type { TlsSource } from './server/tls.ts';
+import { startHttpsServer, type TlsSource } from './server/https-server.ts';
+import { slots, watchLoad } from './server/load.ts';
 
 interface WebhookOptions {
   readonly config: WebhookConfig;
@@ -56,4 +56,25 @@ export async function startWebhook({ config, endpoints, tls, observer, env }: We
     load.stop();
     throw error;
   }
+}
+
+/** Answers one request; `endpoint` is undefined for an unknown path. */
+type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
+
+/** Matches paths exactly and answers every method, as grafana/rollout-operator does. */
+function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestListener {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  for (const endpoint of endpoints) {
+    app.all(endpoint.path, (request: IncomingMessage, response: ServerResponse) => serve(request, response, endpoint));
+  }
+  app.use((request: IncomingMessage, response: ServerResponse) => serve(request, response, undefined));
+  // The router fails on a malformed URL. It recognises an error handler by its four parameters.
+  app.use((_error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) =>
+    serve(request, response, undefined),
+  );
+  return app;
 }

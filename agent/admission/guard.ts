@@ -1,8 +1,7 @@
 // Gives admission its snapshots: the agent's caches and policies, with ledgers and objects from the quorum if a disruption is possible.
 
 import { sleep } from '../../cluster/env.ts';
-import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions, type KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';

@@ -6,7 +6,7 @@ import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { headersOf } from '../../cluster/connection/response-body.ts';
 import type { Clock } from '../../cluster/env.ts';
-import { environmentProxy } from '../../cluster/kubeconfig/proxy.ts';
+import { environmentProxy } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { NotifyHttp, PodHttp } from '../env.ts';
 

@@ -3,8 +3,7 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects, listProjected } from '../../cluster/request/read.ts';
-import { resources } from '../../cluster/request/resource.ts';
-import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions, resources } from '../../cluster/request/resource.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
 import { isUnknown } from '../../engine/snapshot.ts';

@@ -1,6 +1,6 @@
 // Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
 
-import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions } from '../../cluster/request/resource.ts';
 import { takenOver } from '../../engine/decide/preparations.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';

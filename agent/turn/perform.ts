@@ -1,6 +1,6 @@
 // Carries out the actions of one decision in their order against the API server and the pods, and reports the result of each.
 import type { ClusterEnv } from '../../cluster/env.ts';
-import { podUrl } from '../../cluster/pods/pod-url.ts';
+import { podUrl } from '../../cluster/pods.ts';
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';

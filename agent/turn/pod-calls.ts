@@ -1,5 +1,5 @@
 // Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
-import { inParallel } from '../../cluster/pods/parallel.ts';
+import { inParallel } from '../../cluster/pods.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';

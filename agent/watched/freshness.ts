@@ -1,5 +1,5 @@
 // Tracks the states that the caches must show before the next decision: after own writes and direct reads.
-import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions } from '../../cluster/request/resource.ts';
 
 /** An object that was written or read past the cache, and the least that the cache must know of it. */
 export type ChangedObject = { readonly namespace: string; readonly name: string; readonly uid: string } & (

@@ -20,6 +20,11 @@ export class ConnectionFailure extends Error {
   }
 }
 
+/** Returns a failure that only another file, flag or environment variable repairs. */
+export function configurationFailure(message: string, cause?: unknown): ConnectionFailure {
+  return new ConnectionFailure('configuration', message, { cause });
+}
+
 /** Why the cluster cannot be talked to, if the error says that; undefined for every other error. Status 403 is an answer, and not among them. */
 export function connectionProblem(error: unknown): ConnectionProblem | undefined {
   if (error instanceof ConnectionFailure) return error.kind;

@@ -4,12 +4,10 @@ import type { Clock, KubernetesHttp, KubernetesRequest, KubernetesResponse, Kube
 import { TransportFailure } from '../request/failure.ts';
 import { AgentPool } from './agent-pool.ts';
 import type { Authorization, Connection } from './connection.ts';
-import { Deadline } from './deadline.ts';
-import { ExchangeFailure, exchange } from './exchange.ts';
+import { Deadline, ExchangeFailure, exchange, explain, isDistrust } from './exchange.ts';
 import { processClock, processTimers } from './process-env.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { headersOf, type Lines, readBody, readLines } from './response-body.ts';
-import { explain, isDistrust } from './transport-failure.ts';
 
 export interface Answered {
   readonly method: KubernetesRequest['method'];
@@ -48,12 +46,7 @@ export interface KubernetesTransport extends KubernetesHttp {
  * given turned out to be closed, and when the server refused credentials that can be renewed.
  */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
-  const transport = new Transport(connection, options);
-  return {
-    request: (request) => transport.request(request),
-    stream: (request, onLine) => transport.stream(request, onLine),
-    close: () => transport.close(),
-  };
+  return new Transport(connection, options);
 }
 
 /** Takes the answer once its headers are there. */
@@ -70,7 +63,7 @@ interface Attempted<Result> {
   readonly authorization: Authorization;
 }
 
-class Transport {
+class Transport implements KubernetesTransport {
   readonly #connection: Connection;
   readonly #options: TransportOptions;
   readonly #clock: Clock;
@@ -93,16 +86,16 @@ class Transport {
     this.#limiter = rateLimit && new RateLimiter({ ...rateLimit, clock, timers, ...(onThrottled && { onThrottled }) });
   }
 
-  request(request: KubernetesRequest): Promise<KubernetesResponse> {
+  readonly request = (request: KubernetesRequest): Promise<KubernetesResponse> => {
     const isCompressed = this.#options.isCompressed === true && request.method === 'GET';
     return this.#ask(request, isCompressed, async (response) => ({
       status: response.statusCode ?? 0,
       headers: headersOf(response),
       body: await readBody(response),
     }));
-  }
+  };
 
-  stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
+  readonly stream = (request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> => {
     return this.#ask(request, false, async (response, sent) => {
       const status = response.statusCode ?? 0;
       if (status !== 200) {
@@ -117,14 +110,14 @@ class Transport {
       });
       return { status, body: '', ended, close: lines.close };
     });
-  }
+  };
 
-  close(): void {
+  readonly close = (): void => {
     this.#isClosed = true;
     for (const sent of this.#underWay) sent.destroy(new Error('the client was closed'));
     for (const lines of this.#open) lines.close();
     this.#pool.close();
-  }
+  };
 
   /** From the turn at the rate limiter to the whole answer, under one deadline. */
   async #ask<Result extends Pick<KubernetesResponse, 'status'>>(

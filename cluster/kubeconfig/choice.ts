@@ -1,6 +1,6 @@
 // Chooses cluster, user and namespace from a kubeconfig and the flags of kubectl.
-import { ConnectionFailure } from '../connection/connection.ts';
-import type { ClusterEntry, ContextEntry, Entry, Kubeconfig, UserEntry } from './file.ts';
+import { type ConnectionFailure, configurationFailure } from '../connection/connection.ts';
+import { type ClusterEntry, type ContextEntry, type Entry, type Kubeconfig, present, type UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
 
 /** A cluster and a user, each with its place in files and what flags changed. */
@@ -58,7 +58,7 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   const known = [...kubeconfig.contexts.keys()];
   const there = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
   const who = isFlag ? `the context "${name}" of --context` : `current-context "${name}" of ${kubeconfig.currentContext?.file}`;
-  throw problem(`${who} does not exist in ${filesOf(kubeconfig)}: ${there}`);
+  throw configurationFailure(`${who} does not exist in ${filesOf(kubeconfig)}: ${there}`);
 }
 
 interface Chosen {
@@ -95,7 +95,9 @@ function missing(
   const known = [...(kind === 'cluster' ? at.kubeconfig.clusters : at.kubeconfig.users).keys()];
   const by = at.flag !== undefined ? `--${kind} names` : `the context in ${at.context?.file} names`;
   const there = known.length === 0 ? `no ${kind} at all` : listed(known);
-  return problem(`${by} the ${kind} "${at.name}", but ${filesOf(at.kubeconfig)} ${known.length === 0 ? 'has' : 'only has'} ${there}`);
+  return configurationFailure(
+    `${by} the ${kind} "${at.name}", but ${filesOf(at.kubeconfig)} ${known.length === 0 ? 'has' : 'only has'} ${there}`,
+  );
 }
 
 /** A flag that says how to trust the server replaces everything that the file says about that; so do --server and the name in its certificate. */
@@ -107,13 +109,13 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
     : { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify };
   const isNameGiven = options.tlsServerName !== undefined || options.server !== undefined;
   const server = options.server ?? entry.server;
-  return defined({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
+  return present({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
 /** A token of the command line goes before any plugin; a file of the command line before data of the kubeconfig. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
   const { exec, authProvider, token, tokenFile, ...rest } = entry;
-  const user = defined({
+  const user = present({
     ...rest,
     ...(options.token === undefined ? { exec, authProvider, token, tokenFile } : { token: options.token }),
     ...(options.clientCertificate !== undefined && { clientCertificate: options.clientCertificate, clientCertificateData: undefined }),
@@ -125,24 +127,26 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
   const isMore = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
   // An empty name would leave the request with the caller's own rights, which is not what was asked for.
   if (user.as === '' || (isMore && user.as === undefined))
-    throw problem('a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig');
+    throw configurationFailure(
+      'a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig',
+    );
   return user;
 }
 
 function serverOf(cluster: ClusterEntry, at: { readonly kubeconfig: Kubeconfig; readonly clusterName: string | undefined }): string {
   const { server } = cluster;
   if (server === undefined && at.clusterName === undefined)
-    throw problem(
+    throw configurationFailure(
       at.kubeconfig.files.length === 0
         ? `no cluster is configured: ${missingFiles(at.kubeconfig)}set KUBECONFIG, or name a file with --kubeconfig, or a server with --server`
         : `no cluster is chosen: ${filesOf(at.kubeconfig)} has no current-context; choose one with --context, or by kubectl config use-context`,
     );
-  if (server === undefined) throw problem(`the cluster "${at.clusterName}" of ${filesOf(at.kubeconfig)} has no server`);
+  if (server === undefined) throw configurationFailure(`the cluster "${at.clusterName}" of ${filesOf(at.kubeconfig)} has no server`);
   const isTls = cluster.certificateAuthority ?? cluster.certificateAuthorityData ?? cluster.insecureSkipTlsVerify;
   const text = server.includes('://') ? server : `${isTls ? 'https' : 'http'}://${server}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '')
-    throw problem(
+    throw configurationFailure(
       `the server of ${at.clusterName === undefined ? '--server' : `the cluster "${at.clusterName}"`} is not an http or https address`,
     );
   return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
@@ -171,15 +175,4 @@ const longestList = 10;
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, longestList).map((name) => `"${name}"`);
   return `${shown.join(', ')}${names.length > longestList ? ` and ${names.length - longestList} more` : ''}`;
-}
-
-function problem(message: string): ConnectionFailure {
-  return new ConnectionFailure('configuration', message);
-}
-
-/** Without the fields that are undefined. */
-function defined<Value extends object>(value: Value): { [Key in keyof Value]: Exclude<Value[Key], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
-    [Key in keyof Value]: Exclude<Value[Key], undefined>;
-  };
 }

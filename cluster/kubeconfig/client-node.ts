@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 // Not from the package's entry, which brings WebSockets and archives with it: 20 ms at each start.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { messageOf } from '../../policies/error-message.ts';
-import { ConnectionFailure } from '../connection/connection.ts';
+import { ConnectionFailure, configurationFailure } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
 import type { Delegated } from './credentials.ts';
 import type { ExecEntry, UserEntry } from './file.ts';
@@ -170,7 +170,7 @@ async function aboutCluster({ server, cluster, proxyUrl, origin }: Choice, proce
     try {
       ca = (await process.readFile(file)).toString('base64');
     } catch {
-      throw new ConnectionFailure('configuration', `the certificate authority ${file}, which ${origin} names, cannot be read`);
+      throw configurationFailure(`the certificate authority ${file}, which ${origin} names, cannot be read`);
     }
   }
   return {

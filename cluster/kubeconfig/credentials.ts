@@ -1,6 +1,6 @@
 // The credentials of a chosen user, kept fresh: files are read again, plugins run again when what they gave has expired.
 import { messageOf } from '../../policies/error-message.ts';
-import { type Authorization, ConnectionFailure, type TlsMaterial } from '../connection/connection.ts';
+import { type Authorization, configurationFailure, type TlsMaterial } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
 import type { UserEntry } from './file.ts';
 import type { ConnectionProcess } from './kubeconfig.ts';
@@ -91,7 +91,7 @@ export class Credentials {
     } catch (error) {
       if (this.#contents.has(part)) return;
       const why = messageOf(error);
-      throw new ConnectionFailure('configuration', `${names[part]} ${file}, which ${this.#choice.origin} names, cannot be read: ${why}`);
+      throw configurationFailure(`${names[part]} ${file}, which ${this.#choice.origin} names, cannot be read: ${why}`);
     }
   }
 
@@ -117,10 +117,7 @@ export class Credentials {
     // Node.js would refuse it with a message that quotes it.
     for (const [name, value] of Object.entries(headers))
       if ([value].flat().some((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(each)))
-        throw new ConnectionFailure(
-          'configuration',
-          `what ${origin} gives for the header ${name} has characters that are not allowed in a header`,
-        );
+        throw configurationFailure(`what ${origin} gives for the header ${name} has characters that are not allowed in a header`);
     return headers;
   }
 }

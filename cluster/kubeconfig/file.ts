@@ -2,7 +2,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import { messageOf } from '../../policies/error-message.ts';
-import { ConnectionFailure } from '../connection/connection.ts';
+import { configurationFailure } from '../connection/connection.ts';
 import { isJsonObject } from '../request/json.ts';
 
 export interface ClusterEntry {
@@ -84,7 +84,7 @@ export async function readKubeconfigs(
   let currentContext: Entry<string> | undefined;
   for (const file of files) {
     const text = await textOf(file, readFile);
-    if (text === undefined && isRequired) throw problem(`the kubeconfig ${file} does not exist`);
+    if (text === undefined && isRequired) throw configurationFailure(`the kubeconfig ${file} does not exist`);
     if (text === undefined) {
       missing.push(file);
       continue;
@@ -107,7 +107,7 @@ async function textOf(file: string, readFile: (path: string) => Promise<Buffer>)
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     // ENOTDIR: a folder of the path is a file, so there is no such file either.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw problem(`the kubeconfig ${file} cannot be read: ${messageOf(error)}`, error);
+    throw configurationFailure(`the kubeconfig ${file} cannot be read: ${messageOf(error)}`, error);
   }
 }
 
@@ -119,7 +119,7 @@ function documentOf(text: string, file: string): Fields {
   } catch (error) {
     const position = error instanceof Error && 'pos' in error && Array.isArray(error.pos) ? Number(error.pos[0]) : 0;
     const line = text.slice(0, position).split('\n').length;
-    throw problem(`the kubeconfig ${file} is not YAML: see line ${line}`);
+    throw configurationFailure(`the kubeconfig ${file} is not YAML: see line ${line}`);
   }
   return new Fields(value ?? {}, '', file);
 }
@@ -131,7 +131,7 @@ class Fields {
   readonly #values: Readonly<Record<string, unknown>>;
 
   constructor(value: unknown, where: string, file: string) {
-    if (!isJsonObject(value)) throw problem(`${where || 'the content'} of the kubeconfig ${file} must be a mapping`);
+    if (!isJsonObject(value)) throw configurationFailure(`${where || 'the content'} of the kubeconfig ${file} must be a mapping`);
     this.file = file;
     this.#where = where;
     this.#values = value;
@@ -183,7 +183,7 @@ class Fields {
   }
 
   refuse(key: string, wanted: string): never {
-    throw problem(`${this.place(key)} of the kubeconfig ${this.file} must be ${wanted}`);
+    throw configurationFailure(`${this.place(key)} of the kubeconfig ${this.file} must be ${wanted}`);
   }
 }
 
@@ -274,10 +274,6 @@ function contextEntry(fields: Fields): ContextEntry {
   return present({ cluster: fields.text('cluster'), user: fields.text('user'), namespace: fields.text('namespace') });
 }
 
-function problem(message: string, cause?: unknown): ConnectionFailure {
-  return new ConnectionFailure('configuration', message, { cause });
-}
-
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
@@ -286,7 +282,7 @@ type Present<Value> = { [Key in keyof Value as undefined extends Value[Key] ? ne
   [Key in keyof Value as undefined extends Value[Key] ? Key : never]?: Exclude<Value[Key], undefined>;
 };
 
-/** Without the fields that are undefined. */
-function present<Value extends object>(value: Value): Present<Value> {
+/** Returns the value without the fields that are undefined. */
+export function present<Value extends object>(value: Value): Present<Value> {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Present<Value>;
 }

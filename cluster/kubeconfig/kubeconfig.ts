@@ -1,12 +1,13 @@
 // Loads the connection to an API server from kubeconfig files, the flags of kubectl or the service account of a pod.
+
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { type Connection, ConnectionFailure } from '../connection/connection.ts';
+import { messageOf } from '../../policies/error-message.ts';
+import { type Connection, configurationFailure } from '../connection/connection.ts';
 import type { Clock } from '../env.ts';
-import { type Choice, choose, isEmpty } from './choice.ts';
+import { type Choice, choose, inClusterContext, isEmpty } from './choice.ts';
 import { Credentials, type Delegated } from './credentials.ts';
 import { type Kubeconfig, readKubeconfigs } from './file.ts';
-import { inCluster, isInCluster } from './in-cluster.ts';
-import { environmentProxy } from './proxy.ts';
 
 /** The flags of kubectl that choose a cluster and credentials. */
 export interface ConnectionOptions {
@@ -112,9 +113,9 @@ function refuseContradictions({ cluster, user, origin }: Choice): void {
   const hasCertificate = user.clientCertificate !== undefined || user.clientCertificateData !== undefined;
   const hasKey = user.clientKey !== undefined || user.clientKeyData !== undefined;
   if (hasAuthority && cluster.insecureSkipTlsVerify === true)
-    throw problem(`${origin} has both a certificate authority and insecure-skip-tls-verify. Set only one of them`);
+    throw configurationFailure(`${origin} has both a certificate authority and insecure-skip-tls-verify. Set only one of them`);
   if (hasCertificate !== hasKey)
-    throw problem(
+    throw configurationFailure(
       `the user of ${origin} has a client ${hasKey ? 'key without a certificate' : 'certificate without a key'}. Both are required`,
     );
 }
@@ -125,7 +126,7 @@ function proxyOf({ server, proxyUrl, origin }: Choice, { env }: ConnectionProces
   if (url === undefined) return undefined;
   // The address may hold a password, so it is not quoted.
   if (!URL.canParse(url) || !/^(?:https?|socks(?:4a?|5h?)?):$/.test(new URL(url).protocol))
-    throw problem(
+    throw configurationFailure(
       `the proxy of ${isOfEnvironment ? 'HTTPS_PROXY or HTTP_PROXY' : origin} does not begin with http://, https:// or socks5://`,
     );
   return url;
@@ -138,13 +139,95 @@ function timeoutOf(text: string): number | undefined {
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
   const isDuration = parts.length > 0 && parts.map(([part]) => part).join('') === text;
   if (!isDuration && !/^\d+$/.test(text))
-    throw problem(`--request-timeout ${text} is neither a duration such as 30s or 2m nor a number of seconds`);
+    throw configurationFailure(`--request-timeout ${text} is neither a duration such as 30s or 2m nor a number of seconds`);
   const timeoutMs = isDuration
     ? parts.reduce((sum, [, number, unit]) => sum + Number(number) * (unitMs[unit ?? ''] ?? 0), 0)
     : Number(text) * 1000;
   return timeoutMs === 0 ? undefined : timeoutMs;
 }
 
-function problem(message: string): ConnectionFailure {
-  return new ConnectionFailure('configuration', message);
+/** Reports whether this process runs in a pod that has a service account. */
+export async function isInCluster(process: ConnectionProcess): Promise<boolean> {
+  if (!process.env['KUBERNETES_SERVICE_HOST'] || !process.env['KUBERNETES_SERVICE_PORT']) return false;
+  return (await read(process, 'token')) !== undefined;
+}
+
+/** As a kubeconfig, so that flags mean the same. Rejects with ConnectionFailure that names the file or variable that is missing. */
+export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig> {
+  const host = process.env['KUBERNETES_SERVICE_HOST'];
+  const port = process.env['KUBERNETES_SERVICE_PORT'];
+  if (!host || !port)
+    throw configurationFailure(
+      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this process does not run in a pod. Name a kubeconfig with --kubeconfig',
+    );
+  const file = process.serviceAccountDir;
+  for (const name of ['token', 'ca.crt'] as const)
+    if ((await read(process, name)) === undefined)
+      throw configurationFailure(`${file}/${name} is missing. The pod needs a service account with automountServiceAccountToken enabled`);
+  const namespace = process.env['POD_NAMESPACE'] || (await read(process, 'namespace'))?.trim();
+  const name = inClusterContext;
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return {
+    files: [file],
+    missing: [],
+    currentContext: { file, value: name },
+    clusters: new Map([[name, { file, value: { server, certificateAuthority: `${file}/ca.crt` } }]]),
+    users: new Map([[name, { file, value: { tokenFile: `${file}/token` } }]]),
+    contexts: new Map([[name, { file, value: { cluster: name, user: name, ...(namespace && { namespace }) } }]]),
+  };
+}
+
+/** Undefined when there is no such file, or it is empty. */
+async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'namespace'): Promise<string | undefined> {
+  const file = `${process.serviceAccountDir}/${name}`;
+  try {
+    return (await process.readFile(file)).toString('utf8') || undefined;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
+    throw configurationFailure(`${file} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+/** Undefined when the server is reached directly. Servers on this machine always are. */
+export function environmentProxy(server: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const { protocol, hostname, port } = new URL(server);
+  const either = (name: string): string => env[name] || env[name.toLowerCase()] || '';
+  const proxy = protocol === 'https:' ? either('HTTPS_PROXY') : either('HTTP_PROXY');
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  if (proxy === '' || isLoopback(host)) return undefined;
+  const target = { host, port: port || (protocol === 'https:' ? '443' : '80') };
+  const isExempt = either('NO_PROXY')
+    .split(',')
+    .some((rule) => exempts(rule.trim().toLowerCase(), target));
+  if (isExempt) return undefined;
+  return proxy.includes('://') ? proxy : `http://${proxy}`;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** A rule is `*`, an address, a range of addresses, or a domain; a domain holds for what lies below it, too. Both may end with a port. */
+function exempts(rule: string, { host, port }: { readonly host: string; readonly port: string }): boolean {
+  if (rule === '' || rule === '*') return rule === '*';
+  if (rule.includes('/')) return isInRange(rule, host);
+  const [, bracketed, name = bracketed ?? rule, rulePort] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(rule) ?? [];
+  if (rulePort !== undefined && rulePort !== port) return false;
+  if (isIP(name) !== 0) return name === host;
+  const domain = name.replace(/^\*?\./, '');
+  return host.endsWith(`.${domain}`) || (host === domain && !name.startsWith('.') && !name.startsWith('*'));
+}
+
+function isInRange(rule: string, host: string): boolean {
+  const family = isIP(host);
+  const [network = '', bits = ''] = rule.split('/');
+  if (family === 0 || isIP(network) !== family || !/^\d{1,3}$/.test(bits)) return false;
+  const version = family === 4 ? 'ipv4' : 'ipv6';
+  const list = new BlockList();
+  try {
+    list.addSubnet(network, Number(bits), version);
+  } catch {
+    return false;
+  }
+  return list.check(host, version);
 }

@@ -1,12 +1,13 @@
 // Contends for a Lease as client-go does, with time limits that make holding it safe.
+
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { isStatus, TransportFailure } from '../request/failure.ts';
+import { isJsonObject, type JsonObject } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { type KubernetesObject, resources } from '../request/resource.ts';
 import { createObject, replaceObject } from '../request/write.ts';
 import { LeaseClock } from './lease-clock.ts';
-import { type LeaseRecord, leaseRecordOf, leaseSpec, type NewRecord } from './lease-record.ts';
 
 /** While permission or namespace are missing, a person has to do something first. */
 const refusedPeriodMs = 30_000;
@@ -66,18 +67,10 @@ export interface Lease {
 export function startLease(options: LeaseOptions): Lease {
   const contender = new Contender(options);
   contender.start();
-  return {
-    mayAct: (requestTimeoutMs) => contender.mayAct(requestTimeoutMs),
-    leftMs: () => contender.leftMs(),
-    epoch: () => contender.epoch(),
-    holder: () => contender.holder(),
-    problem: () => contender.problem(),
-    release: () => contender.release(),
-    stop: () => contender.stop('stopped'),
-  };
+  return contender;
 }
 
-class Contender {
+class Contender implements Lease {
   readonly #options: LeaseOptions;
   readonly #clock: LeaseClock;
   readonly #timeoutMs: number;
@@ -108,33 +101,23 @@ class Contender {
     this.#schedule(0);
   }
 
-  mayAct(requestTimeoutMs: number): boolean {
-    return this.#leading !== undefined && this.#clock.mayAct(requestTimeoutMs);
-  }
+  readonly mayAct = (requestTimeoutMs: number): boolean => this.#leading !== undefined && this.#clock.mayAct(requestTimeoutMs);
 
-  leftMs(): number {
-    return this.#leading === undefined ? 0 : this.#clock.leftMs();
-  }
+  readonly leftMs = (): number => (this.#leading === undefined ? 0 : this.#clock.leftMs());
 
-  epoch(): number | undefined {
-    return this.#leading?.epoch;
-  }
+  readonly epoch = (): number | undefined => this.#leading?.epoch;
 
-  holder(): string | undefined {
-    return this.#record?.holder || undefined;
-  }
+  readonly holder = (): string | undefined => this.#record?.holder || undefined;
 
-  problem(): LeaseProblem | undefined {
-    return this.#problem;
-  }
+  readonly problem = (): LeaseProblem | undefined => this.#problem;
 
-  stop(reason: string): void {
+  readonly stop = (reason = 'stopped'): void => {
     this.#isEnded = true;
     this.#cancelTurn();
     this.#lose(reason);
-  }
+  };
 
-  async release(): Promise<void> {
+  readonly release = async (): Promise<void> => {
     if (this.#isEnded) return;
     this.stop('released');
     await this.#turn;
@@ -151,7 +134,7 @@ class Contender {
         this.#object = undefined;
       }
     }
-  }
+  };
 
   #schedule(delayMs: number): void {
     this.#cancelTurn();
@@ -328,4 +311,60 @@ function call(listener: () => void): void {
   } catch {
     // It has been told; what it makes of it is its own affair.
   }
+}
+
+interface LeaseRecord {
+  /** Empty when it was given away. */
+  readonly holder: string;
+  /** Duration that the holder announced, in milliseconds; 0 if invalid. */
+  readonly durationMs: number;
+  /** Changes of holder so far. */
+  readonly transitions: number;
+  /** The same text for the same record: labels and the like are no part of it. */
+  readonly fingerprint: string;
+}
+
+/** Longest duration that counts, so that an edited Lease cannot block others for longer. */
+const longestDurationMs = 600_000;
+
+/** Never throws: fields that are not what they should be count as absent. */
+function leaseRecordOf(object: KubernetesObject): LeaseRecord {
+  const spec = isJsonObject(object['spec']) ? object['spec'] : {};
+  const { holderIdentity, leaseDurationSeconds, leaseTransitions, renewTime, acquireTime } = spec;
+  const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  return {
+    holder: typeof holderIdentity === 'string' ? holderIdentity : '',
+    durationMs: isCount(leaseDurationSeconds) ? Math.min(leaseDurationSeconds * 1000, longestDurationMs) : 0,
+    transitions: isCount(leaseTransitions) ? leaseTransitions : 0,
+    fingerprint: JSON.stringify([holderIdentity, leaseDurationSeconds, leaseTransitions, renewTime, acquireTime]),
+  };
+}
+
+interface NewRecord {
+  readonly holder: string;
+  readonly durationMs: number;
+  readonly transitions: number;
+  /** Wall clock in milliseconds. Written for people; no decision uses it. */
+  readonly nowMs: number;
+  /** The holder stays: the time at which it began is kept. */
+  readonly isRenewal: boolean;
+}
+
+/** The spec with the record in it; fields that are not ours stay. */
+function leaseSpec(existing: KubernetesObject | undefined, { holder, durationMs, transitions, nowMs, isRenewal }: NewRecord): JsonObject {
+  const spec = isJsonObject(existing?.['spec']) ? existing['spec'] : {};
+  const now = microTime(nowMs);
+  return {
+    ...spec,
+    holderIdentity: holder,
+    leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1000)),
+    acquireTime: isRenewal ? (spec['acquireTime'] ?? now) : now,
+    renewTime: now,
+    leaseTransitions: transitions,
+  };
+}
+
+/** As Kubernetes reads a MicroTime: with exactly six digits after the point. */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -1,12 +1,10 @@
-// One API object that several processes change: by compare-and-swap, each change exactly once, all that wait in one write.
-
+// Changes one API object that several processes share: by compare-and-swap, each change exactly once, all waiting changes in one write.
 import type { ClusterEnv } from '../env.ts';
-import { isSameJson } from '../request/json.ts';
+import { isJsonObject, isSameJson, parseJson } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, type Resource } from '../request/resource.ts';
 import { createObject, replaceObject } from '../request/write.ts';
 import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from './commit.ts';
-import { lastWriteOf, withWrite, writerId, writersAnnotation } from './writer-marks.ts';
 
 const defaultTimeoutMs = 10_000;
 const defaultRetries = 5;
@@ -201,4 +199,43 @@ function applyAll<Value>(
 function merged(field: 'labels' | 'annotations', existing: KubernetesObject | undefined, metadata: EncodedObject['metadata']) {
   const both = { ...existing?.metadata[field], ...metadata?.[field] };
   return Object.keys(both).length === 0 ? {} : { [field]: both };
+}
+
+/** Holds the number of the last write of each of the last writers, as JSON. */
+const writersAnnotation = 'rollout-group.dev/writers';
+
+/** Far more than ever write to one object at the same time: replicas of the agent and of the webhook, old and new ones. */
+const writersKept = 16;
+
+/** A name for one writer in one process; never looks like a number, so that JSON keeps the order of its keys. */
+function writerId(random: () => number): string {
+  const part = (): string =>
+    Math.floor(random() * 2 ** 32)
+      .toString(36)
+      .padStart(7, '0');
+  return `w${part()}${part()}`;
+}
+
+/** Returns the number of this writer's last write in the object; 0 without one. */
+function lastWriteOf(object: KubernetesObject | undefined, writer: string): number {
+  return marksOf(object)[writer] ?? 0;
+}
+
+/** The annotation with this write as the newest. */
+function withWrite(object: KubernetesObject | undefined, writer: string, sequence: number): string {
+  const { [writer]: _, ...others } = marksOf(object);
+  return JSON.stringify(Object.fromEntries([...Object.entries(others), [writer, sequence]].slice(-writersKept)));
+}
+
+function marksOf(object: KubernetesObject | undefined): Readonly<Record<string, number>> {
+  const text = object?.metadata.annotations?.[writersAnnotation];
+  if (typeof text !== 'string') return {};
+  try {
+    const value = parseJson(text);
+    if (!isJsonObject(value)) return {};
+    return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
+  } catch {
+    // The annotation was edited. The next write repairs it.
+    return {};
+  }
 }

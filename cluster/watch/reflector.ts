@@ -1,19 +1,13 @@
-// Follows one collection of the API server: lists it, watches it, and keeps a store that is never silently out of date.
-
+// Follows one collection of the API server: lists it, watches it, and keeps a store that is never silently stale.
 import { messageOf } from '../../policies/error-message.ts';
-import { sleep } from '../env.ts';
+import { type Clock, type ClusterEnv, sleep } from '../env.ts';
 import { Backoff, slow, soon } from '../request/backoff.ts';
 import { ApiFailure, isStatus } from '../request/failure.ts';
 import { listProjected, selectorQuery } from '../request/read.ts';
-import { collectionPath, type KubernetesObject } from '../request/resource.ts';
-import { compareResourceVersions, HighWaterMark } from '../request/resource-version.ts';
-import { Contact } from './contact.ts';
-import type { FailureReason, Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
-import { type Change, Entries, type Entry } from './store.ts';
-import { type WatchEnd, watchOnce } from './watch.ts';
-import { parseWatchLine, type WatchLine } from './watch-line.ts';
+import { collectionPath, compareResourceVersions, HighWaterMark, type KubernetesObject, type Resource } from '../request/resource.ts';
+import { type Change, Entries, type Entry, type Store } from './store.ts';
+import { parseWatchLine, type WatchEnd, type WatchLine, watchOnce } from './watch.ts';
 
-export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
 export type { Change } from './store.ts';
 
 /** Servers send a bookmark about once a minute; a longer silence means a dead connection. */
@@ -32,16 +26,7 @@ const timeoutMs = 30_000;
 export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
   const following = new Following(options);
   void following.run();
-  return {
-    store: following.entries,
-    state: () => following.state(),
-    resourceVersion: () => following.resourceVersion(),
-    hasSeen: (resourceVersion) => following.hasSeen(resourceVersion),
-    silentMs: () => following.contact.silentMs(),
-    ageMs: () => following.contact.ageMs(),
-    relist: () => following.relist(),
-    stop: () => following.stop(),
-  };
+  return following;
 }
 
 interface Failure {
@@ -52,9 +37,9 @@ interface Failure {
 /** Why a watch ended by what it said. */
 type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
 
-class Following<View> {
-  readonly entries = new Entries<View>();
-  readonly contact: Contact;
+class Following<View> implements Reflector<View> {
+  readonly store = new Entries<View>();
+  readonly #contact: Contact;
   readonly #options: ReflectorOptions<View>;
   readonly #stopped = new AbortController();
   readonly #soon: Backoff;
@@ -73,7 +58,7 @@ class Following<View> {
     this.#soon = new Backoff(options.env.random, soon);
     this.#slow = new Backoff(options.env.random, slow);
     this.#mark = new HighWaterMark();
-    this.contact = new Contact(options.env.clock);
+    this.#contact = new Contact(options.env.clock);
   }
 
   async run(): Promise<void> {
@@ -82,32 +67,32 @@ class Following<View> {
     }
   }
 
-  stop(): void {
+  readonly stop = (): void => {
     this.#stopped.abort();
     this.#endWatch();
-  }
+  };
 
-  relist(): void {
+  readonly relist = (): void => {
     if (this.#options.env.clock.monotonicMs() - this.#listedMs < leastRelistMs) return;
     this.#isDoubted = true;
     this.#endWatch();
-  }
+  };
 
-  state(): ReflectorState {
+  readonly state = (): ReflectorState => {
     const failure = this.#failure ?? this.#invalidObjects();
     if (failure !== undefined) {
-      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.contact.heardWallMs() };
+      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.#contact.heardWallMs() };
     }
     return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
-  }
+  };
 
-  resourceVersion(): string | undefined {
-    return this.#syncedMs === undefined ? undefined : this.#mark.value;
-  }
+  readonly resourceVersion = (): string | undefined => (this.#syncedMs === undefined ? undefined : this.#mark.value);
 
-  hasSeen(resourceVersion: string): boolean {
-    return this.#syncedMs !== undefined && this.#mark.covers(resourceVersion);
-  }
+  readonly hasSeen = (resourceVersion: string): boolean => this.#syncedMs !== undefined && this.#mark.covers(resourceVersion);
+
+  readonly silentMs = (): number | undefined => this.#contact.silentMs();
+
+  readonly ageMs = (): number => this.#contact.ageMs();
 
   /** Takes in the whole collection. False when that failed; then enough time has passed to try again. */
   async #list(): Promise<boolean> {
@@ -134,10 +119,10 @@ class Following<View> {
   #takeIn(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
     if (this.#syncedMs !== undefined) this.#countMissed(items);
     this.#isDoubted = false;
-    const changes = this.entries.replace(items);
+    const changes = this.store.replace(items);
     this.#mark.raise(resourceVersion);
-    this.contact.heard();
-    this.contact.toldAll(askedMs);
+    this.#contact.heard();
+    this.#contact.toldAll(askedMs);
     this.#succeed();
     for (const change of changes) this.#notify(change);
     this.#report();
@@ -146,7 +131,7 @@ class Following<View> {
   /** A watch that reached a version has told everything up to it: what is new in the list and older than that, the watch had swallowed. */
   #countMissed(items: readonly Entry<View>[]): void {
     for (const { namespace, name, uid, resourceVersion } of items) {
-      const known = this.entries.entry(namespace, name);
+      const known = this.store.entry(namespace, name);
       const isKnown = known?.uid === uid && known.resourceVersion === resourceVersion;
       const isOld = (compareResourceVersions(resourceVersion, this.#mark.value ?? '') ?? 1) <= 0;
       if (!isKnown && isOld) this.#count('missed-change', `the watch missed ${namespace}/${name} at ${resourceVersion}`);
@@ -215,7 +200,7 @@ class Following<View> {
       idleMs,
       signal: ending.signal,
       onOpen: () => {
-        this.contact.heard();
+        this.#contact.heard();
         this.#succeed();
         this.#report();
       },
@@ -247,7 +232,7 @@ class Following<View> {
     const { resource, site } = this.#options;
     const line: WatchLine = parseWatchLine(text, resource, `${site}.watch`);
     if (line.kind === 'unparsable' || line.kind === 'error') return line;
-    this.contact.heard();
+    this.#contact.heard();
     const { resourceVersion } = line;
     // Events of one collection come in the order of their versions; one that is not newer was sent twice, or by a server that lags behind.
     const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
@@ -256,10 +241,10 @@ class Following<View> {
       return undefined;
     }
     this.#mark.raise(resourceVersion);
-    this.contact.told();
+    this.#contact.told();
     if (line.kind === 'bookmark') return undefined;
     const { namespace = '', name } = line.object.metadata;
-    const changes = line.kind === 'gone' ? this.entries.remove(namespace, name) : this.entries.put(this.#entryOf(line.object));
+    const changes = line.kind === 'gone' ? this.store.remove(namespace, name) : this.store.put(this.#entryOf(line.object));
     for (const change of changes) this.#notify(change);
     if (changes.length > 0) this.#report();
     return undefined;
@@ -292,7 +277,7 @@ class Following<View> {
   }
 
   #invalidObjects(): Failure | undefined {
-    const [first, ...others] = this.entries.invalid();
+    const [first, ...others] = this.store.invalid();
     if (first === undefined) return undefined;
     const place = first.namespace === '' ? first.name : `${first.namespace}/${first.name}`;
     const more = others.length === 0 ? '' : `, and ${others.length} more`;
@@ -336,4 +321,128 @@ class Following<View> {
 function reasonOf(error: unknown): FailureReason {
   if (isStatus(error, 403)) return 'forbidden';
   return isStatus(error, 404, 405) ? 'missing' : 'unreachable';
+}
+
+export type ReflectorState =
+  /** Nothing is known yet. */
+  | { readonly kind: 'starting' }
+  /** The store follows the server. `atMs`: wall clock when it became so. */
+  | { readonly kind: 'synced'; readonly atMs: number }
+  | {
+      readonly kind: 'failing';
+      /**
+       * `forbidden` and `missing` are tried again slowly. `unreachable`, soon: no answer, an error, or a list of the past. `invalid`: the store
+       * follows the server, but for the objects in it that were not understood (`store.invalid()`).
+       */
+      readonly reason: FailureReason;
+      readonly message: string;
+      /** The store holds what was there at the last contact. */
+      readonly hasSynced: boolean;
+      /** Wall clock of the last sign of life from the server; of the start when there was none. */
+      readonly lastContactMs: number;
+    };
+
+type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
+
+/** A fault that the reflector handled, for metrics. */
+export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 'expired' | 'stalled' | 'missed-change' | 'callback';
+
+export interface ReflectorOptions<View> {
+  readonly env: ClusterEnv;
+  readonly resource: Resource;
+  /** Every namespace when left out. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** Returns the kept part of an object. If it throws, the object is invalid; other objects are not affected. */
+  readonly project: (object: KubernetesObject) => View;
+  /** Called once for each change, after the store has it. Must only take note: what it throws is counted and dropped. */
+  readonly onChange: (change: Change<View>) => void;
+  /** Called after each change of the state. */
+  readonly onState?: (state: ReflectorState) => void;
+  readonly onFault?: (fault: ReflectorFault, message: string) => void;
+  /** The place in the code that asks; `.list` and `.watch` are appended. */
+  readonly site: string;
+  /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
+  readonly relistMs?: number | undefined;
+}
+
+export interface Reflector<View> {
+  readonly store: Store<View>;
+  readonly state: () => ReflectorState;
+  /** Up to where the store is complete; undefined before the first list. */
+  readonly resourceVersion: () => string | undefined;
+  /** Reports whether the store includes that version, such as that of our own last write. */
+  readonly hasSeen: (resourceVersion: string) => boolean;
+  /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
+  readonly silentMs: () => number | undefined;
+  /** Returns the maximum age of the store in milliseconds on the monotonic clock; infinite before the first list. */
+  readonly ageMs: () => number;
+  /**
+   * The store is known to be wrong, as when something else was read past it: the watch has swallowed a change. Lists at once instead of when the
+   * list is old; nothing when the last list is younger than ten seconds.
+   */
+  readonly relist: () => void;
+  /** Ends it: nothing is called back any more, and no timer and no watch is left. The answer to a list under way is dropped. */
+  readonly stop: () => void;
+}
+
+/** Lines of a watch that catches up arrive within this time and count as one message. */
+const wordMs = 1000;
+
+/**
+ * A server that fell behind, or whose lines were held up on the way, goes on with what happened when it fell silent. So its latest word may be as
+ * old as the silence before it, and what it tells is certain only as of the word before.
+ */
+export class Contact {
+  readonly #clock: Clock;
+  #heardMs: number | undefined;
+  #heardWallMs: number;
+  /** When the latest word began and, so far, ended. */
+  #begunMs = Number.NEGATIVE_INFINITY;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #certainMs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#heardWallMs = clock.nowMs();
+  }
+
+  /** A sign of life, which need not say anything new. */
+  heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+    this.#heardWallMs = this.#clock.nowMs();
+  }
+
+  /** Something new was told. */
+  told(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#begunMs >= wordMs) {
+      this.#certainMs = Math.max(this.#certainMs, this.#toldMs);
+      this.#begunMs = nowMs;
+    }
+    this.#toldMs = nowMs;
+  }
+
+  /** Everything was told, as it was at that instant of the monotonic clock or later. */
+  toldAll(asOfMs: number): void {
+    this.#begunMs = this.#clock.monotonicMs();
+    this.#toldMs = asOfMs;
+    this.#certainMs = Math.max(this.#certainMs, asOfMs);
+  }
+
+  /** Wall clock of the last sign of life; of the beginning when there was none. */
+  heardWallMs(): number {
+    return this.#heardWallMs;
+  }
+
+  /** Since the last sign of life; undefined before the first. */
+  silentMs(): number | undefined {
+    return this.#heardMs === undefined ? undefined : this.#clock.monotonicMs() - this.#heardMs;
+  }
+
+  /** Returns the maximum age of the state; infinite before the first complete list. */
+  ageMs(): number {
+    return this.#clock.monotonicMs() - this.#certainMs;
+  }
 }

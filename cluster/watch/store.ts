@@ -1,5 +1,5 @@
 // Holds one view per object by namespace and name. An older state never replaces a newer one.
-import { compareResourceVersions } from '../request/resource-version.ts';
+import { compareResourceVersions } from '../request/resource.ts';
 
 /** Read-only to everybody but the reflector. */
 export interface Store<View> {

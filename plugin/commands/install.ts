@@ -1,8 +1,6 @@
 // The verbs install and uninstall: print the objects of an installation as YAML, or apply or delete them one by one.
 import { isUnknown } from '../../engine/snapshot.ts';
-import { type HeldSet, heldLeftovers, heldWarning } from '../../install/held-partitions.ts';
-import { installation, leftovers, removal } from '../../install/installation.ts';
-import { installNotes } from '../../install/notes.ts';
+import { type HeldSet, heldLeftovers, heldWarning, installation, installNotes, leftovers, removal } from '../../install/installation.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';

@@ -4,7 +4,7 @@ import { foreignPods } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
-import { releaseCommand } from '../../install/held-partitions.ts';
+import { releaseCommand } from '../../install/installation.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';

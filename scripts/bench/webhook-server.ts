@@ -6,7 +6,7 @@ import { keepMemorySmall } from '../../agent/process/process-env.ts';
 import { issuePair } from '../../webhook/certificates/authority.ts';
 import { defaultConfig, defaultLimits } from '../../webhook/config.ts';
 import type { ServedEndpoint } from '../../webhook/server/exchange.ts';
-import type { TlsMaterial, TlsSource } from '../../webhook/server/tls.ts';
+import type { TlsMaterial, TlsSource } from '../../webhook/server/https-server.ts';
 import { startWebhook } from '../../webhook/webhook.ts';
 import { lookAtMemory, type MemorySample } from './webhook-memory.ts';
 import { bigPrefix, type Scenario, warmPrefix } from './webhook-reviews.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Contact } from '../../cluster/watch/contact.ts';
+import { Contact } from '../../cluster/watch/reflector.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 import { follow } from './following.ts';
 

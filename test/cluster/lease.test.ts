@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { microTime } from '../../cluster/lease/lease-record.ts';
+import { microTime } from '../../cluster/lease/lease.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 import { edit, leasePath, type Process, type ProcessOptions, specOf, startProcess } from './contending.ts';

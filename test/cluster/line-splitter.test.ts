@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../cluster/connection/line-splitter.ts';
+import { LineSplitter } from '../../cluster/connection/response-body.ts';
 
 describe('a line splitter', () => {
   it('finds the same lines in any pieces', () => {

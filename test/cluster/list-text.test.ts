@@ -1,7 +1,7 @@
 // Items of a list are found in its text as a parser finds them, whatever is in their strings.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitList } from '../../cluster/request/list-text.ts';
+import { splitList } from '../../cluster/request/read.ts';
 
 function itemsOf(text: string): readonly unknown[] | undefined {
   return splitList(text)?.items.map(([begin, end]) => JSON.parse(text.slice(begin, end)));

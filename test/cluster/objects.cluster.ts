@@ -6,8 +6,7 @@ import { connectionProcess, processEnv } from '../../cluster/connection/process-
 import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
 import type { ClusterEnv, KubernetesHttp, KubernetesStream } from '../../cluster/env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
-import { type Lease, startLease } from '../../cluster/lease/lease.ts';
-import { microTime } from '../../cluster/lease/lease-record.ts';
+import { type Lease, microTime, startLease } from '../../cluster/lease/lease.ts';
 import { discover } from '../../cluster/request/discovery.ts';
 import { isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';

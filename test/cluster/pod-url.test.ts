@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podUrl } from '../../cluster/pods/pod-url.ts';
+import { podUrl } from '../../cluster/pods.ts';
 
 const address = { namespace: 'mimir', pod: 'ingester-zone-a-0', serviceName: 'ingester', clusterDomain: 'cluster.local.' };
 const endpoint = { scheme: 'http' as const, port: 8080, path: '/ingester/prepare?wait=1' };

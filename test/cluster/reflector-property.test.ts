@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { resources } from '../../cluster/request/resource.ts';
-import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions, resources } from '../../cluster/request/resource.ts';
 import { type Change, startReflector } from '../../cluster/watch/reflector.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, type Served, seededRandom, status, type VirtualEnv, VirtualWatch, virtualEnv } from '../kit/virtual-env.ts';

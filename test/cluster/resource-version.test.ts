@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareResourceVersions, HighWaterMark } from '../../cluster/request/resource-version.ts';
+import { compareResourceVersions, HighWaterMark } from '../../cluster/request/resource.ts';
 
 describe('the order of resource versions', () => {
   it('is that of unsigned integers of any length', () => {

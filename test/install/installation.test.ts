@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { installation, leftovers, removal } from '../../install/installation.ts';
-import { installNotes } from '../../install/notes.ts';
+import { installation, installNotes, leftovers, removal } from '../../install/installation.ts';
 import type { InstallObject } from '../../install/object.ts';
 import { group, nameOf, optionsOf, scopeOf } from './given.ts';
 

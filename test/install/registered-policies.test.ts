@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { admissionPoliciesOf } from '../../install/admission-policy.ts';
+import { admissionPoliciesOf, markAnnotation, markOf } from '../../install/admission-policy.ts';
 import type { InstallOptions } from '../../install/object.ts';
-import { markAnnotation, markOf } from '../../install/policy-mark.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../install/registered-policies.ts';
 import { group, optionsOf, scopeOf } from './given.ts';
 

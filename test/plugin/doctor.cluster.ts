@@ -1,7 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { admissionPoliciesOf } from '../../install/admission-policy.ts';
+import { admissionPoliciesOf, markAnnotation, markOf } from '../../install/admission-policy.ts';
 import type { InstallObject } from '../../install/object.ts';
-import { markAnnotation, markOf } from '../../install/policy-mark.ts';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';

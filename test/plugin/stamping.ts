@@ -1,7 +1,7 @@
 // The webhook that stamps and checks our kinds, as an installation registers it, answered by the process of a test.
 import { processClock } from '../../cluster/connection/process-env.ts';
 import { installation } from '../../install/installation.ts';
-import { endpointPaths } from '../../install/paths.ts';
+import { endpointPaths } from '../../install/object.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

@@ -1,14 +1,8 @@
-// Issues a certificate authority and the one server certificate that it signs.
-import { generateKeyPairSync } from 'node:crypto';
-import {
-  alternativeNames,
-  authorityKeyIdentifier,
-  basicConstraints,
-  keyUsage,
-  serverUsage,
-  signedCertificate,
-  subjectKeyIdentifier,
-} from './der.ts';
+// Issues a certificate authority and the one server certificate that it signs, encoded as ASN.1.
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { asn1 as Asn1Types } from 'node-forge';
+import asn1 from 'node-forge/lib/asn1.js';
 
 /**
  * Clocks of API servers may be behind ours: a certificate is valid from this long before its creation, or a tenth of its life if that is
@@ -115,4 +109,204 @@ export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceN
 /** Returns the required names: the requested names, and the names by which API servers reach a Service. */
 export function neededNames({ service, namespace, dnsName }: ServiceNames): readonly string[] {
   return [...new Set([dnsName ?? '', `${service}.${namespace}.svc`].filter((name) => name !== ''))];
+}
+
+type Der = Asn1Types.Asn1;
+
+const { Class, Type } = asn1;
+
+/** Object identifiers from RFC 5280 and RFC 5480. */
+const oids = {
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  ecPublicKey: '1.2.840.10045.2.1',
+  prime256v1: '1.2.840.10045.3.1.7',
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+} as const;
+
+/** X.520 limits a name attribute to 64 characters. */
+const longestName = 64;
+/** UTCTime has two-digit years, so later times need GeneralizedTime. */
+const firstGeneralizedMs = Date.UTC(2050, 0, 1);
+
+interface Subject {
+  readonly commonName: string;
+  /** Omitted from the name if empty. */
+  readonly organization: string;
+}
+
+/** The fields of a certificate that its issuer signs. */
+interface CertificateFields {
+  /** Positive, of at most 20 bytes. */
+  readonly serial: Uint8Array;
+  readonly issuer: Subject;
+  readonly subject: Subject;
+  /** Milliseconds since 1970; certificates store whole seconds. */
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** P-256. */
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Der[];
+}
+
+/** Returns the certificate as PEM, signed with ECDSA and SHA-256. */
+function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): string {
+  const algorithm = (): Der => sequence(oid(oids.ecdsaWithSha256));
+  const signed = sequence(
+    tagged(0, integer([2])),
+    integer([...fields.serial]),
+    algorithm(),
+    nameOf(fields.issuer),
+    sequence(instant(fields.notBeforeMs), instant(fields.notAfterMs)),
+    nameOf(fields.subject),
+    publicKeyOf(fields.publicKey),
+    tagged(3, sequence(...fields.extensions)),
+  );
+  const signature = sign('sha256', bytesOf(signed), { key: issuerKey, dsaEncoding: 'der' });
+  const certificate = bytesOf(sequence(signed, algorithm(), bits([...signature])));
+  const lines = certificate.toString('base64').replace(/.{64}/g, '$&\n').trimEnd();
+  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+}
+
+/** Encodes basic constraints. An authority here signs only servers, no further authorities. */
+function basicConstraints(isAuthority: boolean): Der {
+  return extension(oids.basicConstraints, isAuthority ? sequence(boolean(true), integer([0])) : sequence(), true);
+}
+
+function keyUsage(usage: 'digitalSignature' | 'keyCertSign'): Der {
+  // A bit string starts with the count of unused bits in its last byte.
+  const [unused, value] = usage === 'digitalSignature' ? [7, 0x80] : [2, 0x04];
+  return extension(oids.keyUsage, primitive(Type.BITSTRING, [unused, value]), true);
+}
+
+function serverUsage(): Der {
+  return extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth)));
+}
+
+/** Encodes DNS names, and IP addresses for entries that are addresses. */
+function alternativeNames(names: readonly string[]): Der {
+  const entries = names.map((name) => {
+    const address = addressBytes(name);
+    return address === undefined ? context(2, [...Buffer.from(name, 'latin1')]) : context(7, address);
+  });
+  return extension(oids.subjectAltName, sequence(...entries));
+}
+
+function subjectKeyIdentifier(key: KeyObject): Der {
+  return extension(oids.subjectKeyIdentifier, primitive(Type.OCTETSTRING, keyIdentifier(key)));
+}
+
+function authorityKeyIdentifier(key: KeyObject): Der {
+  return extension(oids.authorityKeyIdentifier, sequence(context(0, keyIdentifier(key))));
+}
+
+/** Returns the leftmost 160 bits of the SHA-256 of the key (RFC 7093, method 1). */
+function keyIdentifier(key: KeyObject): readonly number[] {
+  return [
+    ...createHash('sha256')
+      .update(Buffer.from(pointOf(key)))
+      .digest()
+      .subarray(0, 20),
+  ];
+}
+
+function publicKeyOf(key: KeyObject): Der {
+  return sequence(sequence(oid(oids.ecPublicKey), oid(oids.prime256v1)), bits(pointOf(key)));
+}
+
+/** Returns the uncompressed point of an elliptic curve. */
+function pointOf(key: KeyObject): readonly number[] {
+  const { x = '', y = '' } = key.export({ format: 'jwk' });
+  return [4, ...Buffer.from(x, 'base64url'), ...Buffer.from(y, 'base64url')];
+}
+
+function nameOf({ commonName, organization }: Subject): Der {
+  const attributes: readonly (readonly [string, string])[] = [
+    [oids.organization, organization],
+    [oids.commonName, commonName],
+  ];
+  const parts = attributes.filter(([, value]) => value !== '');
+  return sequence(...parts.map(([key, value]) => set(sequence(oid(key), text(value)))));
+}
+
+function instant(atMs: number): Der {
+  const at = new Date(Math.floor(atMs / 1000) * 1000);
+  return atMs < firstGeneralizedMs
+    ? asn1.create(Class.UNIVERSAL, Type.UTCTIME, false, asn1.dateToUtcTime(at))
+    : asn1.create(Class.UNIVERSAL, Type.GENERALIZEDTIME, false, asn1.dateToGeneralizedTime(at));
+}
+
+function extension(id: string, value: Der, isCritical = false): Der {
+  const critical = isCritical ? [boolean(true)] : [];
+  return sequence(oid(id), ...critical, primitive(Type.OCTETSTRING, [...bytesOf(value)]));
+}
+
+/** Returns the bytes of an IP address; undefined for a name. */
+function addressBytes(name: string): readonly number[] | undefined {
+  if (isIP(name) === 4) return name.split('.').map(Number);
+  if (isIP(name) !== 6) return undefined;
+  // The URL parser writes the last four bytes of a mapped address as hex too.
+  const [head = '', tail] = new URL(`http://[${name}]`).hostname.slice(1, -1).split('::');
+  const groups = (half: string): readonly string[] => half.split(':').filter((group) => group !== '');
+  const [first, last] = [groups(head), groups(tail ?? '')];
+  const middle = Array.from({ length: 8 - first.length - last.length }, () => '0');
+  return [...first, ...middle, ...last].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]);
+}
+
+function sequence(...parts: readonly Der[]): Der {
+  return asn1.create(Class.UNIVERSAL, Type.SEQUENCE, true, [...parts]);
+}
+
+function set(part: Der): Der {
+  return asn1.create(Class.UNIVERSAL, Type.SET, true, [part]);
+}
+
+/** An explicit tag around a value. */
+function tagged(tag: number, value: Der): Der {
+  return asn1.create(Class.CONTEXT_SPECIFIC, tag, true, [value]);
+}
+
+/** An implicit tag in place of the type of the value. */
+function context(tag: number, bytes: readonly number[]): Der {
+  return asn1.create(Class.CONTEXT_SPECIFIC, tag, false, binary(bytes));
+}
+
+function primitive(type: Asn1Types.Type, bytes: readonly number[]): Der {
+  return asn1.create(Class.UNIVERSAL, type, false, binary(bytes));
+}
+
+function bits(bytes: readonly number[]): Der {
+  return primitive(Type.BITSTRING, [0, ...bytes]);
+}
+
+function integer(bytes: readonly number[]): Der {
+  return primitive(Type.INTEGER, bytes);
+}
+
+function boolean(value: boolean): Der {
+  return primitive(Type.BOOLEAN, [value ? 0xff : 0]);
+}
+
+function text(value: string): Der {
+  return asn1.create(Class.UNIVERSAL, Type.UTF8, false, Buffer.from(value.slice(0, longestName), 'utf8').toString('latin1'));
+}
+
+function oid(id: string): Der {
+  return asn1.create(Class.UNIVERSAL, Type.OID, false, asn1.oidToDer(id).getBytes());
+}
+
+/** forge keeps bytes as text, one character each. */
+function binary(bytes: readonly number[]): string {
+  return Buffer.from(bytes).toString('latin1');
+}
+
+function bytesOf(value: Der): Buffer {
+  return Buffer.from(asn1.toDer(value).getBytes(), 'latin1');
 }

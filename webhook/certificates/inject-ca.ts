@@ -55,16 +55,8 @@ export interface Injection {
 /** Starts at once, never throws and retries without limit. */
 export function startInjection(options: InjectionOptions): Injection {
   const injecting = new Injecting(options);
-  const stops = [options.configurations.onChange(() => injecting.run()), options.source.onChange(() => injecting.run())];
   injecting.run();
-  return {
-    isTrusted: (authority) => injecting.isTrusted(authority),
-    problems: () => injecting.problems(),
-    stop: () => {
-      for (const stop of stops) stop();
-      injecting.stop();
-    },
-  };
+  return injecting;
 }
 
 /** State of one configuration. */
@@ -80,17 +72,19 @@ interface PatchState {
   problem?: InjectionProblem;
 }
 
-class Injecting {
+class Injecting implements Injection {
   readonly #options: InjectionOptions;
-  readonly #courses = new Map<string, PatchState>();
+  readonly #states = new Map<string, PatchState>();
   readonly #leftAlone = new Set<string>();
   #isRunning = false;
   #isAsked = false;
   #isStopped = false;
+  readonly #stopListening: readonly (() => void)[];
   #cancelTimer: () => void = () => undefined;
 
   constructor(options: InjectionOptions) {
     this.#options = options;
+    this.#stopListening = [options.configurations, options.source].map(({ onChange }) => onChange(() => this.run()));
   }
 
   /** Checks all configurations, now or after the check under way. */
@@ -99,16 +93,15 @@ class Injecting {
     if (!this.#isRunning) void this.#drain();
   }
 
-  stop(): void {
+  readonly stop = (): void => {
+    for (const stop of this.#stopListening) stop();
     this.#isStopped = true;
     this.#cancelTimer();
-  }
+  };
 
-  problems(): readonly InjectionProblem[] {
-    return [...this.#courses.values()].flatMap(({ problem }) => problem ?? []);
-  }
+  readonly problems = (): readonly InjectionProblem[] => [...this.#states.values()].flatMap(({ problem }) => problem ?? []);
 
-  isTrusted(authority: string): boolean | undefined {
+  readonly isTrusted = (authority: string): boolean | undefined => {
     const { configurations, source } = this.#options;
     if (configurations.isForbidden()) return undefined;
     if (!configurations.isSynced()) return false;
@@ -120,7 +113,7 @@ class Injecting {
     const carried = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
     const isCarriedByOthers = carried.some((entry) => isWithAny(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
     return isCarriedByOthers ? undefined : true;
-  }
+  };
 
   async #drain(): Promise<void> {
     this.#isRunning = true;
@@ -139,7 +132,7 @@ class Injecting {
     // later write makes the tests of our patch fail. Two replicas therefore cannot undo each other's work.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
-    const due = lacking.filter((one) => this.#courseOf(one).dueMs <= nowMs);
+    const due = lacking.filter((one) => this.#stateOf(one).dueMs <= nowMs);
     if (due.length > 0 && (await this.#isRefreshed(due))) {
       for (const one of due) await this.#inject(one, source.caBundle() ?? bundle);
     }
@@ -153,9 +146,9 @@ class Injecting {
       this.#tellIfLeftAlone(one);
       if (!isOurs(one)) return false;
       const isLacking = one.entries.some((entry) => isLackingIn(entry, bundle));
-      const course = this.#courses.get(keyOf(one));
-      if (!isLacking && course !== undefined) delete course.problem;
-      return isLacking && course?.patchedFrom !== one.resourceVersion;
+      const state = this.#states.get(keyOf(one));
+      if (!isLacking && state !== undefined) delete state.problem;
+      return isLacking && state?.patchedFrom !== one.resourceVersion;
     });
   }
 
@@ -176,7 +169,7 @@ class Injecting {
     if (operations.length === 0 || this.#isStopped) return;
     const { env } = this.#options;
     const { kind, name, uid, resourceVersion } = configuration;
-    const course = this.#courseOf(configuration);
+    const state = this.#stateOf(configuration);
     try {
       await patchByOperations(
         env,
@@ -189,15 +182,15 @@ class Injecting {
       return;
     }
     const nowMs = this.#nowMs();
-    if (nowMs - course.patchedMs >= calmMs) course.patchCount = 0;
-    if (course.patchCount < 2) course.backoff.reset();
-    course.patchCount += 1;
-    course.patchedMs = nowMs;
-    course.patchedFrom = resourceVersion;
-    course.dueMs = course.patchCount < 2 ? nowMs : nowMs + course.backoff.nextMs();
-    delete course.problem;
+    if (nowMs - state.patchedMs >= calmMs) state.patchCount = 0;
+    if (state.patchCount < 2) state.backoff.reset();
+    state.patchCount += 1;
+    state.patchedMs = nowMs;
+    state.patchedFrom = resourceVersion;
+    state.dueMs = state.patchCount < 2 ? nowMs : nowMs + state.backoff.nextMs();
+    delete state.problem;
     env.log.info('added the authority to a webhook configuration', { kind, name });
-    if (course.patchCount !== conflictLimit) return;
+    if (state.patchCount !== conflictLimit) return;
     const advice = 'configure that tool to ignore webhooks[].clientConfig.caBundle';
     env.log.warn('another tool repeatedly removes the authority from a webhook configuration', { kind, name, advice });
   }
@@ -205,30 +198,30 @@ class Injecting {
   #failed(configuration: WebhookConfiguration, error: unknown, what: string): void {
     const { env } = this.#options;
     const { kind, name } = configuration;
-    const course = this.#courseOf(configuration);
-    course.dueMs = this.#nowMs() + Math.max(course.backoff.nextMs(), askedPauseMs(error) ?? 0);
+    const state = this.#stateOf(configuration);
+    state.dueMs = this.#nowMs() + Math.max(state.backoff.nextMs(), askedPauseMs(error) ?? 0);
     // Another writer was faster; the watch delivers the result.
     const isOvertaken = isStatus(error, 404, 409, 422);
     const reason = messageOf(error);
     const advice = isStatus(error, 403) ? `; grant patch on ${configurationResources[kind].plural}` : '';
     const message = `${what}: ${reason}${advice}`;
-    if (!isOvertaken && course.problem?.message !== message)
+    if (!isOvertaken && state.problem?.message !== message)
       env.log.warn('a webhook configuration lacks our authority', { kind, name, message });
-    course.problem = { kind, name, message, sinceMs: course.problem?.sinceMs ?? env.clock.nowMs() };
+    state.problem = { kind, name, message, sinceMs: state.problem?.sinceMs ?? env.clock.nowMs() };
   }
 
   #planNext(lacking: readonly WebhookConfiguration[]): void {
     this.#cancelTimer();
     const { env } = this.#options;
-    const waiting = lacking.map((one) => this.#courseOf(one)).filter(({ dueMs }) => dueMs > this.#nowMs());
+    const waiting = lacking.map((one) => this.#stateOf(one)).filter(({ dueMs }) => dueMs > this.#nowMs());
     if (waiting.length === 0 || this.#isStopped) return;
-    const dueMs = Math.min(...waiting.map((course) => course.dueMs));
+    const dueMs = Math.min(...waiting.map((state) => state.dueMs));
     this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.run());
   }
 
   #forgetOthers(all: readonly WebhookConfiguration[]): void {
     const keys = new Set(all.map(keyOf));
-    for (const key of this.#courses.keys()) if (!keys.has(key)) this.#courses.delete(key);
+    for (const key of this.#states.keys()) if (!keys.has(key)) this.#states.delete(key);
     for (const key of this.#leftAlone) if (!keys.has(key)) this.#leftAlone.delete(key);
   }
 
@@ -241,13 +234,13 @@ class Injecting {
     this.#options.env.log.info('skipped the authority of a webhook configuration because of its annotation', { kind, name, annotation });
   }
 
-  #courseOf(configuration: WebhookConfiguration): PatchState {
+  #stateOf(configuration: WebhookConfiguration): PatchState {
     const key = keyOf(configuration);
-    const known = this.#courses.get(key);
+    const known = this.#states.get(key);
     if (known !== undefined) return known;
-    const course = { backoff: new Backoff(this.#options.env.random, retry), patchedFrom: '', patchCount: 0, patchedMs: 0, dueMs: 0 };
-    this.#courses.set(key, course);
-    return course;
+    const state = { backoff: new Backoff(this.#options.env.random, retry), patchedFrom: '', patchCount: 0, patchedMs: 0, dueMs: 0 };
+    this.#states.set(key, state);
+    return state;
   }
 
   #nowMs(): number {

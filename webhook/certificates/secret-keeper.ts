@@ -9,8 +9,19 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { issuePair } from './authority.ts';
 import type { Pair } from './pair.ts';
-import { ForeignSecret, isSamePair, type Moment, planSecret, renewalMs, type ServedPair } from './secret-plan.ts';
-import { instantOf, type SecretState, secretOf, secretStateOf, type UsableCertificates } from './secret-state.ts';
+import {
+  ForeignSecret,
+  instantOf,
+  isSamePair,
+  type Moment,
+  planSecret,
+  renewalMs,
+  type SecretState,
+  type ServedPair,
+  secretOf,
+  secretStateOf,
+  type UsableCertificates,
+} from './secret-plan.ts';
 import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
 
 const requestTimeoutMs = 10_000;
@@ -66,19 +77,11 @@ export interface SecretKeeper extends CertificateSource {
 export function keepSecret(options: SecretKeeperOptions): SecretKeeper {
   const keeper = new Keeper(options);
   keeper.start();
-  return {
-    current: () => keeper.current(),
-    caBundle: () => keeper.caBundle(),
-    onChange: (listener) => keeper.listeners.add(listener),
-    refresh: () => keeper.refresh(),
-    reconsider: () => keeper.reconsider(),
-    problem: () => keeper.problem(),
-    stop: () => keeper.stop(),
-  };
+  return keeper;
 }
 
-class Keeper {
-  readonly listeners = new Listeners();
+class Keeper implements SecretKeeper {
+  readonly #listeners = new Listeners();
   readonly #options: SecretKeeperOptions;
   readonly #secret: SharedObject<SecretState>;
   readonly #backoff: Backoff;
@@ -136,31 +139,29 @@ class Keeper {
     this.#lookAfter(0);
   }
 
-  current(): ServedCertificate | undefined {
+  readonly current = (): ServedCertificate | undefined => {
     const served = this.#served;
     return served === undefined ? undefined : { cert: served.pair.cert, key: served.pair.key, ca: served.ca };
-  }
+  };
 
-  caBundle(): string | undefined {
-    return this.#stored?.ca;
-  }
+  readonly caBundle = (): string | undefined => this.#stored?.ca;
 
-  problem(): SourceProblem | undefined {
-    return this.#problem;
-  }
+  readonly onChange = this.#listeners.add;
 
-  stop(): void {
+  readonly problem = (): SourceProblem | undefined => this.#problem;
+
+  readonly stop = (): void => {
     this.#isStopped = true;
     this.#cancelLook();
     this.#cancelAsk();
     this.#watch?.stop();
-  }
+  };
 
-  reconsider(): void {
+  readonly reconsider = (): void => {
     if (!this.#isStopped) this.#choose();
-  }
+  };
 
-  async refresh(): Promise<void> {
+  readonly refresh = async (): Promise<void> => {
     const { env, namespace, name } = this.#options;
     let reason: string | undefined;
     try {
@@ -183,7 +184,7 @@ class Keeper {
       throw error;
     }
     this.#choose();
-  }
+  };
 
   #wrote(): void {
     const nowMs = this.#options.env.clock.monotonicMs();
@@ -233,7 +234,7 @@ class Keeper {
     }
     this.#served = next;
     if (!isOther && last.ca === next.ca) return;
-    const failure = this.listeners.call();
+    const failure = this.#listeners.call();
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: messageOf(failure) });
   }
 

@@ -1,9 +1,21 @@
 // Stores the times of downscales for the prepare-downscale endpoint: in annotations, or in the ConfigMap of the zone tracker.
-import type { StatefulSetView } from '../../engine/snapshot.ts';
-import type { LastOf } from './prepare/members.ts';
+
+import { isStatus } from '../../cluster/request/failure.ts';
+import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { createObject, patchObject, replaceObject } from '../../cluster/request/write.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { reader } from '../../engine/observe/raw.ts';
+import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
+import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
+import type { WebhookEnv } from '../env.ts';
+import { secondsText } from './go-text.ts';
+import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/members.ts';
+import { problemText } from './replicas.ts';
 
 /** One downscale to record. */
-export interface Downscale {
+interface Downscale {
   /** The StatefulSet that shrinks, in its current state. */
   readonly set: StatefulSetView;
   readonly from: number;
@@ -15,7 +27,7 @@ export interface Downscale {
 }
 
 /** `overtaken`: another zone shrank after the times were read, in this or another process. Nothing is recorded. */
-export type Recorded = { readonly kind: 'recorded' } | { readonly kind: 'overtaken'; readonly problem: string };
+type Recorded = { readonly kind: 'recorded' } | { readonly kind: 'overtaken'; readonly problem: string };
 
 /** The downscale times of one group. */
 export interface LoadedTimes {
@@ -31,4 +43,225 @@ export interface DownscaleTimes {
   readonly alwaysLocks: boolean;
   /** Loads the times of the members of the group, or of the StatefulSet itself without a group. Rejects if the times cannot be read. */
   readonly load: (namespace: string, members: readonly StatefulSetView[], timeoutMs: () => number) => Promise<LoadedTimes>;
+}
+
+/** Attempts for a write that conflicts with other writes to the StatefulSet, such as its status. */
+const annotationAttempts = 5;
+/** Time for which a repeated request is recognised: longer than API servers and most clients retry. */
+const repeatMs = 60_000;
+const mostRemembered = 1_000;
+
+interface Remembered {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  readonly atMs: number;
+}
+
+/**
+ * Writes the annotation grafana.com/last-downscale while the request is being admitted. The write changes the resourceVersion, so the API
+ * server repeats a PATCH and refuses a PUT with a version. A repeated request for the same step does not write again, so the second attempt
+ * succeeds. If two processes admit zones of one group at the same time, each checks the group after its write; the process that finds the
+ * other's write restores its own annotation.
+ */
+export function lastDownscale(env: WebhookEnv): DownscaleTimes {
+  const remembered = new Map<string, Remembered>();
+  return {
+    problems: { load: 'loading the times of downscales failed', record: `adding an annotation failed (${annotationKeys.lastDownscale})` },
+    alwaysLocks: false,
+    load: async () => ({
+      lastOf: timeOf,
+      record: async (downscale) => {
+        const { set, from, to } = downscale;
+        const nowMs = env.clock.monotonicMs();
+        const known = remembered.get(set.uid);
+        const isRepeated =
+          known !== undefined && known.from === from && known.to === to && known.text === timeOf(set) && nowMs - known.atMs < repeatMs;
+        const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
+        const written = isRepeated ? set : await annotate(env, downscale, text);
+        const recorded = await looksBack(env, downscale, written, isRepeated);
+        if (recorded.kind === 'recorded' && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
+        return recorded;
+      },
+    }),
+  };
+}
+
+function timeOf({ annotations }: StatefulSetView): string | undefined {
+  return annotations[annotationKeys.lastDownscale];
+}
+
+function remember(remembered: Map<string, Remembered>, uid: string, entry: Remembered): void {
+  remembered.delete(uid);
+  remembered.set(uid, entry);
+  for (const oldest of remembered.keys()) {
+    if (remembered.size <= mostRemembered) return;
+    remembered.delete(oldest);
+  }
+}
+
+/** Writes the annotation, or removes it with null. Returns the StatefulSet after the write. */
+async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, text: string | null): Promise<StatefulSetView> {
+  const { namespace, name, uid } = set;
+  const patch = { metadata: { annotations: { [annotationKeys.lastDownscale]: text } } };
+  let { resourceVersion } = set;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const options = { patch, site: 'prepareDownscale.annotate', timeoutMs: timeoutMs() };
+      const answer = await patchObject(env, resources.statefulSets, { namespace, name, uid, resourceVersion }, options);
+      return viewOf(answer);
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === annotationAttempts) throw error;
+      const now = await readAgain(env, set, timeoutMs());
+      if (now.replicas !== from) throw new Error(`${name} has ${now.replicas} replicas now`, { cause: error });
+      resourceVersion = now.resourceVersion;
+    }
+  }
+}
+
+async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetView, timeoutMs: number): Promise<StatefulSetView> {
+  const options = { site: 'prepareDownscale.readAgain', timeoutMs };
+  const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
+  if (found?.metadata.uid !== uid) throw new Error(`${name} was recreated`);
+  return viewOf(found);
+}
+
+function viewOf(raw: unknown): StatefulSetView {
+  const view = observeStatefulSet(raw);
+  if (isUnknown(view)) throw new Error(view.unknown);
+  return view;
+}
+
+/** Checks the group after the write: of two writers at least one sees the write of the other. */
+async function looksBack(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
+  const { set, others, timeoutMs } = downscale;
+  if (!hasMinTime(others)) return { kind: 'recorded' };
+  const problem = await problemNow(env, set, timeoutMs);
+  if (problem === undefined) return { kind: 'recorded' };
+  // An earlier attempt may have been carried out, so its time stays.
+  if (!isRepeated) await restore(env, downscale, written);
+  return { kind: 'overtaken', problem };
+}
+
+async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () => number): Promise<string | undefined> {
+  try {
+    const members = await groupMembers(env, set.labels[labelKeys.group] ?? '', { namespace: set.namespace, timeoutMs });
+    return gapProblem(
+      members.filter(({ name }) => name !== set.name),
+      timeOf,
+      env.clock.nowMs(),
+    );
+  } catch (error) {
+    return `it is unknown whether another zone shrank meanwhile: ${problemText(error)}`;
+  }
+}
+
+/** Restores the previous time. If that fails, zones of the group wait for a downscale that did not happen, and the log says so. */
+async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulSetView): Promise<void> {
+  try {
+    await annotate(env, { ...downscale, set: written }, timeOf(downscale.set) ?? null);
+  } catch (error) {
+    const { namespace, name } = written;
+    env.log.error('the recorded time of a denied downscale could not be removed', { namespace, name, problem: problemText(error) });
+  }
+}
+
+/** Attempts for a write that conflicts with other writes to the ConfigMap. All groups of a namespace share it. */
+const trackerAttempts = 10;
+
+interface Tracked {
+  readonly object: KubernetesObject;
+  readonly data: Readonly<Record<string, string>>;
+  readonly lastOf: LastOf;
+}
+
+/**
+ * `data.<StatefulSet>` is `{"lastDownscaled": "<RFC 3339 UTC>"}`. A missing ConfigMap is created as if every member had shrunk now. A write
+ * names the version that was read. After a conflict the entries are read and checked again, so if two zones shrink at once only one is
+ * recorded.
+ */
+export function zoneTracker(env: WebhookEnv, configMapName: string): DownscaleTimes {
+  return {
+    problems: { load: 'loading zones failed', record: `storing the time of the downscale in ConfigMap ${configMapName} failed` },
+    alwaysLocks: true,
+    load: async (namespace, members, timeoutMs) => {
+      const tracked = await read(env, { namespace, name: configMapName, members, timeoutMs });
+      return { lastOf: tracked.lastOf, record: (downscale) => record(env, tracked, downscale) };
+    },
+  };
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+  readonly members: readonly StatefulSetView[];
+  readonly timeoutMs: () => number;
+}
+
+async function read(env: WebhookEnv, place: Place): Promise<Tracked> {
+  const found = await getIt(env, place);
+  if (found !== undefined) return trackedIn(found);
+  const { namespace, name, members, timeoutMs } = place;
+  const now = entryText(env);
+  const data = Object.fromEntries(members.map((member) => [member.name, now]));
+  try {
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data };
+    return trackedIn(
+      await createObject(env, resources.configMaps, object, { site: 'prepareDownscale.createTracker', timeoutMs: timeoutMs() }),
+    );
+  } catch (error) {
+    const created = isStatus(error, 409) ? await getIt(env, place) : undefined;
+    if (created === undefined) throw error;
+    return trackedIn(created);
+  }
+}
+
+function getIt(env: WebhookEnv, { namespace, name, timeoutMs }: Place): Promise<KubernetesObject | undefined> {
+  const options = { site: 'prepareDownscale.readTracker', timeoutMs: timeoutMs() };
+  return getObject(env, resources.configMaps, { namespace, name }, options);
+}
+
+/** Throws if an entry of any zone is not a JSON object. */
+function trackedIn(object: KubernetesObject): Tracked {
+  const fields = reader(object);
+  const data = fields.texts('data');
+  const problem = fields.problem();
+  if (problem !== undefined) throw new Error(`ConfigMap ${object.metadata.name}: ${problem}`);
+  const times = new Map(Object.entries(data).map(([zone, text]) => [zone, timeIn(zone, text)]));
+  return { object, data, lastOf: ({ name }) => times.get(name) };
+}
+
+/** Compares keys case-insensitively as Go does; the last one counts. An entry without a time has an empty one. */
+function timeIn(zone: string, text: string): string {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (cause) {
+    throw new Error(`the entry of ${zone} is not JSON`, { cause });
+  }
+  if (value !== null && (typeof value !== 'object' || Array.isArray(value))) throw new Error(`the entry of ${zone} is not a JSON object`);
+  const time = Object.entries(asJsonObject(value)).findLast(([key]) => key.toLowerCase() === 'lastdownscaled')?.[1] ?? '';
+  if (typeof time !== 'string') throw new Error(`the time in the entry of ${zone} is not a string`);
+  return time;
+}
+
+function entryText({ clock }: WebhookEnv): string {
+  return JSON.stringify({ lastDownscaled: secondsText(clock.nowMs()) });
+}
+
+async function record(env: WebhookEnv, first: Tracked, { set, others, timeoutMs }: Downscale): Promise<Recorded> {
+  let tracked = first;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const object = { ...tracked.object, data: { ...tracked.data, [set.name]: entryText(env) } };
+      await replaceObject(env, resources.configMaps, object, { site: 'prepareDownscale.writeTracker', timeoutMs: timeoutMs() });
+      return { kind: 'recorded' };
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === trackerAttempts) throw error;
+    }
+    const { namespace, name } = tracked.object.metadata;
+    tracked = await read(env, { namespace: namespace ?? set.namespace, name, members: [set, ...others], timeoutMs });
+    const problem = gapProblem(others, tracked.lastOf, env.clock.nowMs());
+    if (problem !== undefined) return { kind: 'overtaken', problem };
+  }
 }

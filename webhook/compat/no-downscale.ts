@@ -3,8 +3,16 @@ import { reader } from '../../engine/observe/raw.ts';
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { WebhookEnv } from '../env.ts';
 import type { Answer, Endpoint, Review } from '../review/review.ts';
-import { isReadable, type ParentResource, readParent, requestMs } from './parent.ts';
-import { type Resize, refused, replicaChange, withoutShrinking } from './replicas.ts';
+import {
+  isReadable,
+  type ParentResource,
+  type Resize,
+  readParent,
+  refused,
+  replicaChange,
+  requestMs,
+  withoutShrinking,
+} from './replicas.ts';
 
 interface NoDownscaleConfig {
   /**

@@ -1,10 +1,11 @@
-// Holds the ZoneAwarePodDisruptionBudgets in force: the last valid version of each existing one, as grafana/rollout-operator caches them.
+// Checks ZoneAwarePodDisruptionBudgets, and keeps the last valid version of each, as grafana/rollout-operator does.
 import type { Log } from '../../cluster/env.ts';
 import type { Change } from '../../cluster/watch/store.ts';
-import type { ZoneBudgetVersion } from '../../engine/observe/budget.ts';
+import { observeZoneBudget, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 import { isUnknown, type Known, type ZoneBudgetView } from '../../engine/snapshot.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
+import type { Answer, Endpoint, Review } from '../review/review.ts';
 
 /** The outcome of one version of a budget, as the metric `zpdb_configurations_observed_total` of grafana/rollout-operator labels it. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
@@ -111,4 +112,23 @@ class BudgetCache {
     const inside = this.#kept.get(namespace) ?? new Map<string, Kept>();
     this.#kept.set(namespace, inside.set(name, kept));
   }
+}
+
+/** Returns the endpoint. It reads nothing: the same object has the same answer, dry run or not. */
+export function zpdbValidation(): Endpoint {
+  return {
+    path: '/admission/zpdb-validation',
+    handle: async (review) => validated(review),
+    onFailure: (_review, problem) => refused(`the ZoneAwarePodDisruptionBudget could not be checked: ${problem}`),
+  };
+}
+
+function validated({ object }: Review): Answer {
+  if (object === undefined) return refused('the review has no object');
+  const view = observeZoneBudget(object);
+  return isUnknown(view) ? refused(view.unknown) : { allowed: true, code: 200 };
+}
+
+function refused(message: string): Answer {
+  return { allowed: false, code: 400, reason: 'BadRequest', message };
 }

@@ -3,8 +3,7 @@ import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
-import { boundedText } from '../review/bounded-text.ts';
-import type { Answer } from '../review/review.ts';
+import { type Answer, boundedText } from '../review/review.ts';
 
 /** Longest message in bytes. It appears in one line of a terminal or a log; the Event of the denial has the rest. */
 export const longestMessage = 256;

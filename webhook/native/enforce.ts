@@ -10,13 +10,10 @@ import { profileOf } from '../../engine/profiles.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
-import { boundedText } from '../review/bounded-text.ts';
-import { isDryRun } from '../review/dry-run.ts';
-import type { Answer, Call, Endpoint, Review } from '../review/review.ts';
+import { type Answer, boundedText, type Call, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
-import { isBehind, withPod, withStatefulSet } from './live.ts';
-import { LiveReads } from './live-reads.ts';
+import { isBehind, LiveReads, withPod, withStatefulSet } from './live-reads.ts';
 import { type Asked, askedOf, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
 
 export interface EnforceOptions extends JudgedScope {

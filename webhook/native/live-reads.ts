@@ -1,8 +1,10 @@
-// Reads state and waits before a request is judged, within the time of the call.
+// Reads the objects and the state that a request is judged by, within the time of the call.
 import { sleep } from '../../cluster/env.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import type { Snapshot } from '../../engine/snapshot.ts';
+import { compareResourceVersions, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { isUnknown, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { NativeGuard, WebhookEnv } from '../env.ts';
@@ -102,4 +104,41 @@ export class LiveReads {
     await sleep(this.#env, lookAgainMs, call.signal);
     return true;
   }
+}
+
+/** Returns whether the cached labels of the object are stale: labels decide which policies apply. */
+export function isBehind({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
+  const { namespace, name, uid, labels = {} } = live.metadata;
+  const known = statefulSets.find((set) => set.namespace === namespace && set.name === name);
+  if (known === undefined || known.uid !== uid) return true;
+  return !isSameJson(known.labels, labels) && isOlder(known.resourceVersion, live.metadata.resourceVersion);
+}
+
+/** Returns the snapshot with the StatefulSet that was read, unless the cache is newer. Throws if it cannot be parsed. */
+export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Snapshot {
+  const view = observeStatefulSet(live);
+  if (isUnknown(view)) throw new Undecidable(view.unknown);
+  const known = snapshot.statefulSets.find((set) => set.namespace === view.namespace && set.name === view.name);
+  if (known !== undefined && known.uid !== view.uid) throw new Undecidable(`StatefulSet ${view.name} was recreated`);
+  if (known !== undefined && !isOlder(known.resourceVersion, view.resourceVersion)) return snapshot;
+  return { ...snapshot, statefulSets: [...snapshot.statefulSets.filter((set) => set !== known), view] };
+}
+
+/** Returns the snapshot with the pod that was read, unless the cache is newer. Throws if it cannot be parsed. */
+export function withPod(snapshot: Snapshot, statefulSet: string, live: KubernetesObject): Snapshot {
+  const view = observePod(live);
+  if (isUnknown(view)) throw new Undecidable(view.unknown);
+  const { namespace, owner: _owner, ...pod } = view;
+  const pods = snapshot.pods.map((known) => {
+    if (known.namespace !== namespace || known.statefulSet !== statefulSet || isUnknown(known.pods)) return known;
+    const before = known.pods.find(({ name }) => name === pod.name);
+    if (before !== undefined && before.uid === pod.uid && !isOlder(before.resourceVersion, pod.resourceVersion)) return known;
+    const now: PodView = { ...pod, nodeReady: before?.uid === pod.uid ? before.nodeReady : true };
+    return { ...known, pods: [...known.pods.filter((other) => other !== before), now].sort((a, b) => a.ordinal - b.ordinal) };
+  });
+  return { ...snapshot, pods };
+}
+
+function isOlder(known: string, read: string | undefined): boolean {
+  return read !== undefined && known !== read && (compareResourceVersions(known, read) ?? -1) < 0;
 }

@@ -1,5 +1,7 @@
 // /admission/pin-pod: gives new pods the revision that the ledger of their group pins their ordinal to.
+
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { isUnknown, type Known, type Ledger } from '../../engine/snapshot.ts';
@@ -13,12 +15,10 @@ import {
   revisionsToRead,
   unplaced,
 } from '../../engine/strategies/pinned/placement.ts';
-import { endpointPaths } from '../../install/paths.ts';
+import { endpointPaths } from '../../install/object.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { GroupIdentity, PlacementGuard, WebhookEnv } from '../env.ts';
-import { boundedText } from '../review/bounded-text.ts';
-import { type Answer, type Call, type Endpoint, leftMs, type PatchOperation, type Review } from '../review/review.ts';
-import { patchBetween } from './patch-between.ts';
+import { type Answer, boundedText, type Call, type Endpoint, leftMs, type PatchOperation, type Review } from '../review/review.ts';
 
 interface PinOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'kubernetes' | 'log'>;
@@ -128,4 +128,42 @@ function problemOf(error: unknown): string {
   if (error instanceof ApiFailure) return `the API server answered ${error.status}`;
   if (error instanceof TransportFailure) return 'the API server did not answer';
   return messageOf(error);
+}
+
+/** Deeper than fields of pods. */
+const deepest = 12;
+
+/**
+ * Returns at most `most` operations from `before` to `after`; `most` is at least the number of common top-level fields. If single values
+ * are too many, their parent is replaced. A list whose length changes is replaced. Empty for equal objects.
+ */
+export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
+  for (let depth = deepest; depth > 1; depth -= 1) {
+    const operations = changes('', before, after, depth);
+    if (operations.length <= most) return operations;
+  }
+  return changes('', before, after, 1);
+}
+
+function changes(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
+  if (isSameJson(before, after)) return [];
+  if (depth > 0 && isJsonObject(before) && isJsonObject(after)) {
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return keys.flatMap((key) => fieldChanges(`${path}/${escaped(key)}`, before[key], after[key], depth - 1));
+  }
+  if (depth > 0 && Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.flatMap((item, index) => changes(`${path}/${index}`, item, after[index], depth - 1));
+  }
+  return [{ op: 'replace', path, value: after }];
+}
+
+/** `undefined` stands for a missing field. */
+function fieldChanges(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
+  if (before === undefined) return after === undefined ? [] : [{ op: 'add', path, value: after }];
+  return after === undefined ? [{ op: 'remove', path }] : changes(path, before, after, depth);
+}
+
+/** Escapes a key for a JSON pointer (RFC 6901). */
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

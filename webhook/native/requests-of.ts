@@ -3,8 +3,7 @@ import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../c
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
-import { isDryRun } from '../review/dry-run.ts';
-import type { Review } from '../review/review.ts';
+import { isDryRun, type Review } from '../review/review.ts';
 
 /** The subject of a review, by its own content. */
 export type Asked =

@@ -1,14 +1,20 @@
 // /admission/validate: denies objects of our kinds with errors, using the findings of lint.
-import { isSameJson } from '../../cluster/request/json.ts';
-import { endpointPaths } from '../../install/paths.ts';
-import type { Finding } from '../../policies/findings/finding.ts';
+
+import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { endpointPaths } from '../../install/object.ts';
+import { type Finding, sortFindings } from '../../policies/findings/finding.ts';
+import type { SecretKey } from '../../policies/integrations/channel.ts';
+import { secretKeysOf } from '../../policies/integrations/secret-keys.ts';
+import { checkDocuments } from '../../policies/lint/lint.ts';
+import { loadObjects } from '../../policies/live/objects.ts';
+import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
+import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
-import { boundedText } from '../review/bounded-text.ts';
-import type { Answer, Endpoint, Review } from '../review/review.ts';
-import { missingSecrets } from './missing-secrets.ts';
-import { isStamped, rightStamp, specOf, stampField } from './stamp-identity.ts';
-import { findingsOf } from './validate-object.ts';
+import { type Answer, boundedText, type Call, type Endpoint, leftMs, type Review } from '../review/review.ts';
+import { isStamped, rightStamp, specOf, stampField } from './stamp-endpoint.ts';
 
 interface ValidateOptions {
   /** Policies in this namespace may name other namespaces. */
@@ -110,4 +116,87 @@ function pathText(pointer: string): string {
     .slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
+}
+
+/**
+ * Returns the errors and warnings of the object alone, in field order. Other objects do not matter, because they may be applied in any
+ * order. Notices are omitted.
+ */
+function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
+  const load = loadObject(object);
+  const resolution = resolvePolicies(load.documents);
+  const checked = checkDocuments({
+    load,
+    bundle: resolution.bundle,
+    groups: ofKind(load.documents, 'RolloutGroup'),
+    policies: ofKind(load.documents, 'RolloutPolicy'),
+    exceptions: ofKind(load.documents, 'RolloutException'),
+    intents: ofKind(load.documents, 'RolloutIntent'),
+    statefulSets: [],
+    agentNamespace,
+    engineRules: ruleCatalog.map(({ id }) => id),
+  });
+  return sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
+}
+
+/** Returns the object as a document; undefined if its schema does not accept it. */
+function documentOf(object: JsonObject): LoadedDocument | undefined {
+  return loadObject(object).documents[0];
+}
+
+function loadObject(object: JsonObject): LoadResult {
+  return loadObjects([withName(object)]);
+}
+
+/** Adds a name for an object with `generateName`. */
+function withName(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  if (!isJsonObject(metadata) || typeof metadata['generateName'] !== 'string' || metadata['name'] !== undefined) return object;
+  return { ...object, metadata: { ...metadata, name: `${metadata['generateName'].slice(0, 248)}xxxxx` } };
+}
+
+/** API servers ask for warnings of at most this length, and then show more of them. */
+const longestSecretWarning = 120;
+
+/** Longest time for all reads, in milliseconds: a warning is not worth a wait. */
+const longestLookMs = 1_000;
+
+const consequences: Readonly<Record<string, string>> = {
+  MetricSource: 'gates wait for it',
+  NotificationChannel: 'notifications are not sent',
+};
+
+/**
+ * Returns one line for each missing Secret or key. Tools apply objects in any order, so it may follow later. Secrets that the account may
+ * not read, or that could not be read in time, are skipped. Nothing of their content is shown.
+ */
+async function missingSecrets(
+  env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
+  { object = {}, namespace }: Pick<Review, 'object' | 'namespace'>,
+  { agentNamespace }: { readonly agentNamespace: string },
+  call: Call,
+): Promise<readonly string[]> {
+  if (namespace !== agentNamespace) return [];
+  const document = documentOf(object);
+  const consequence = document === undefined ? undefined : consequences[document.kind];
+  if (document === undefined || consequence === undefined) return [];
+  const endsMs = env.clock.monotonicMs() + Math.min(longestLookMs, leftMs(call, env.clock.monotonicMs()) / 2);
+  const timeoutMs = (): number => Math.max(1, Math.floor(endsMs - env.clock.monotonicMs()));
+  const read = secretReader(env, { namespace, site: 'validate.secret', timeoutMs });
+  const keys = secretKeysOf(document, agentNamespace);
+  const problems = await Promise.all(keys.map((key) => problemOf(key, read, namespace)));
+  const lines = problems.flatMap((problem) =>
+    problem === undefined ? [] : [boundedText(`${problem}: ${consequence}`, longestSecretWarning)],
+  );
+  return [...new Set(lines)];
+}
+
+async function problemOf(key: SecretKey, read: SecretReader, namespace: string): Promise<string | undefined> {
+  try {
+    const found = await read(key);
+    return 'problem' in found ? namedSecretProblem(key, found.problem, namespace) : undefined;
+  } catch {
+    // The gate or the channel reports why it cannot read it.
+    return undefined;
+  }
 }

@@ -6,7 +6,7 @@ import { isSameJson } from '../../cluster/request/json.ts';
 import { patchByOperations } from '../../cluster/request/write.ts';
 import { departureMs } from '../../engine/judge/protection.ts';
 import { membersNamed, narrowed } from '../../install/narrowing.ts';
-import type { Member } from '../../install/scope.ts';
+import { type Member, memberKey } from '../../install/scope.ts';
 import { configurationName, pinConfigurationName } from '../../install/webhooks.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import {
@@ -122,8 +122,8 @@ class Narrower {
   /** Returns the members, and recent former members. */
   #kept({ webhooks }: WebhookConfiguration, members: readonly Member[]): readonly Member[] {
     const nowMs = this.#options.env.clock.monotonicMs();
-    const now = new Map(members.map((member) => [keyOf(member), member]));
-    const named = new Map(membersNamed(webhooks).map((member) => [keyOf(member), member]));
+    const now = new Map(members.map((member) => [memberKey(member), member]));
+    const named = new Map(membersNamed(webhooks).map((member) => [memberKey(member), member]));
     for (const key of this.#goneMs.keys()) if (now.has(key) || !named.has(key)) this.#goneMs.delete(key);
     for (const [key, member] of named) {
       if (now.has(key)) continue;
@@ -168,8 +168,4 @@ class Narrower {
     if (this.#writes > calmWrites) this.#dueMs = nowMs + this.#pause.nextMs();
     env.log.info('narrowed a webhook configuration to protected objects', { name });
   }
-}
-
-function keyOf({ namespace, statefulSet }: Member): string {
-  return `${namespace}/${statefulSet}`;
 }

@@ -1,5 +1,6 @@
 // Defines the AdmissionReview that handlers get, and their answer.
-import type { JsonObject } from '../../cluster/request/json.ts';
+
+import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
 /** The parts of `group/version/resource`, as in `request.resource`. */
 export interface GroupVersionResource {
@@ -88,4 +89,26 @@ export interface Endpoint {
 /** Returns the milliseconds until the deadline, at least 0: the timeout of the next request. */
 export function leftMs({ deadlineMs }: Call, monotonicMs: number): number {
   return Math.max(0, deadlineMs - monotonicMs);
+}
+
+/** An eviction may carry dry run in its delete options only, as `kubectl drain --dry-run=server` sends it. */
+export function isDryRun({ dryRun, object, subresource }: Review): boolean {
+  const options = asJsonObject(asJsonObject(object)['deleteOptions'])['dryRun'];
+  return dryRun || (subresource === 'eviction' && Array.isArray(options) && options.includes('All'));
+}
+
+const ellipsis = '…';
+
+/**
+ * Returns the text in at most `maxBytes` (at least 3) bytes of UTF-8. A longer text ends with an ellipsis, and no character is cut. An
+ * unpaired surrogate becomes U+FFFD.
+ */
+export function boundedText(text: string, maxBytes: number): string {
+  // Each UTF-16 unit takes at least one byte, so the rest cannot fit.
+  const bytes = Buffer.from(text.slice(0, maxBytes + 1));
+  if (bytes.length <= maxBytes) return bytes.toString();
+  let end = maxBytes - Buffer.byteLength(ellipsis);
+  // A byte 10xxxxxx continues the previous character.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end) + ellipsis;
 }

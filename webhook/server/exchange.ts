@@ -1,19 +1,12 @@
-// Handles one HTTP exchange from headers to answer.
+// Handles one HTTP exchange: headers, deadline, body, review and answer, or a refusal.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock, LogFields, Timers } from '../../cluster/env.ts';
 import type { WebhookConfig } from '../config.ts';
-import type { WebhookEnv } from '../env.ts';
-import { boundedText } from '../review/bounded-text.ts';
-import { type Decided, decide } from '../review/decide.ts';
+import { routeLabel, type WebhookEnv, type WebhookObserver } from '../env.ts';
+import { clientGone, type Decided, decide } from '../review/decide.ts';
 import { readReview } from '../review/read-review.ts';
-import type { Endpoint } from '../review/review.ts';
-import { readBody } from './body.ts';
-import { allowedMs, type RunningCall, startCall } from './call.ts';
-import { wrongClusterBody, wrongClusterOf } from './cluster-validation.ts';
-import type { Load } from './load.ts';
-import { routeLabel, type WebhookObserver } from './observer.ts';
-import { type PlainAnswer, plainText, refuse } from './refuse.ts';
-import { reviewFields } from './request-log.ts';
-import type { Slots } from './slots.ts';
+import { boundedText, type Call, type Endpoint, type Review } from '../review/review.ts';
+import type { Load, Slots } from './load.ts';
 
 /** An endpoint with its time limit. */
 export interface ServedEndpoint extends Endpoint {
@@ -195,4 +188,245 @@ function wrongCluster({ config, observer, env }: ExchangeOptions, request: Incom
 /** Returns the path without the query. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return url.replace(/[?#][\s\S]*$/, '');
+}
+
+/** API servers use `timeoutSeconds` up to 30; a longer `?timeout=` is not theirs. */
+const longestTimeoutSeconds = 30;
+
+interface AllowedTime {
+  /** Nine tenths of `-server-tls.request-timeout`. */
+  readonly configuredMs: number;
+  /** The limit of the endpoint itself. */
+  readonly endpointMs?: number;
+}
+
+/**
+ * Returns the milliseconds from the start of a request to its deadline. API servers send their timeout in the query (`?timeout=10s`): the
+ * answer is due one second earlier, or after four fifths of a short timeout.
+ */
+export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
+  const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
+  const isSaid = seconds > 0 && seconds <= longestTimeoutSeconds;
+  const clientMs = isSaid ? seconds * 1000 - Math.min(1000, seconds * 200) : configuredMs;
+  return Math.min(configuredMs, endpointMs, clientMs);
+}
+
+interface RunningCall extends Call {
+  /** Stops the timer and the listener; the signal keeps its state. */
+  readonly end: () => void;
+}
+
+/** Starts a call that is aborted after `forMs`, and if the connection closes before the answer is sent. */
+function startCall(
+  { clock, timers }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly timers: Timers },
+  response: ServerResponse,
+  forMs: number,
+): RunningCall {
+  const controller = new AbortController();
+  const gone = (): void => controller.abort(clientGone);
+  response.once('close', gone);
+  const cancel = timers.after(forMs, () => controller.abort('the deadline has passed'));
+  return {
+    deadlineMs: clock.monotonicMs() + forMs,
+    signal: controller.signal,
+    end: () => {
+      cancel();
+      response.off('close', gone);
+    },
+  };
+}
+
+interface ReadBodyOptions {
+  readonly maxBodyBytes: number;
+  /** A longer body needs a slot. */
+  readonly bigBodyBytes: number;
+  readonly bigBodies: Slots;
+  readonly signal: AbortSignal;
+}
+
+type ReadBody =
+  | {
+      readonly bytes: Buffer;
+      /** Call it when the body and everything derived from it is released. */
+      readonly release: () => void;
+    }
+  | { readonly refused: 413 | 408 | 429; readonly message: string }
+  /** The client disconnected within the body. */
+  | { readonly gone: true };
+
+/**
+ * Reads a body of at most `maxBodyBytes`, counted while reading: the announced length is trusted only if it is too long. A big body that
+ * waits for its slot is not read further, so it stays with the client. Never rejects, and leaves the rest of a refused body unread.
+ */
+function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<ReadBody> {
+  const { maxBodyBytes, bigBodyBytes, bigBodies, signal } = options;
+  const tooLong = { refused: 413, message: `the body is longer than ${maxBodyBytes} bytes` } as const;
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return Promise.resolve(tooLong);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    let isOver = false;
+    let slot: { readonly release: () => void } | 'asked for' | undefined;
+    const release = (): void => {
+      if (typeof slot === 'object') slot.release();
+    };
+    const finish = (result: ReadBody): void => {
+      if (isOver) return;
+      isOver = true;
+      request.off('data', take).off('end', end).off('close', lost);
+      signal.removeEventListener('abort', stop);
+      request.pause();
+      if (!('bytes' in result)) release();
+      resolve(result);
+    };
+    const take = (chunk: Buffer): void => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > maxBodyBytes) finish(tooLong);
+      else if (length > bigBodyBytes && slot === undefined) void askForSlot();
+    };
+    const askForSlot = async (): Promise<void> => {
+      slot = 'asked for';
+      request.pause();
+      const given = await bigBodies.take(signal);
+      if (given === undefined) return finish({ refused: 429, message: 'too many big bodies at once; retry later' });
+      slot = { release: given };
+      if (isOver) given();
+      else request.resume();
+    };
+    const end = (): void => finish({ bytes: Buffer.concat(chunks, length), release });
+    const lost = (): void => finish({ gone: true });
+    const stop = (): void => finish(stopped(signal));
+    if (signal.aborted) return finish(stopped(signal));
+    signal.addEventListener('abort', stop, { once: true });
+    request.on('data', take).once('end', end).once('close', lost);
+  });
+}
+
+function stopped({ reason }: AbortSignal): ReadBody {
+  return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not arrive in time' };
+}
+
+/** Requests must carry the header X-Cluster with this value, exactly once. */
+export interface ClusterValidation {
+  readonly label: string;
+  /** Such requests are counted and logged, not refused. */
+  readonly isSoft: boolean;
+  /** Literal fragments of paths. API servers never send the header, so the paths of webhooks belong here. */
+  readonly excludedPaths: readonly string[];
+  readonly excludedUserAgents: readonly RegExp[];
+}
+
+/** A request for another installation: `given` is the value of the header, empty without one or with several. */
+interface WrongCluster {
+  readonly wanted: string;
+  readonly given: string;
+}
+
+/** Returns the mismatch; undefined without one, or for an exempt request. */
+function wrongClusterOf(
+  { label: wanted, excludedPaths, excludedUserAgents }: ClusterValidation,
+  request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
+  path: string,
+): WrongCluster | undefined {
+  const userAgent = request.headers['user-agent'] ?? '';
+  const fragments = ['metrics', 'debug/pprof', 'ready', ...excludedPaths];
+  if (fragments.some((fragment) => path.includes(`/${fragment}`))) return undefined;
+  if (excludedUserAgents.some((pattern) => pattern.test(userAgent))) return undefined;
+  const values = request.headersDistinct['x-cluster'] ?? [];
+  const given = values.length === 1 ? (values[0] ?? '') : '';
+  return given === wanted ? undefined : { wanted, given };
+}
+
+/** Returns the body of a refusal with status 511 as JSON. */
+function wrongClusterBody({ wanted, given }: WrongCluster, route: string): string {
+  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
+  return JSON.stringify({ cluster_validation_error_message: message, route });
+}
+
+/** An answer without AdmissionReview. */
+interface PlainAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Returns a sentence with a line feed for terminals. */
+function plainText(status: number, sentence: string): PlainAnswer {
+  return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
+}
+
+/** A rest of at most this many bytes is read, and the connection is reused. */
+const shortRestBytes = 64 * 1024;
+/** Bytes that are read of a longer rest before the connection is closed. */
+const maxLingerBytes = 8 * 1024 * 1024;
+
+/**
+ * Answers, and discards the rest of the request. Closing a connection while its client sends may lose the answer. The rest of a long body
+ * is therefore read for `lingerMs` before the connection is closed.
+ */
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    answer,
+    isClosing,
+    lingerMs,
+    timers,
+  }: { readonly answer: PlainAnswer; readonly isClosing: boolean; readonly lingerMs: number; readonly timers: Timers },
+): void {
+  const { 'transfer-encoding': transferEncoding, 'content-length': length = '0' } = request.headers;
+  const isRestShort = request.complete || (transferEncoding === undefined && Number(length) <= shortRestBytes);
+  const body = Buffer.from(answer.body);
+  response.writeHead(answer.status, {
+    'Content-Type': answer.contentType,
+    'Content-Length': body.length,
+    'X-Content-Type-Options': 'nosniff',
+    ...(isRestShort && !isClosing ? {} : { Connection: 'close' }),
+  });
+  if (isRestShort) {
+    response.end(body);
+    request.resume();
+    return;
+  }
+  response.write(body);
+  let forgotten = 0;
+  const end = (): void => {
+    cancel();
+    request.off('data', forget).off('end', end).off('close', end);
+    response.end();
+  };
+  const forget = (chunk: Buffer): void => {
+    forgotten += chunk.length;
+    if (forgotten > maxLingerBytes) end();
+  };
+  const cancel = timers.after(lingerMs, end);
+  request.on('data', forget).once('end', end).once('close', end);
+  request.resume();
+}
+
+/** Names may be forged; Kubernetes allows no longer ones. */
+const maxFieldBytes = 256;
+
+/** Returns the fields of the line. */
+function reviewFields(path: string, review: Review, { answer, failure }: Decided, durationMs: number): LogFields {
+  const { group, version, resource } = review.resource;
+  const kind = [group, version, resource, review.subresource].filter((part) => part !== '').join('/');
+  return {
+    path,
+    uid: bounded(review.uid),
+    operation: bounded(review.operation),
+    resource: bounded(kind),
+    object: bounded(review.namespace === '' ? review.name : `${review.namespace}/${review.name}`),
+    user: bounded(review.user.name),
+    dryRun: review.dryRun,
+    allowed: answer.allowed,
+    ...(answer.code === undefined ? {} : { code: answer.code }),
+    ...(failure === undefined ? {} : { failure }),
+    ms: Math.round(durationMs * 10) / 10,
+  };
+}
+
+function bounded(text: string): string {
+  return boundedText(text, maxFieldBytes);
 }

@@ -1,13 +1,12 @@
-// Runs the HTTPS server: limits, certificate, and a shutdown that loses no request.
-import type { RequestListener } from 'node:http';
+// Runs the HTTPS server: connections, certificate, and a shutdown that loses no request.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { sleep } from '../../cluster/env.ts';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { type Log, sleep } from '../../cluster/env.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookConfig } from '../config.ts';
-import type { WebhookEnv } from '../env.ts';
-import { type Connections, watchConnections } from './connections.ts';
-import type { WebhookObserver } from './observer.ts';
-import { followTls, type TlsSource } from './tls.ts';
+import type { WebhookEnv, WebhookObserver } from '../env.ts';
 
 interface HttpsServerOptions {
   readonly config: WebhookConfig;
@@ -109,4 +108,146 @@ async function stop(
   await sleep(env, Math.max(0, closeWithinMs - firstRequestMs), over.signal);
   if (!over.signal.aborted) destroyAll();
   await closed;
+}
+
+interface Connections {
+  /** Closes connections without a request, including unused ones: clients keep connections that they opened in vain. */
+  readonly destroyIdle: () => void;
+  /** Closes all connections. */
+  readonly destroyAll: () => void;
+}
+
+/** Closes connections beyond `maxPerPeer` per address immediately, before the TLS handshake costs CPU. */
+function watchConnections(
+  server: Server,
+  { maxPerPeer, refused }: { readonly maxPerPeer: number; readonly refused: (why: 'limit' | 'peer-limit') => void },
+): Connections {
+  const open = new Set<Socket>();
+  const perPeer = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    // Undefined if the client already disconnected.
+    const address = socket.remoteAddress ?? '';
+    const count = perPeer.get(address) ?? 0;
+    if (count >= maxPerPeer) {
+      refused('peer-limit');
+      socket.destroy();
+      return;
+    }
+    perPeer.set(address, count + 1);
+    open.add(socket);
+    socket.once('close', () => {
+      open.delete(socket);
+      const left = (perPeer.get(address) ?? 1) - 1;
+      if (left === 0) perPeer.delete(address);
+      else perPeer.set(address, left);
+    });
+  });
+  server.on('drop', () => refused('limit'));
+  /** Requests under way per connection, after the handshake. */
+  const inHand = new Map<Socket, number>();
+  const change = (socket: Socket, by: 1 | -1): void => {
+    const count = inHand.get(socket);
+    if (count !== undefined) inHand.set(socket, count + by);
+  };
+  server.on('secureConnection', (socket: TLSSocket) => {
+    inHand.set(socket, 0);
+    socket.once('close', () => inHand.delete(socket));
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    change(socket, 1);
+    response.once('close', () => change(socket, -1));
+  });
+  return {
+    destroyIdle: () => {
+      for (const [socket, count] of inHand) if (count === 0) socket.destroy();
+    },
+    destroyAll: () => {
+      server.closeAllConnections();
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+/** A certificate and what belongs to it, all PEM. */
+export interface TlsMaterial {
+  /** The leaf and the intermediate certificates. */
+  readonly cert: string;
+  readonly key: string;
+  /**
+   * The authority that clients need to trust `cert`: it belongs into `caBundle` of webhook configurations. The server itself does not need
+   * it.
+   */
+  readonly ca?: string;
+  /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
+  readonly clientCa?: string;
+}
+
+/** Supplies the certificate: from a Secret that is renewed, or from watched files. */
+export interface TlsSource {
+  /** Returns the certificate to serve, if any. Without a certificate every handshake fails. */
+  readonly current: () => TlsMaterial | undefined;
+  /** Calls back after `current` changed. Returns a function that ends it. */
+  readonly onChange: (listener: () => void) => () => void;
+}
+
+/** The authentication of clients: none, or a certificate of `clientCa`. API servers send one only if configured. */
+export type ClientAuthentication = 'none' | 'certificate';
+
+/**
+ * Returns the context of new connections; open ones keep theirs. Throws if the source supplies unusable material: a key of another
+ * certificate, no PEM, or no client authority although it is required.
+ */
+function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
+  // Node treats an empty text as absent, and a context without certificate refuses every handshake.
+  if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
+  // Without its own authority, OpenSSL would accept certificates of every public one.
+  if (clients === 'certificate' && material.clientCa === undefined) {
+    throw new Error('client certificates are required, but their authority is not configured');
+  }
+  return {
+    cert: material.cert,
+    key: material.key,
+    minVersion: 'TLSv1.2',
+    ...(clients === 'certificate' && material.clientCa !== undefined ? { ca: material.clientCa } : {}),
+  };
+}
+
+interface FollowedTls {
+  /** Returns whether a certificate is served. */
+  readonly isLoaded: () => boolean;
+  readonly stop: () => void;
+}
+
+interface FollowTlsOptions {
+  readonly source: TlsSource;
+  readonly clients: ClientAuthentication;
+  readonly log: Log;
+  /** Called after every attempt to load the certificate. */
+  readonly loaded: (isLoaded: boolean) => void;
+}
+
+/**
+ * Serves the certificate of the source, now and after each change. If loading fails, it logs the error and keeps the previous certificate.
+ */
+function followTls(server: Pick<Server, 'setSecureContext'>, { source, clients, log, loaded }: FollowTlsOptions): FollowedTls {
+  let isLoaded = false;
+  const load = (): void => {
+    const material = source.current();
+    if (material === undefined) return;
+    try {
+      server.setSecureContext(secureContextOf(material, clients));
+      isLoaded = true;
+      loaded(true);
+    } catch (error) {
+      // OpenSSL's messages name the problem, never the text.
+      log.error('the certificate cannot be served', {
+        error: messageOf(error),
+        isOldServed: isLoaded,
+      });
+      loaded(false);
+    }
+  };
+  const stop = source.onChange(load);
+  load();
+  return { isLoaded: () => isLoaded, stop };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { environmentProxy } from '../../../cluster/kubeconfig/proxy.ts';
+import { environmentProxy } from '../../../cluster/kubeconfig/kubeconfig.ts';
 
 const proxy = 'http://proxy:3128';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { admissionPoliciesOf } from '../../../install/admission-policy.ts';
-import { markAnnotation, markOf } from '../../../install/policy-mark.ts';
+import { admissionPoliciesOf, markAnnotation, markOf } from '../../../install/admission-policy.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
 import { readAdmissionPolicies } from '../../../plugin/doctor/gather/admission.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expiryOf } from '../../../webhook/certificates/expiry.ts';
+import { expiryOf } from '../../../webhook/certificates/certificates.ts';
 import { pairOf } from './given.ts';
 import { dayMs, newWorld, pass } from './world.ts';
 

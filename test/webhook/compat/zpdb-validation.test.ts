@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { zpdbValidation } from '../../../webhook/compat/zpdb-validation.ts';
+import { zpdbValidation } from '../../../webhook/compat/zpdb.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { budgetObject } from './eviction-objects.ts';
 import { evictionReview } from './eviction-world.ts';

@@ -4,7 +4,7 @@ import { connectionProcess, processClock } from '../../../cluster/connection/pro
 import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { installation } from '../../../install/installation.ts';
-import { endpointPaths } from '../../../install/paths.ts';
+import { endpointPaths } from '../../../install/object.ts';
 import { stampEndpoint } from '../../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { ApiClient, KubernetesObject, Reply } from '../../control-plane/client.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { patchBetween } from '../../../webhook/native/patch-between.ts';
+import { patchBetween } from '../../../webhook/native/pin-endpoint.ts';
 import { applyPatch, type Json } from './json-patch.ts';
 
 const pod: Json = {

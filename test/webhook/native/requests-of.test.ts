@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { askedOf, onlyGrows, podRequest, requestsOn } from '../../../webhook/native/requests-of.ts';
-import { isDryRun } from '../../../webhook/review/dry-run.ts';
-import type { Review } from '../../../webhook/review/review.ts';
+import { isDryRun, type Review } from '../../../webhook/review/review.ts';
 import { seededRandom } from '../../kit/virtual-env.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { boundedText } from '../../../webhook/review/bounded-text.ts';
-import type { Answer } from '../../../webhook/review/review.ts';
-import { writeAnswer } from '../../../webhook/review/write-answer.ts';
+import { writeAnswer } from '../../../webhook/review/decide.ts';
+import { type Answer, boundedText } from '../../../webhook/review/review.ts';
 
 const review = { apiVersion: 'admission.k8s.io/v1', uid: 'abc' } as const;
 

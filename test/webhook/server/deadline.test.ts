@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer, Call, Review } from '../../../webhook/review/review.ts';
-import { allowedMs } from '../../../webhook/server/call.ts';
+import { allowedMs } from '../../../webhook/server/exchange.ts';
 import { reviewText } from '../review/reviews.ts';
 import { ask, closeAll, endpoint, gate, keepAliveAgent, rawConnection, responseOf, serve, until } from './served.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { watchLoad } from '../../../webhook/server/load.ts';
-import { routeLabel } from '../../../webhook/server/observer.ts';
-import { slots } from '../../../webhook/server/slots.ts';
+import { routeLabel } from '../../../webhook/env.ts';
+import { slots, watchLoad } from '../../../webhook/server/load.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
 
 const unbroken = new AbortController().signal;

@@ -1,23 +1,26 @@
 // /admission/pod-eviction: decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does, consistently across
 // replicas.
+
+import type { ClusterEnv } from '../../../cluster/env.ts';
+import { getObject, listObjects } from '../../../cluster/request/read.ts';
+import { resources } from '../../../cluster/request/resource.ts';
 import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
 import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
-import type { ObservedPod } from '../../../engine/observe/objects.ts';
+import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import {
   type Claim,
   isUnknown,
+  type Known,
   type PodsView,
   type Snapshot,
   type StatefulSetView,
   type ZoneBudgetView,
 } from '../../../engine/snapshot.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
-import { isDryRun } from '../../review/dry-run.ts';
-import { type Answer, type Call, type Endpoint, leftMs, type Review } from '../../review/review.ts';
+import { type Answer, type Call, type Endpoint, isDryRun, leftMs, type Review } from '../../review/review.ts';
 import { unusableFor, type ZoneBudgets } from '../zpdb.ts';
 import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
-import { listMembers, listPodsOf, readOwner, readPod } from './pod-eviction-reads.ts';
-import { Turns } from './pod-eviction-turns.ts';
 
 /** Label `reason` of `zpdb_eviction_requests_total`. The original does not have the last two. */
 export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
@@ -160,7 +163,7 @@ async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promis
   return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
 }
 
-interface Known {
+interface Facts {
   readonly pod: ObservedPod;
   readonly set: StatefulSetView | undefined;
   readonly budgets: readonly ZoneBudgetView[];
@@ -174,7 +177,7 @@ interface Known {
  * Returns the verdict on the facts read so far. Steps follow the order of reads: the first one that needs more says so by its reason, and
  * earlier ones are final.
  */
-function verdictOn(env: WebhookEnv, known: Known): DisruptionVerdict {
+function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
   const zoneBudgets = budgets.filter(({ namespace }) => namespace === pod.namespace);
   const snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'> = { nowMs, statefulSets, pods, zoneBudgets };
@@ -219,4 +222,110 @@ function answerOf({ allowed, code, reason, message }: Outcome): Answer {
   if (allowed) return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
   const statusReason = statusReasons[code];
   return { allowed, code, message, ...(statusReason === undefined ? {} : { reason: statusReason }) };
+}
+
+/** Queues by key. A key without waiting work is dropped. */
+class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Runs the work after all earlier work under the key, whether that succeeded or failed. */
+  async take<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work);
+    const over = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last.set(key, over);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === over) this.#last.delete(key);
+    }
+  }
+}
+
+type Port = Pick<ClusterEnv, 'kubernetes'>;
+
+/** Number of StatefulSets whose pods are listed in parallel. */
+const listsAtOnce = 8;
+
+/** Returns the pod; unknown with the answer of the API server if it cannot be read or does not exist. */
+async function readPod(
+  env: Port,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  timeoutMs: number,
+): Promise<Known<ObservedPod>> {
+  return orUnknown(async () => {
+    const object = await getObject(env, resources.pods, { namespace, name }, { site: 'eviction.pod', timeoutMs });
+    return object === undefined ? { unknown: `pods "${name}" not found` } : observePod(object);
+  });
+}
+
+/** Returns the StatefulSet that controls the pod; unknown without one, or if it cannot be read. */
+async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
+  if (owner === undefined) return { unknown: `pod ${name} has no controller` };
+  if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
+  return orUnknown(async () => {
+    const object = await getObject(
+      env,
+      resources.statefulSets,
+      { namespace, name: owner.name },
+      { site: 'eviction.statefulSet', timeoutMs },
+    );
+    return object === undefined ? { unknown: `statefulsets.apps "${owner.name}" not found` } : observeStatefulSet(object);
+  });
+}
+
+/** Returns the StatefulSets that the budget selects. Unknown if one cannot be parsed: it may be the zone that is down. */
+async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number): Promise<Known<readonly StatefulSetView[]>> {
+  return orUnknown(async () => {
+    const labelSelector = Object.entries(budget.matchLabels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(',');
+    const { items } = await listObjects(env, resources.statefulSets, {
+      namespace: budget.namespace,
+      ...(labelSelector === '' ? {} : { labelSelector }),
+      site: 'eviction.statefulSets',
+      timeoutMs,
+    });
+    const views = items.map(observeStatefulSet);
+    return views.find(isUnknown) ?? views.filter((view): view is StatefulSetView => !isUnknown(view));
+  });
+}
+
+/** Returns the pods of each StatefulSet; each list may be unknown. */
+async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: () => number): Promise<readonly PodsView[]> {
+  const views: PodsView[] = [];
+  for (let from = 0; from < sets.length; from += listsAtOnce) {
+    const batch = sets.slice(from, from + listsAtOnce);
+    views.push(...(await Promise.all(batch.map((set) => podsOf(env, set, leftMs())))));
+  }
+  return views;
+}
+
+/**
+ * Returns the pods with the label `name` of the template, as grafana/rollout-operator finds them, if the StatefulSet controls them. A pod
+ * of another owner with this label must not replace a missing one.
+ */
+async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promise<PodsView> {
+  const { namespace, name: statefulSet, podLabels, uid } = set;
+  const pods = await orUnknown(async () => {
+    const labelSelector = `name=${podLabels['name'] ?? ''}`;
+    const { items } = await listObjects(env, resources.pods, { namespace, labelSelector, site: 'eviction.pods', timeoutMs });
+    const views = items.map((item) => observePod(item));
+    return (
+      views.find(isUnknown) ??
+      views.filter((view): view is ObservedPod => !isUnknown(view) && view.owner?.kind === 'StatefulSet' && view.owner.uid === uid)
+    );
+  });
+  return { namespace, statefulSet, pods };
+}
+
+async function orUnknown<Value>(read: () => Promise<Known<Value>>): Promise<Known<Value>> {
+  try {
+    return await read();
+  } catch (error) {
+    return { unknown: messageOf(error) };
+  }
 }

@@ -1,17 +1,24 @@
-// /admission/prepare-downscale: tells pods of StatefulSets with the label grafana.com/prepare-downscale=true before they leave.
-
+// /admission/prepare-downscale: asks pods of labelled StatefulSets to prepare before they leave, and to stay after a scale-up.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import type { Answer, Call, Endpoint, Review } from '../../review/review.ts';
-import { GroupLocks } from '../group-lock.ts';
-import { lastDownscale } from '../last-downscale.ts';
-import { readParent, requestMs } from '../parent.ts';
-import { type Resize, refused, replicaChange, subjectOf, type WithoutShrinking, withoutShrinking } from '../replicas.ts';
-import { zoneTracker } from '../zone-tracker.ts';
-import { keepStaying } from './growth.ts';
-import { prepare } from './step.ts';
+import { lastDownscale, zoneTracker } from '../downscale-times.ts';
+import {
+  problemText,
+  type Resize,
+  readParent,
+  refused,
+  replicaChange,
+  requestMs,
+  subjectOf,
+  type WithoutShrinking,
+  withoutShrinking,
+} from '../replicas.ts';
+import { podsOf } from './members.ts';
+import { askToStay, missingSetting, podsToCall } from './pods.ts';
+import { GroupLocks, type PrepareRequest, prepare } from './step.ts';
 
 export interface PrepareDownscaleConfig {
   /** Domain of pod host names; fully qualified with a trailing dot. */
@@ -105,4 +112,41 @@ async function statefulSetOf(env: WebhookEnv, { review, change, call }: Asked): 
   }
   const set = observeStatefulSet(raw);
   return isUnknown(set) ? { problem: `${what} cannot be decoded: ${set.unknown}` } : set;
+}
+
+/** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
+const mostMs = 2_000;
+
+/**
+ * Sends DELETE to pods that the scale-up keeps and that still exist, because the StatefulSet controller waits for another pod. Without it
+ * they would stay prepared to leave. Terminating or absent pods are skipped. Never rejects.
+ */
+async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
+  const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
+  if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;
+  const endMs = env.clock.monotonicMs() + mostMs;
+  const leftMs = (): number => Math.min(requestMs(env, call), Math.max(0, endMs - env.clock.monotonicMs()));
+  try {
+    const site = 'prepareDownscale.readGrowing';
+    const parent = await readParent(env, review, { of: ['statefulsets'], site, timeoutMs: leftMs() });
+    if ('problem' in parent) throw new Error(parent.problem);
+    const set = observeStatefulSet(parent.found);
+    if (isUnknown(set)) throw new Error(set.unknown);
+    // Starts at the current replica count: pods below it may prepare for another downscale.
+    if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
+    const deadlineMs = Math.min(call.deadlineMs, endMs);
+    // Pods that do not come back leave as prepared.
+    if ((await native(review, { ...call, deadlineMs })) !== undefined) return;
+    const first = set.firstOrdinal + change.from;
+    const pods = await podsOf(env, set, { namespace: review.namespace, timeoutMs: leftMs });
+    const back = pods
+      .filter((pod) => pod.name === `${set.name}-${pod.ordinal}` && pod.ordinal >= first && pod.ordinal < set.firstOrdinal + change.to)
+      .filter((pod) => !pod.isTerminating)
+      .map(({ ordinal }) => ordinal)
+      .sort((a, b) => a - b);
+    await askToStay(env, podsToCall(set, back, clusterDomain), { timeoutMs: podTimeoutMs, leftMs });
+  } catch (error) {
+    const { namespace, name } = review;
+    env.log.warn('prepared pods were not told to stay', { namespace, name, problem: problemText(error) });
+  }
 }

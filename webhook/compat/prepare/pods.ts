@@ -1,13 +1,12 @@
 // Calls pods that are about to leave: prepare (POST), or stay (DELETE).
-import { inParallel } from '../../../cluster/pods/parallel.ts';
-import { podUrl } from '../../../cluster/pods/pod-url.ts';
+import { inParallel, podUrl } from '../../../cluster/pods.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { annotationKeys } from '../../../policies/adopt/keys.ts';
 import { urlParts } from '../../../policies/adopt/url.ts';
 import type { WebhookEnv } from '../../env.ts';
-import { problemText } from '../parent.ts';
+import { problemText } from '../replicas.ts';
 
 /** A pod to call. */
 interface CalledPod {

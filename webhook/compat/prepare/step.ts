@@ -1,4 +1,5 @@
 // Performs one downscale of a labelled StatefulSet: checks it, prepares its pods, records its time, and reverts everything if that fails.
+
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
@@ -8,9 +9,7 @@ import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import type { Answer, Call, Review } from '../../review/review.ts';
 import type { DownscaleTimes, LoadedTimes } from '../downscale-times.ts';
-import type { GroupLocks } from '../group-lock.ts';
-import { problemText, requestMs } from '../parent.ts';
-import { type Resize, refused } from '../replicas.ts';
+import { problemText, type Resize, refused, requestMs } from '../replicas.ts';
 import { gapProblem, groupMembers, hasMinTime, podsOf, unreadiness } from './members.ts';
 import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
 
@@ -178,4 +177,21 @@ function deadlineOf({ env, call }: PrepareRequest): () => number {
 
 function refusalBecause(what: string): (error: unknown) => Refusal {
   return (error) => ({ problem: `${what}: ${problemText(error)}` });
+}
+
+export class GroupLocks {
+  readonly #holders = new Map<string, { readonly statefulSet: string }>();
+
+  /** Takes the lock, or returns its holder. Releasing it twice does nothing. */
+  take(key: string, statefulSet: string): { readonly release: () => void } | { readonly heldBy: string } {
+    const holder = this.#holders.get(key);
+    if (holder !== undefined) return { heldBy: holder.statefulSet };
+    const own = { statefulSet };
+    this.#holders.set(key, own);
+    return {
+      release: () => {
+        if (this.#holders.get(key) === own) this.#holders.delete(key);
+      },
+    };
+  }
 }

@@ -1,4 +1,4 @@
-// The address of a pod's endpoint, built from validated parts: nothing that a policy or an annotation says can name another host.
+// Builds the address of a pod from validated parts, so that no policy or annotation can name another host, and calls many pods at once.
 
 /** The endpoint of a pod. */
 interface PodEndpoint {
@@ -50,4 +50,24 @@ function escaped(path: string): string {
 
 function check(what: string, text: string, grammar: RegExp): void {
   if (!grammar.test(text)) throw new RangeError(`${what} is not a host name: ${JSON.stringify(text.slice(0, 80))}`);
+}
+
+/** States how many pods are asked at a time. */
+const parallelCalls = 32;
+
+/**
+ * What the tasks answered, in the order of the items; at most 32 tasks at a time, begun in that order. A task that answers undefined did
+ * nothing, and is left out. Rejects with what a task rejects with.
+ */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  task: (item: Item) => Promise<Result | undefined>,
+): Promise<readonly Result[]> {
+  const results: (Result | undefined)[] = [];
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) results[index] = await task(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(parallelCalls, items.length) }, worker));
+  return results.filter((result) => result !== undefined);
 }
