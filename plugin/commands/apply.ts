@@ -15,7 +15,7 @@ import { type AppliedObject, applyAll, type ReadyObject, type Trouble, tryAll } 
 import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster/live-plan.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
-import type { GivenFiles, LivePlanOptions } from '../source/plan-inputs.ts';
+import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-inputs.ts';
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
@@ -73,7 +73,7 @@ interface Ending {
 async function carryOut(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Ending> {
   const { saved } = request;
   const planned = await planAgain(context, options, cluster, request);
-  if (planned.errors.length > 0) return { exitCode: await writeErrors(context, planned.errors), groups: [] };
+  if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
   if (saved !== undefined) refuseStale(saved.basis, planned.basis);
   const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
@@ -100,6 +100,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   // The user can take an hour to answer.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
+  if ('errors' in now) return { exitCode: writeErrors(context, now.errors), groups };
   refuseStale(planned.basis, now.basis);
   const { applied, error } = await applyAll(cluster, readyObjects(now), digest);
   await show(applied);
@@ -114,7 +115,12 @@ async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: r
 }
 
 /** Plans the request against the cluster. @throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
-async function planAgain(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Planned> {
+async function planAgain(
+  context: CommandContext,
+  options: ApplyOptions,
+  cluster: Cluster,
+  request: Request,
+): Promise<Planned | InputErrors> {
   const { saved } = request;
   if (saved !== undefined) await refuseOtherCluster(cluster, saved, options.plan ?? '');
   return readAndPlan(context, request.options, cluster, request.files).catch((error: unknown) => {

@@ -21,20 +21,20 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   const options = withAgainst({ ...given, mayHaveNoGroup: given.zones !== true });
   if (!isLive(options)) {
     const inputs = await readPlanInputs(context, options);
-    if (inputs.errors.length === 0) {
-      for (const note of absenceNotes(inputs.input.absent)) context.stderr.write(`note: ${note}\n`);
-    }
+    if ('errors' in inputs) return writeErrors(context, inputs.errors);
+    for (const note of absenceNotes(inputs.input.absent)) context.stderr.write(`note: ${note}\n`);
     return show(context, options, inputs);
   }
   if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
   const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
     import('../connection.ts'),
-    import('../source/cluster/live-plan-inputs.ts'),
+    import('../source/cluster/live-plan.ts'),
   ]);
   const inputs = await withCluster(context, options, 'read', async (cluster) =>
     readLiveInputs(context, options, cluster, await givenFiles(context, options)),
   );
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
+  if ('errors' in inputs) return writeErrors(context, inputs.errors);
   // Without a request, the zones are compared as they run.
   const hasRequest = inputs.asked.length > 0;
   return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
@@ -48,7 +48,6 @@ function withAgainst(options: DiffOptions): DiffOptions {
 }
 
 async function show(context: CommandContext, options: DiffOptions, inputs: PlanInputs): Promise<ExitCode> {
-  if (inputs.errors.length > 0) return writeErrors(context, inputs.errors);
   if (options.zones === true) return showSiblings(context, options, inputs);
   const { input } = inputs;
   if (options.output === 'external') {

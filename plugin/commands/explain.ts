@@ -24,8 +24,9 @@ export async function run(context: CommandContext, options: ExplainOptions): Pro
 }
 
 async function explainManifests(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
-  const { input, errors, manifests = [] } = await readPlanInputs(context, { ...options, group: [name] });
-  if (errors.length > 0) return writeErrors(context, errors);
+  const inputs = await readPlanInputs(context, { ...options, group: [name] });
+  if ('errors' in inputs) return writeErrors(context, inputs.errors);
+  const { input, manifests } = inputs;
   const [group, ...others] = input.groups;
   if (group === undefined || others.length > 0) {
     throw new Failure({

@@ -21,14 +21,12 @@ export interface PlanOptions extends LivePlanOptions, ConnectionFlags {
 
 export async function run(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
   if (isLive(options)) return runLive(context, options);
-  const { input, errors, manifests = [], notes = [] } = await readPlanInputs(context, options);
-  if (errors.length > 0) return writeErrors(context, errors);
-  for (const note of notes) context.stderr.write(`note: ${note}\n`);
-  const plan = locatedPlan(planGroups(input), locateIn(manifests));
+  const inputs = await readPlanInputs(context, options);
+  if ('errors' in inputs) return writeErrors(context, inputs.errors);
+  for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
+  const plan = locatedPlan(planGroups(inputs.input), locateIn(inputs.manifests));
   if (options.out !== undefined) writePlanFile(plan, options.out, context.cwd);
-  await writePlan(context.stdout, options.output, plan);
-  suggest(context, options, plan);
-  return exitCodeOf(plan, options.detailedExitcode === true);
+  return showPlan(context, options, plan);
 }
 
 /** Plans against the cluster. A saved plan records the objects that it depends on, and can be applied. */
@@ -43,7 +41,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   ]);
   return withCluster(context, options, 'read', async (cluster) => {
     const planned = await readAndPlan(context, options, cluster);
-    if (planned.errors.length > 0) return writeErrors(context, planned.errors);
+    if ('errors' in planned) return writeErrors(context, planned.errors);
     for (const note of planned.notes) context.stderr.write(`note: ${note}\n`);
     if (options.out !== undefined) {
       const saved = await savedOf(cluster, planned, context.nowMs());
@@ -52,11 +50,15 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
         `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), valid until one of ${plural(saved.basis.length, 'object')} changes\n`,
       );
     }
-    await writePlan(context.stdout, options.output, planned.plan);
-    if (options.out === undefined || planned.plan.outcome === 'blocked') suggest(context, options, planned.plan);
-    else suggestNext(context, `apply ${options.out}`);
-    return exitCodeOf(planned.plan, options.detailedExitcode === true);
+    return showPlan(context, options, planned.plan);
   });
+}
+
+async function showPlan(context: CommandContext, options: PlanOptions, plan: Plan): Promise<ExitCode> {
+  await writePlan(context.stdout, options.output, plan);
+  if (isLive(options) && options.out !== undefined && plan.outcome !== 'blocked') suggestNext(context, `apply ${options.out}`);
+  else suggest(context, options, plan);
+  return exitCodeOf(plan, options.detailedExitcode === true);
 }
 
 /** Writes the plan. Loads only the requested format. */

@@ -40,8 +40,9 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const requests = (options.fail ?? []).map(parseFault);
   const faults = parseFaults(options.faults, requests.length > 0);
   const untilMs = options.until === undefined ? undefined : limitMs(options.until);
-  const { input, errors, policies: documents = [] } = await readPlanInputs(context, options);
-  if (errors.length > 0) return writeErrors(context, errors);
+  const inputs = await readPlanInputs(context, options);
+  if ('errors' in inputs) return writeErrors(context, inputs.errors);
+  const { input, policies: documents } = inputs;
   const absent = input.absent ?? [];
   for (const note of absenceNotes(absent)) context.stderr.write(`left out: ${note}\n`);
   const snapshots = readPlanSnapshots(input);

@@ -8,16 +8,16 @@ import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
-import type { Manifest, PolicyFile } from '../../policies/load.ts';
+import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
-import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
+import { readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
 import { absentMembers, notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
-import { applyWhatIf, parseWhatIf } from './what-if.ts';
+import { applyWhatIf, parseWhatIf, type WhatIf } from './what-if.ts';
 
 export interface PlanInputOptions {
   readonly current?: string;
@@ -38,14 +38,21 @@ export interface PlanInputs {
   readonly input: PlanInput;
   /** Documents of our kinds next to the manifests, before and after. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
-  /** Every desired document of our kinds, including --file; absent on a cluster. */
-  readonly policies?: readonly ObjectContent[];
-  /** Errors of the files; with any, the input must not be used. */
+  /** Notes for the reader of the plan, one sentence part each. */
+  readonly notes: readonly string[];
+}
+
+interface FilePlanInputs extends PlanInputs {
+  /** Every desired document of our kinds, including --file. */
+  readonly policies: readonly ObjectContent[];
+  /** The desired manifests with their places. */
+  readonly manifests: readonly Manifest[];
+}
+
+/** Files with errors, from which nothing is planned. */
+export interface InputErrors {
   readonly errors: readonly Finding[];
-  /** The desired manifests with their places; absent on a cluster. */
-  readonly manifests?: readonly Manifest[];
-  /** Notes for the reader of the plan: StatefulSets in no group or in another namespace than their group. */
-  readonly notes?: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /**
@@ -55,7 +62,7 @@ export interface PlanInputs {
  *
  * @throws Failure for unreadable files (10), invalid options (3), invalid assumptions (4), and unknown groups or zones (10).
  */
-export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<PlanInputs> {
+export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<FilePlanInputs | InputErrors> {
   const { current, desired, agentNamespace = usualAgentNamespace } = options;
   if (current === undefined && desired === undefined) {
     throw usageFailure(
@@ -63,9 +70,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       'name the running manifests with --current, and the desired ones with --desired',
     );
   }
-  const changes = (options.set ?? []).map(parseWhatIf);
-  const nowMs = options.at === undefined ? context.nowMs() : instantOf(options.at);
-  const assumptions = await assumptionsOf(context, options.assumptions);
+  const { changes, nowMs, assumptions } = await readScenario(context, options);
   const currentFiles = current === undefined ? [] : await readInput(current, context);
   const desiredFiles = desired === undefined ? currentFiles : await readInput(desired, context);
   const policyFiles = await readInputs(options.file ?? [], context);
@@ -74,48 +79,78 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   // Parsing takes a good part of the time of a large plan, so the same files are read once.
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
   const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
-  const { bundle } = after.resolution;
-  // The change may repair the current manifests, so only unreadable files are errors there.
-  const errors = [...before.loaded.findings, ...after.findings].filter((finding) => finding.severity === 'error');
-  const currentObjects = before.loaded.manifests.map(({ value }) => value);
   // Manifests among the policies, such as examples, are not desired.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
-  const desiredManifests = after.loaded.manifests.filter(({ file }) => desiredNames.has(file));
+  const isDesired = ({ file }: { readonly file: string }): boolean => desiredNames.has(file);
+  const manifests = after.loaded.manifests.filter(isDesired);
   refuseRepeats('--current', before.loaded.manifests);
-  refuseRepeats(desired === undefined ? '--current' : '--desired', desiredManifests);
-  const desiredObjects = desiredManifests.map(({ value }) => value);
-  const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
-    files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
-  const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
-  const sources: PlanSources = { groups, files: after, current: before.loaded.manifests, desired: desiredManifests };
-  if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(sources);
-  const selected = errors.length > 0 ? groups : selectGroups(groups, options);
-  const absent = absentMembers(sources, selected);
+  refuseRepeats(desired === undefined ? '--current' : '--desired', manifests);
+  // The change may repair the current manifests, so only unreadable files are errors there.
+  const errors = distinctErrors([...before.loaded.findings, ...after.findings]);
+  if (errors.length > 0) return { errors, notes: [] };
+
+  const { groups: groupsBefore } = before.resolution.bundle;
+  const { bundle } = after.resolution;
+  const sources: PlanSources = {
+    groups: groupsToPlan(bundle.groups, groupsBefore),
+    files: after,
+    current: before.loaded.manifests,
+    desired: manifests,
+  };
+  if (changes.length > 0) refuseOtherNamespace(sources);
+  const groups = selectGroups(sources.groups, options);
+  const absent = absentMembers(sources, groups);
+  const currentObjects = sources.current.map(({ value }) => value);
+  const desiredObjects = applyWhatIf(
+    manifests.map(({ value }) => value),
+    groups,
+    changes,
+  );
   return {
-    documents: {
-      current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
-      desired: documentsOf(after, desiredNames),
-    },
-    policies: after.loaded.documents.map(({ value }): ObjectContent => ({ ...value })),
-    errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
-    manifests: desiredManifests,
+    documents: { current: before.loaded.documents.map(contentOf), desired: after.loaded.documents.filter(isDesired).map(contentOf) },
+    policies: after.loaded.documents.map(contentOf),
+    manifests,
     // With --group, other groups are left out on purpose.
     notes: (options.group ?? []).length > 0 ? [] : notesOf(sources, absent),
     input: {
-      groups: selected,
-      groupsBefore: before.resolution.bundle.groups,
-      policies: bundle.policies,
-      exceptions: bundle.exceptions,
+      ...bundle,
+      groups,
+      groupsBefore,
       policyDigest: policyDigest(bundle),
       agentNamespace,
       current: currentObjects,
       // Manifests exported from a cluster name the running revision; a new template gets another one.
-      desired: errors.length > 0 ? desiredObjects : withRevisions(applyWhatIf(desiredObjects, selected, changes), currentObjects),
+      desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       absent,
       nowMs,
     },
   };
+}
+
+function contentOf({ value }: LoadedDocument): ObjectContent {
+  return { ...value };
+}
+
+/** Returns the errors among findings, each once. */
+export function distinctErrors(findings: readonly Finding[]): readonly Finding[] {
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  return [...new Map(errors.map((error) => [canonicalJson(error), error])).values()];
+}
+
+/** Reads the assumed circumstances of a plan: changes, time and durations. */
+export async function readScenario(
+  context: CommandContext,
+  { set = [], at, assumptions: path }: PlanInputOptions,
+): Promise<{ readonly changes: readonly WhatIf[]; readonly nowMs: number; readonly assumptions: Assumptions }> {
+  const changes = set.map(parseWhatIf);
+  const nowMs = at === undefined ? context.nowMs() : instantMs(at);
+  if (nowMs === undefined)
+    throw usageFailure(`--at ${at} is not an instant`, 'write an instant with an offset, such as 2026-01-15T10:00:00Z');
+  if (path === undefined) return { changes, nowMs, assumptions: defaultAssumptions };
+  const [file, ...others] = await readInput(path, context);
+  if (file === undefined || others.length > 0) throw usageFailure(`--assumptions ${path} is not one file`);
+  return { changes, nowMs, assumptions: readAssumptions(file) };
 }
 
 /** Refuses two versions of one object, often caused by naming a parent folder. */
@@ -129,20 +164,6 @@ export function refuseRepeats(flag: string, manifests: readonly Manifest[]): voi
     }
     first.set(name, manifest);
   }
-}
-
-export function instantOf(text: string): number {
-  const ms = instantMs(text);
-  if (ms === undefined)
-    throw usageFailure(`--at ${text} is not an instant`, 'write an instant with an offset, such as 2026-01-15T10:00:00Z');
-  return ms;
-}
-
-export async function assumptionsOf(context: CommandContext, path: string | undefined): Promise<Assumptions> {
-  if (path === undefined) return defaultAssumptions;
-  const [file, ...others] = await readInput(path, context);
-  if (file === undefined || others.length > 0) throw usageFailure(`--assumptions ${path} is not one file`);
-  return readAssumptions(file);
 }
 
 /** Returns each file once; a directory may hold both desired manifests and policies. */

@@ -6,7 +6,7 @@ import { isRecord } from '../../policies/schema/schema-walk.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 
 /** A parsed `--set`. */
-type WhatIf = { readonly text: string; readonly zone?: string } & (
+export type WhatIf = { readonly text: string; readonly zone?: string } & (
   | { readonly kind: 'image'; readonly container?: string; readonly image: string }
   | { readonly kind: 'replicas'; readonly replicas: number }
   | { readonly kind: 'field'; readonly path: readonly string[]; readonly value: unknown }

@@ -24,7 +24,7 @@ import { agentLeaseName } from '../../live/agent.ts';
 import { failingChannels } from '../../live/channels.ts';
 import { readDecisions } from '../../live/published-decisions.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import { comparedObjects, listForPlan } from '../../source/cluster/live-plan-inputs.ts';
+import { comparedObjects, listForPlan } from '../../source/cluster/live-plan.ts';
 import { asFile } from '../../source/cluster/plan-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact, SecretsFact } from '../check.ts';
 import { readAccounts } from './accounts.ts';

@@ -145,22 +145,6 @@ export function overlaid(live: ObjectContent | undefined, asked: ObjectContent):
   return isRecord(merged) ? merged : asked;
 }
 
-/**
- * Returns the live objects in order with the desired ones laid over them; new objects come last. Applying removes no object. StatefulSets
- * have replicas only if a manifest names them.
- */
-export function overlaidAll(live: readonly ObjectContent[], asked: readonly ObjectContent[]): readonly ObjectContent[] {
-  const wanted = new Map(asked.map((object) => [nameOf(object), object]));
-  const present = new Set(live.map(nameOf));
-  return [
-    ...live.map((object) => {
-      const manifest = wanted.get(nameOf(object));
-      return withReplicasAsAsked(manifest === undefined ? object : overlaid(object, manifest), manifest);
-    }),
-    ...asked.filter((object) => !present.has(nameOf(object))),
-  ];
-}
-
 /** Removes replicas that only the cluster names: a plan takes the number in a manifest as desired. */
 export function withReplicasAsAsked(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
   const spec = object['spec'];

@@ -21,7 +21,7 @@ import { fieldManager } from '../../live/intents.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { namespacesFlagOf } from '../agent-namespace.ts';
 import { conflictsOf } from './apply.ts';
-import { comparedObjects, listForPlan } from './live-plan-inputs.ts';
+import { comparedObjects, listForPlan } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
 
 const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({

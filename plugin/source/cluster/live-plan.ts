@@ -1,34 +1,203 @@
-// Makes a plan on a cluster, and saves it for apply.
+// Plans on a cluster: reads the live objects, lays the manifests and policies over them, and saves the plan for apply.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
-import { fieldDiff } from '../../../engine/diff/field-diff.ts';
+import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { withRevisions } from '../../../engine/observe/revisions.ts';
+import { absentElsewhere, objectKey } from '../../../engine/plan/absent.ts';
 import type { Plan } from '../../../engine/plan/document.ts';
-import { planGroups } from '../../../engine/plan/plan.ts';
+import { groupsToPlan } from '../../../engine/plan/groups.ts';
+import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { policyDigest } from '../../../policies/digest.ts';
+import type { LivePolicies } from '../../../policies/live/sources.ts';
+import { loadPolicies } from '../../../policies/load.ts';
+import { isRecord } from '../../../policies/schema/schema-walk.ts';
+import { resourcesOf, rolloutGroups } from '../../cluster-snapshot/kinds.ts';
+import {
+  itemsOf,
+  type Listing,
+  listCluster,
+  listKnown,
+  type Namespaces,
+  requiredStatefulSets,
+  snapshotNames,
+} from '../../cluster-snapshot/listing.ts';
+import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
+import { nameOf } from '../../difference.ts';
 import { usageFailure } from '../../failure.ts';
-import type { GivenFiles, LivePlanOptions } from '../plan-inputs.ts';
+import { agentNamespaceOf } from '../agent-namespace.ts';
+import { readInput, readInputs } from '../input.ts';
+import {
+  type GivenFiles,
+  type InputErrors,
+  type LivePlanOptions,
+  type PlanInputOptions,
+  type PlanInputs,
+  readScenario,
+  refuseRepeats,
+  selectGroups,
+  unique,
+} from '../plan-inputs.ts';
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
+import { applyWhatIf } from '../what-if.ts';
 import type { ReadyObject } from './apply.ts';
-import { toApply } from './desired-objects.ts';
-import { givenFiles, type LivePlanInputs, readLiveInputs } from './live-plan-inputs.ts';
+import { type AskedObject, liveTwins, type StoredObject, storedObject, toApply, withReplicasAsAsked } from './desired-objects.ts';
+import { basisOf, type ReadObject } from './plan-basis.ts';
+import { documentsOf, isOurs, policiesOver } from './plan-policies.ts';
+
+/** A desired object with its live twin and its stored form. */
+type TriedObject = AskedObject & StoredObject;
+
+export interface LivePlanInputs extends PlanInputs {
+  /** The desired objects in the order in which they are applied. */
+  readonly asked: readonly TriedObject[];
+  readonly namespaces: Namespaces;
+  readonly agentNamespace: string;
+  readonly basis: readonly ReadObject[];
+}
 
 export interface Planned extends LivePlanInputs {
   readonly plan: Plan;
   readonly given: GivenFiles;
 }
 
-/** Reads the inputs and plans. With errors in the files the plan has no groups. */
+/** Reads the files of the options. Manifests among the policies are desired unless --desired names others. */
+export async function givenFiles(context: CommandContext, { desired, file = [] }: PlanInputOptions): Promise<GivenFiles> {
+  const policies = await readInputs(file, context);
+  return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
+}
+
+/** Reads the inputs and plans. */
 export async function readAndPlan(
   context: CommandContext,
   options: LivePlanOptions,
   cluster: Cluster,
   files?: GivenFiles,
-): Promise<Planned> {
+): Promise<Planned | InputErrors> {
   const given = files ?? (await givenFiles(context, options));
   const inputs = await readLiveInputs(context, options, cluster, given);
-  const input = inputs.errors.length > 0 ? { ...inputs.input, groups: [] } : inputs.input;
-  return { ...inputs, plan: planGroups(input), given };
+  return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
+}
+
+/**
+ * Reads the cluster and lays the files of the options over it.
+ *
+ * @throws Failure as `readPlanInputs` does, and what the API server answers where StatefulSets cannot be read.
+ */
+export async function readLiveInputs(
+  context: CommandContext,
+  options: LivePlanOptions,
+  cluster: Cluster,
+  given: GivenFiles,
+): Promise<LivePlanInputs | InputErrors> {
+  const { changes, nowMs, assumptions } = await readScenario(context, options);
+  const { namespace } = cluster;
+  const files = unique([...given.manifests, ...given.policies]);
+  const loaded = loadPolicies(files, { namespace });
+  const askedFiles = new Set(given.manifests.map(({ name }) => name));
+  const manifests = loaded.manifests.filter(({ file }) => askedFiles.has(file));
+  refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
+  const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
+  const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
+  const live = comparedObjects(listing);
+  const requested = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
+  const twins = await liveTwins(cluster, requested, await resourcesOf(cluster, requested), live);
+  const { bundle, groupsBefore, errors } = policiesOver({ files, askedFiles, asked: twins, live, namespace, agentNamespace });
+  if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
+
+  const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
+  const digest = policyDigest(bundle);
+  const sources = await readReplicaSourceObjects(cluster, groups);
+  const snapshot = clusterSnapshot(listing, {
+    policies: { ...bundle, groups, digest, intents: unsignedIntents(listing, agentNamespace) },
+    agentNamespace,
+    nowMs,
+    replicaSources: sources.map(({ view }) => view),
+  });
+  const asked = await Promise.all(twins.map(async (one) => ({ ...one, ...(await storedObject(cluster, one)) })));
+  const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
+  // A twin such as a Service is in no list.
+  const current = firstOfEachName([...live, ...twins.flatMap((one) => one.live ?? []), ...sourceObjects]);
+  const desired = laidOver(current, asked);
+  const askedGroups = new Set(loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`));
+  const { absent, notes } = await liveAbsence(cluster, groups, askedGroups, desired);
+  const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
+  return {
+    documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
+    input: {
+      ...bundle,
+      groups,
+      groupsBefore,
+      policyDigest: digest,
+      current: foreign(current),
+      desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
+      assumptions,
+      running: snapshot,
+      absent,
+      nowMs,
+    },
+    asked,
+    namespaces,
+    agentNamespace,
+    basis: basisOf({ groups, snapshot, live: current, asked: requested }),
+    notes: [...unreadNotes(listing), ...notes, ...new Set(asked.flatMap(({ note }) => note ?? []))],
+  };
+}
+
+function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectContent[] {
+  const byName = new Map<string, ObjectContent>();
+  for (const object of objects) if (!byName.has(nameOf(object))) byName.set(nameOf(object), object);
+  return [...byName.values()];
+}
+
+/** Returns the running objects with the desired ones laid over them; new objects come last. */
+function laidOver(current: readonly ObjectContent[], asked: readonly TriedObject[]): readonly ObjectContent[] {
+  const byName = new Map(asked.map((one) => [nameOf(one.manifest), one]));
+  return firstOfEachName([...current, ...asked.map(({ object }) => object)]).map((object) => {
+    const one = byName.get(nameOf(object));
+    return withReplicasAsAsked(one?.object ?? object, one?.manifest);
+  });
+}
+
+interface LiveAbsence {
+  /** Blocked groups: their members are in another namespace, where no group names them. */
+  readonly absent: readonly AbsentMembers[];
+  /** Groups without any StatefulSet, each as one sentence part. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Searches all readable namespaces for the StatefulSets of desired groups without any. A group whose StatefulSets exist nowhere gets a
+ * note: it may exist before them.
+ *
+ * @param asked Names of desired groups, `namespace/name`.
+ */
+export async function liveAbsence(
+  cluster: Cluster,
+  groups: readonly GroupDefinition[],
+  asked: ReadonlySet<string>,
+  desired: readonly unknown[],
+): Promise<LiveAbsence> {
+  const there = new Set(desired.filter((object) => fieldAt(object, ['kind']) === 'StatefulSet').map(objectKey));
+  const empty = groups.filter(
+    ({ namespace, name, zones }) =>
+      asked.has(`${namespace}/${name}`) && zones.every(({ statefulSet }) => !there.has(`${namespace}/${statefulSet}`)),
+  );
+  if (empty.length === 0) return { absent: [], notes: [] };
+  const [sets, others] = await Promise.all([
+    listKnown(cluster, resources.statefulSets, undefined),
+    listKnown(cluster, rolloutGroups, undefined),
+  ]);
+  // Without both lists it is unknown whether the StatefulSets belong to another group.
+  const absent = isUnknown(sets) || isUnknown(others) ? [] : absentElsewhere(empty, { sets, groups: others });
+  const notes = empty
+    .filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name))
+    .map(({ namespace, name }) => `the namespace ${namespace} has no StatefulSet of the group ${name} yet`);
+  return { absent, notes };
 }
 
 /** Returns the desired objects that change something, as they are applied. */
@@ -71,3 +240,69 @@ export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | 
     return undefined;
   }
 }
+
+/** Lists everything that a plan reads. @throws Failure when StatefulSets may not be listed. */
+export async function listForPlan(
+  cluster: Cluster,
+  namespaces: Namespaces,
+  givenAgentNamespace?: string,
+): Promise<{ readonly listing: Listing; readonly agentNamespace: string }> {
+  const agentNamespace = givenAgentNamespace ?? (await agentNamespaceOf(cluster, namespaces));
+  const listing = await listCluster({ ...cluster, agentNamespace }, [...snapshotNames, 'revisions'], namespaces);
+  requiredStatefulSets(listing);
+  return { listing, agentNamespace };
+}
+
+/** Returns the live objects that diff and plan compare, by kind. */
+export function comparedObjects(listing: Listing): readonly ObjectContent[] {
+  const { statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies } = listing;
+  return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
+}
+
+/** Names the lists that could not be read, one sentence part each. Without policies of the agent's namespace a plan is as without the agent. */
+function unreadNotes(listing: Listing): readonly string[] {
+  const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
+  const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
+  return [
+    ...new Set(unread.flatMap((list = []) => (isUnknown(list) ? [list.unknown] : []))),
+    ...(nodes !== undefined && isUnknown(nodes) ? [`${nodes.unknown}; every node counts as ready`] : []),
+  ];
+}
+
+/** Returns the requests without their requesters: a plan assumes approvals or names the missing ones, and cannot check a webhook's stamp. */
+function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies['intents'] {
+  return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
+}
+
+/** Returns the namespaces of the flags, else of the files, else of the context; undefined for all. */
+function namespacesOf(
+  { allNamespaces, namespaces, namespace }: LivePlanOptions,
+  ofContext: string,
+  files: readonly { readonly namespace: string }[],
+): readonly string[] | undefined {
+  if (namespaces !== undefined) return namespaces.length === 0 ? undefined : namespaces;
+  if (allNamespaces === true) return undefined;
+  const named = [...new Set(files.map((file) => file.namespace))].sort();
+  return namespace === undefined && named.length > 0 ? named : [ofContext];
+}
+
+function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
+  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
+  return metadata['namespace'] === undefined && !clusterWide.has(String(object['kind']))
+    ? { ...object, metadata: { ...metadata, namespace } }
+    : object;
+}
+
+/** Cluster-wide kinds that are common in manifests. */
+const clusterWide: ReadonlySet<string> = new Set([
+  resources.namespaces.kind,
+  resources.nodes.kind,
+  resources.customResourceDefinitions.kind,
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'PriorityClass',
+  'StorageClass',
+  'PersistentVolume',
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+]);

@@ -3,12 +3,15 @@
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
 import type { Finding } from '../../../policies/findings/finding.ts';
-import type { PolicyFile } from '../../../policies/load.ts';
+import { blockInsteadOf } from '../../../policies/live/blocking-policies.ts';
+import { excludeInvalidPolicies } from '../../../policies/live/invalid-policies.ts';
+import { loadObjects } from '../../../policies/live/objects.ts';
+import type { PolicyFile, UnusableDocument } from '../../../policies/load.ts';
 import { isRecord } from '../../../policies/schema/schema-walk.ts';
-import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
+import { distinctErrors } from '../plan-inputs.ts';
 import { type AskedObject, overlaid } from './desired-objects.ts';
 
 interface PolicyQuestion {
@@ -37,15 +40,19 @@ interface PoliciesOver {
  */
 export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
   const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
-  const others = live.filter((object) => !askedNames.has(nameOf(object))).map(asFile);
+  const kept = live.filter((object) => !askedNames.has(nameOf(object)));
+  const unusable = unusablePolicies(kept);
+  const isUsable = (object: ObjectContent): boolean =>
+    !unusable.some(({ kind, namespace, name }) => nameOf(object) === `${kind} ${namespace}/${name}`);
+  const others = kept.filter(isUsable).map(asFile);
   const written = readPolicyFiles([...files, ...others], options);
   // Manifests in a file with policies stay unchanged: findings quote that file.
   const isManifestFile = (file: PolicyFile): boolean => askedFiles.has(file.name) && documentsOf([file]).length === 0;
-  const kept = files.filter((file) => !isManifestFile(file));
-  const inKept = new Set(readPolicyFiles(kept, options).loaded.manifests.map(({ value }) => nameOf(value)));
+  const policyFiles = files.filter((file) => !isManifestFile(file));
+  const inKept = new Set(readPolicyFiles(policyFiles, options).loaded.manifests.map(({ value }) => nameOf(value)));
   const made = asked.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
   const whole = made.map(({ manifest, live: twin }) => asFile(overlaid(twin, manifest)));
-  const effective = whole.length === 0 ? written : readPolicyFiles([...kept, ...whole, ...others], options);
+  const effective = whole.length === 0 ? written : readPolicyFiles([...policyFiles, ...whole, ...others], options);
   const stands = standingIn(effective.findings);
   const unreadable = new Set(written.loaded.findings);
   const namesIn = (file: string): readonly string[] =>
@@ -56,11 +63,18 @@ export function policiesOver({ files, askedFiles, asked, live, ...options }: Pol
     if (unreadable.has(one) || effective === written) return true;
     return isReplaced.has(one.file) ? namesIn(one.file).some((name) => stands.has(`${one.code} ${name}`)) : stands.has(placeOf(one));
   });
+  const bundle = withLiveSources(effective.resolution.bundle);
+  const blocking = unusable.flatMap((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
   return {
-    bundle: withLiveSources(effective.resolution.bundle),
+    bundle: { ...bundle, policies: [...bundle.policies, ...blocking] },
     groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
-    errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
+    errors: distinctErrors(errors),
   };
+}
+
+/** Returns the live policies that cannot be used. As in the agent, such a policy blocks everything it may target. */
+function unusablePolicies(live: readonly ObjectContent[]): readonly UnusableDocument[] {
+  return excludeInvalidPolicies(loadObjects(live.filter(({ kind }) => kind === 'RolloutPolicy'))).unusable;
 }
 
 /** Returns keys of findings: by place, and by object if files define it. */
@@ -74,7 +88,8 @@ function placeOf({ code, file, line, column }: Finding): string {
   return `${code} ${file}:${line}:${column}`;
 }
 
-function isOurs(object: ObjectContent): boolean {
+/** Reports whether the object is of one of our kinds. */
+export function isOurs(object: ObjectContent): boolean {
   return String(object['apiVersion']).startsWith('rollout-group.dev/');
 }
 
@@ -114,6 +129,6 @@ export function documentsOf(files: readonly PolicyFile[]): readonly ObjectConten
   return files
     .flatMap((file) => parseDocuments(file.name, file.text).documents)
     .flatMap(({ value }) => (isRecord(value) && Array.isArray(value['items']) ? value['items'] : [value]))
-    .filter((value): value is ObjectContent => isRecord(value))
-    .filter((value) => String(value['apiVersion']).startsWith('rollout-group.dev/') && !fileKinds.has(value['kind']));
+    .filter(isRecord)
+    .filter((value) => isOurs(value) && !fileKinds.has(value['kind']));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overlaid, overlaidAll, withReplicasAsAsked } from '../../../plugin/source/cluster/desired-objects.ts';
+import { overlaid, withReplicasAsAsked } from '../../../plugin/source/cluster/desired-objects.ts';
 
 const live = {
   apiVersion: 'apps/v1',
@@ -80,13 +80,6 @@ describe('a manifest laid over the live object', () => {
       metadata: { ...live.metadata, annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"spec":' } },
     };
     expect(overlaid(broken, { ...live, spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } });
-  });
-
-  it('removes no object, and puts new ones last', () => {
-    const other = { ...live, metadata: { name: 'b', namespace: 'm' } };
-    const fresh = { kind: 'Service', metadata: { name: 'c', namespace: 'm' } };
-    const names = overlaidAll([live, other], [fresh, { ...live, spec: { replicas: 2 } }]).map((object) => Object(object['metadata']).name);
-    expect(names).toEqual(['a', 'b', 'c']);
   });
 
   it('asks for replicas only when the manifest names them', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AskedObject } from '../../../plugin/source/cluster/desired-objects.ts';
 import { policiesOver } from '../../../plugin/source/cluster/plan-policies.ts';
+import { resolveLive } from '../../../policies/live/sources.ts';
 import { manifest } from '../../kit/manifests.ts';
 
 const live = ['a', 'b', 'c'].map((zone) => ({ ...manifest(zone) }));
@@ -87,5 +88,34 @@ describe('policies over a cluster', () => {
   it('are not stopped by what is wrong with live objects alone', () => {
     const broken = { ...manifest('d', { spec: { updateStrategy: { type: 'RollingUpdate' } } }) };
     expect(over({}, [...live, broken]).errors).toEqual([]);
+  });
+
+  it('block what an unusable live policy may target, as in the agent', () => {
+    const freeze = (spec: object) => ({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutPolicy',
+      metadata: { name: 'freeze', namespace: 'mimir' },
+      spec: { targets: { all: true }, ...spec },
+    });
+    const rule = (when: object) => ({ rules: [{ name: 'no', actions: ['rollout'], when, effect: 'deny', message: 'no' }] });
+    const wrong = [freeze({ rules: 'none' }), freeze(rule({ unknownOperator: [] }))];
+    for (const policy of wrong) {
+      const agent = resolveLive({
+        objects: [policy],
+        statefulSets: live,
+        order: ['objects', 'adopted'],
+        agentNamespace: context.agentNamespace,
+      });
+      const { bundle, errors } = over({}, [...live, policy]);
+      expect([bundle.policies.map(({ name }) => name), errors]).toEqual([['unreadable-freeze'], []]);
+      expect(bundle.policies).toEqual(agent.policies);
+    }
+    const file = freeze(rule({ '==': [1, 1] }));
+    const fixed = over(
+      { 'freeze.json': file },
+      [...live, ...wrong.slice(0, 1)],
+      [{ manifest: file, resource: undefined, live: undefined }],
+    );
+    expect(fixed.bundle.policies.map(({ name }) => name)).toEqual(['freeze']);
   });
 });

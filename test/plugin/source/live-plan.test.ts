@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { liveAbsence } from '../../../plugin/source/cluster/members-elsewhere.ts';
+import type { CommandContext } from '../../../plugin/context.ts';
+import { readGroups, scopeOf } from '../../../plugin/live/read.ts';
+import { liveAbsence, readAndPlan } from '../../../plugin/source/cluster/live-plan.ts';
 import { group } from '../../kit/groups.ts';
+import { manifest } from '../../kit/manifests.ts';
 import type { FakeObject } from '../api-server.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 
@@ -55,5 +58,33 @@ describe('a group without any StatefulSet in its namespace', () => {
     const nothing = { absent: [], notes: [] };
     expect(await absence(answers, { asked: [] })).toEqual(nothing);
     expect(await absence(answers, { desired: sets('prdo', names.slice(1)) })).toEqual(nothing);
+  });
+});
+
+describe('a plan on a cluster', () => {
+  const sets = ['a', 'b'].map((zone) => ({ ...manifest(zone), status: { replicas: 3, updateRevision: 'r1', currentRevision: 'r1' } }));
+  const policy = (rules: unknown): FakeObject => ({
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutPolicy',
+    metadata: { name: 'freeze', namespace: 'mimir' },
+    spec: { targets: { all: true }, rules },
+  });
+
+  async function planOf(rolloutpolicies: readonly FakeObject[]) {
+    const cluster = clusterOf({ objects: { statefulsets: sets as unknown as FakeObject[], rolloutpolicies } });
+    const context = { nowMs: () => 0 } as CommandContext;
+    const planned = await readAndPlan(context, { set: ['image=mimir:2'] }, cluster, { manifests: [], policies: [] });
+    if ('errors' in planned) throw new Error('the files have errors');
+    return { planned, read: await readGroups(cluster, scopeOf([{ namespace: 'mimir', group: 'ingester' }])) };
+  }
+
+  it('is blocked by a live policy that cannot be used, as the agent blocks the group and explain shows it', async () => {
+    const { planned, read } = await planOf([policy('none')]);
+    expect(planned.plan.groups[0]?.waits).toMatchObject([
+      { rule: 'unreadable-freeze/hold', outcome: 'wait', fact: 'RolloutPolicy mimir/freeze has errors' },
+    ]);
+    expect(planned.input.policies).toEqual(read.world.policies.policies);
+    expect(planned.input.policyDigest).toBe(read.world.policies.digest);
+    expect((await planOf([])).planned.plan.groups[0]).toMatchObject({ outcome: 'complete', waits: [] });
   });
 });
