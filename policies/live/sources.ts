@@ -263,7 +263,7 @@ function keyOf({ namespace, name }: { readonly namespace: string; readonly name:
  * Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents and adds their findings. An unknown variable in a
  * message is harmless.
  */
-function excludeInvalidPolicies(load: LoadResult): LoadResult {
+export function excludeInvalidPolicies(load: LoadResult): LoadResult {
   const unsound = new Map(
     ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {
       const findings = problemsOf(policy, load);
@@ -335,7 +335,7 @@ export function blockAllGroups(groups: readonly GroupDefinition[], name: string,
  * Returns policies that block all groups that an unusable RolloutPolicy may target: its targets if they can be read, otherwise every group of its
  * namespace, and of all namespaces if it is in the agent's namespace.
  */
-function blockInsteadOf(
+export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],
   agentNamespace: string,

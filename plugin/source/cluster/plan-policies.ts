@@ -3,9 +3,8 @@
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
 import type { Finding } from '../../../policies/findings/finding.ts';
-import { blockInsteadOf } from '../../../policies/live/blocking-policies.ts';
-import { excludeInvalidPolicies } from '../../../policies/live/invalid-policies.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
+import { blockInsteadOf, excludeInvalidPolicies } from '../../../policies/live/sources.ts';
 import type { PolicyFile, UnusableDocument } from '../../../policies/load.ts';
 import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
