@@ -5,7 +5,7 @@ import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from 
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
-import { durationFlag } from '../live/when.ts';
+import { durationFlag } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/request-text.ts';
 

@@ -6,8 +6,7 @@ import { everywhere, type InstallScope, installScope } from '../../install/scope
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { isMeant, type PromptFlags } from '../live/confirm.ts';
-import { accessFor, type DryRun, printObjects } from '../live/dry-run.ts';
+import { accessFor, type DryRun, isMeant, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/plural.ts';
 import { readPolicyFiles } from '../policy-files.ts';

@@ -3,7 +3,7 @@ import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
+import { isMeant, isMeantByName, type PromptFlags } from '../live/write-options.ts';
 import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
 
 export interface PromoteOptions extends AskFlags, PromptFlags {

@@ -8,11 +8,10 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { isMeant, type PromptFlags } from '../live/confirm.ts';
-import { accessFor, type DryRun, findZone, printObjects, recordReason } from '../live/dry-run.ts';
+import { accessFor, type DryRun, findZone, isMeant, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
-import { secondText } from '../live/when.ts';
+import { secondText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 
 export interface RestartOptions extends ConnectionFlags, PromptFlags {

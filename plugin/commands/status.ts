@@ -11,16 +11,12 @@ import {
   type VerdictOptions,
   verdictOn,
 } from '../live/condition.ts';
-import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
-import { factsOf } from '../live/facts.ts';
+import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
-import type { LiveGroup } from '../live/groups.ts';
-import { markUnattended, notesOn } from '../live/notes.ts';
-import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
-import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
+import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
+import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
-import { durationFlag } from '../live/when.ts';
+import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { etaDocument } from '../output/estimate-text.ts';
 import { writeDocument, writeLines } from '../output/formats.ts';
 import { groupDocument } from '../output/group-document.ts';

@@ -1,7 +1,7 @@
 // Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { ageText } from '../live/when.ts';
+import { ageText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 import type { AgentRight } from './agent-rights.ts';
 import {

@@ -5,7 +5,7 @@ import { judge } from '../../engine/judge/judge.ts';
 import { decodeRequest } from '../../engine/judge/request-document.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
-import { readSnapshot } from './read.ts';
+import { readSnapshot } from './groups.ts';
 
 /** Requests tried for one id; more would take too long. */
 const mostTried = 5_000;

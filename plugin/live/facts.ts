@@ -1,9 +1,13 @@
 // Facts on the screen of one group besides its decision: estimated end, roles of zones and image changes.
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { type BroughtBack, type Estimate, estimateEnd } from '../../engine/plan/estimate.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { Estimation, Estimator } from './estimate.ts';
-import type { LiveGroup } from './groups.ts';
-import { type ImageChange, imageChanges } from './image-change.ts';
-import type { ReadGroups } from './read.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
+import { evidenceNames, itemsOf, type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
+import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
+import { isUnderWay, type LiveGroup, type ReadGroups } from './groups.ts';
 
 /** Each part is absent while it is unknown. */
 export interface Facts {
@@ -32,4 +36,157 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
       return leaders.has(name) ? [[name, 'leader']] : [];
     }),
   );
+}
+
+/** Undefined without a running rollout or before everything was read; unknown with the reason. */
+export type Estimation = Known<Estimate> | undefined;
+
+export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
+
+/** The shortest life of an estimate, and the limit of its cost: at most 1/20 of the time. */
+const standsMs = 5000;
+const costShare = 20;
+
+/** Caches the estimates of one display. An estimate is made again after a change, and from time to time. */
+export function createEstimator(clock: () => number): Estimator {
+  const latest = new Map<string, { readonly estimation: Estimation; readonly about: string; readonly untilMs: number }>();
+  return (read, live, nowMs) => {
+    const { decision, isUnattended } = live;
+    const key = `${decision.namespace}/${decision.group}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${isUnattended}`;
+    const known = latest.get(key);
+    if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
+    const beganMs = clock();
+    const estimation = estimationOf(read, live, nowMs);
+    latest.set(key, { estimation, about, untilMs: nowMs + Math.max(standsMs, costShare * (clock() - beganMs)) });
+    return estimation;
+  };
+}
+
+/** Estimates the end of the group's rollout. */
+export function estimationOf(
+  { world, listing, replicaSources }: ReadGroups,
+  { decision, isUnattended }: LiveGroup,
+  nowMs: number,
+): Estimation {
+  if (!isUnderWay(decision)) return undefined;
+  if (isUnattended === true) return { unknown: 'the agent is not running' };
+  const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
+  if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
+  if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
+  const unread = unreadLists(listing);
+  if (unread.length > 0) return { unknown: `${unread.join(', ')} may not be read` };
+  const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
+  return estimateEnd({ snapshot, group, pods: broughtBack(itemsOf(listing.pods), decision, group) });
+}
+
+/** Returns the pods of this run with their start times. A pod that became unready again counts as slow: its first ready time is not recorded. */
+function broughtBack(
+  pods: readonly KubernetesObject[],
+  { run }: PublishedDecision,
+  { namespace, zones }: GroupDefinition,
+): readonly BroughtBack[] {
+  if (run === undefined) return [];
+  const wanted = new Map(zones.map(({ name, statefulSet }) => [statefulSet, { zone: name, revision: run.target[name] }]));
+  return pods.flatMap((pod) => {
+    const owner = pod.metadata.ownerReferences?.find((one) => one['kind'] === 'StatefulSet' && one['controller'] === true);
+    const { zone, revision } = wanted.get(String(owner?.['name'])) ?? {};
+    const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '');
+    if (pod.metadata.namespace !== namespace || zone === undefined || !(createdMs >= run.startedMs)) return [];
+    if (pod.metadata.labels?.['controller-revision-hash'] !== revision) return [];
+    const readyMs = readySinceMs(pod);
+    return [{ zone, createdMs, ...(readyMs !== undefined && readyMs >= createdMs ? { readyMs } : {}) }];
+  });
+}
+
+function readySinceMs(pod: KubernetesObject): number | undefined {
+  const conditions = valueAt(pod, ['status', 'conditions']);
+  if (!Array.isArray(conditions)) return undefined;
+  const ready: unknown = conditions.find((one: unknown) => valueAt(one, ['type']) === 'Ready' && valueAt(one, ['status']) === 'True');
+  const since = Date.parse(String(valueAt(ready, ['lastTransitionTime'])));
+  return Number.isNaN(since) ? undefined : since;
+}
+
+/** The images of one container before and after. */
+export interface ImageChange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Returns each image change once; none when no rollout is running, no image differs or pods were not read. */
+export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
+  if (!isUnderWay(decision)) return [];
+  const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
+  const pods = itemsOf(listing.pods).filter(({ metadata }) => metadata.namespace === decision.namespace);
+  const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
+    const set = sets.find(({ metadata }) => metadata.name === statefulSet);
+    if (set === undefined) return [];
+    // The target of a finished run is not that of the next one.
+    const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
+    const target = running ?? valueAt(set, ['status', 'updateRevision']);
+    return changesOf(set, podsOf(pods, statefulSet), target);
+  });
+  return [...new Map(changes.map((change) => [`${change.from} ${change.to}`, change])).values()];
+}
+
+/** Returns the changes of one StatefulSet. Containers that other writers injected into pods are ignored. */
+function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], target: unknown): readonly ImageChange[] {
+  const [updated] = pods.filter((pod) => revisionOf(pod) === target);
+  const wanted = imagesIn(valueAt(set, ['spec', 'template', 'spec', 'containers']));
+  const made = updated === undefined ? undefined : imagesIn(valueAt(updated, ['spec', 'containers']));
+  if (made === undefined && !isTemplateOf(set, target)) return [];
+  return [...wanted].flatMap(([container, image]) => {
+    const to = made === undefined ? image : made.get(container);
+    return pods
+      .filter((pod) => revisionOf(pod) !== target)
+      .flatMap((pod) => {
+        const from = imagesIn(valueAt(pod, ['spec', 'containers'])).get(container);
+        if (from === undefined || to === undefined || from === to) return [];
+        // A webhook may give pods another registry than the template names.
+        return made === undefined && partsOf(from).repository !== partsOf(to).repository ? [] : [{ from, to }];
+      });
+  });
+}
+
+/** Reports whether the template belongs to this revision, in the controller's latest status. */
+function isTemplateOf(set: KubernetesObject, target: unknown): boolean {
+  const observed = valueAt(set, ['status', 'observedGeneration']);
+  return valueAt(set, ['status', 'updateRevision']) === target && observed === valueAt(set, ['metadata', 'generation']);
+}
+
+function podsOf(pods: readonly KubernetesObject[], statefulSet: string): readonly KubernetesObject[] {
+  return pods.filter(({ metadata }) =>
+    metadata.ownerReferences?.some((one) => one['kind'] === 'StatefulSet' && one['controller'] === true && one['name'] === statefulSet),
+  );
+}
+
+function revisionOf({ metadata }: KubernetesObject): string | undefined {
+  return metadata.labels?.['controller-revision-hash'];
+}
+
+/** Returns images by name of the container. */
+function imagesIn(containers: unknown): ReadonlyMap<string, string> {
+  if (!Array.isArray(containers)) return new Map();
+  return new Map(
+    containers.flatMap((one: unknown): readonly (readonly [string, string])[] => {
+      const [name, image] = [valueAt(one, ['name']), valueAt(one, ['image'])];
+      return typeof name === 'string' && typeof image === 'string' ? [[name, image]] : [];
+    }),
+  );
+}
+
+interface ImageParts {
+  /** `grafana/mimir`. */
+  readonly repository: string;
+  readonly tag?: string;
+  /** Without its algorithm. */
+  readonly digest?: string;
+}
+
+/** Splits `REPOSITORY[:TAG][@ALGORITHM:DIGEST]`. A port before a slash belongs to the repository. */
+export function partsOf(image: string): ImageParts {
+  const [named = image, hash] = image.split('@');
+  const [, repository = named, tag] = /^(.*):([^:/]+)$/.exec(named) ?? [];
+  const digest = hash?.split(':').at(-1);
+  return { repository, ...(tag === undefined ? {} : { tag }), ...(digest === undefined ? {} : { digest }) };
 }

@@ -2,11 +2,11 @@
 import type { Cluster, ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
-import type { OtherView } from '../output/key-bar.ts';
 import type { TableLook } from '../output/plan/table.ts';
-import { openDisplay } from './display.ts';
-import { onLeaving } from './interrupt.ts';
-import { type ReadGroups, type Scope, watchGroups } from './read.ts';
+import { withoutControls } from '../output/terminal.ts';
+import { onLeaving } from './keyboard.ts';
+import type { OtherView } from './keys.ts';
+import { type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { createScreenKeys } from './screen-keys.ts';
 
 interface FollowOptions {
@@ -109,4 +109,43 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     keyboard?.release();
     display?.done();
   }
+}
+
+interface Display {
+  /** `footer` always stays visible. */
+  readonly draw: (lines: readonly string[], footer?: readonly string[]) => void;
+  /** Keeps the last frame on the terminal, without its footer. */
+  readonly done: () => void;
+}
+
+/** Opens a display. Undefined in pipes, in CI and on terminals that cannot move the cursor: redrawn frames would fill a log. */
+export async function openDisplay({ stdout, env }: CommandContext): Promise<Display | undefined> {
+  const canRedraw = stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb';
+  if (!canRedraw || !isTerminalStream(stdout.raw)) return undefined;
+  const { createLogUpdate } = await import('log-update');
+  const terminal = stdout.raw;
+  // The cursor stays visible, so that a killed process leaves it visible.
+  const update = createLogUpdate(terminal, { showCursor: true });
+  let last: readonly string[] = [];
+  const draw = (lines: readonly string[], footer: readonly string[] = []): void => {
+    last = lines;
+    const room = Math.max(2, (terminal.rows || 24) - 1 - footer.length);
+    const shown = [...fitted(lines, room, stdout.glyphs.ellipsis), ...footer];
+    // Text from a cluster may contain control characters; remove them.
+    update(shown.map((line) => withoutControls(line, stdout.hasColour)).join('\n'));
+  };
+  const done = (): void => {
+    if (last.length > 0) draw(last);
+    update.done();
+  };
+  return { draw, done };
+}
+
+function isTerminalStream(stream: unknown): stream is NodeJS.WriteStream {
+  return typeof stream === 'object' && stream !== null && 'isTTY' in stream && stream.isTTY === true;
+}
+
+/** Shortens a frame to the screen: a longer frame would scroll at each redraw. */
+function fitted(lines: readonly string[], room: number, ellipsis: string): readonly string[] {
+  return lines.length <= room ? lines : [...lines.slice(0, room - 1), `${ellipsis} ${lines.length - room + 1} more lines`];
 }

@@ -1,13 +1,211 @@
-// The groups of a cluster with one decision each: published by the agent, or decided here if no agent published one.
-
+// Reads the groups of a verb once or again with each change, gives each group one decision, and finds the subject of a name.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
-import { type ClusterState, clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
-import type { GroupName } from './target.ts';
+import {
+  definitionNames,
+  denialOf,
+  evidenceNames,
+  type Listing,
+  listCluster,
+  type Namespaces,
+  shownNames,
+  snapshotNames,
+  unreadLists,
+  watchListing,
+} from '../cluster-snapshot/listing.ts';
+import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
+import type { Cluster } from '../connection.ts';
+import { forbiddenFailure } from '../connection-failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
+import { releaseFailure } from './removed-group.ts';
+import { type GroupName, nameOf } from './target.ts';
+
+/** The groups of a verb. */
+export interface Scope {
+  /** Undefined for all namespaces. */
+  readonly namespace: string | undefined;
+  /** Empty for every group. */
+  readonly names: readonly GroupName[];
+}
+
+/** Returns the scope of the named groups, limited to one namespace if possible. */
+export function scopeOf(names: readonly GroupName[]): Scope {
+  const [first] = names;
+  const isOne = names.every(({ namespace }) => namespace === first?.namespace);
+  return { namespace: isOne ? first?.namespace : undefined, names };
+}
+
+export interface ReadGroups {
+  /** By namespace and name. */
+  readonly groups: readonly LiveGroup[];
+  /** Objects that could not be used, one sentence part each. */
+  readonly problems: readonly string[];
+  readonly world: ClusterState;
+  readonly listing: Listing;
+  /** Replica sources of groups that were decided or estimated here. */
+  readonly replicaSources: readonly ReplicaSourceView[];
+}
+
+interface ReadOptions {
+  /** Also reads what an estimate of a running rollout needs, with or without a published decision. */
+  readonly forEstimate?: boolean;
+}
+
+/** Reads the groups of the scope. @throws Failure when no definition may be read, or a named group does not exist. */
+export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
+  const isWanted = wanted(scope);
+  const nowMs = cluster.env.clock.nowMs();
+  const shown = await listCluster(cluster, shownNames, inScope(scope));
+  const first = clusterState(shown, cluster.agentNamespace);
+  const asShown = () => ({ world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }), replicaSources: [] });
+  const missing = evidenceFor(first, isWanted, options);
+  if (missing.length === 0) return found(scope, asShown());
+  const reading = withEvidence(cluster, scope, shown, missing);
+  // A decision needs the evidence; an estimate is optional.
+  const isNeeded = unpublished(first, isWanted).length > 0;
+  const evidence = isNeeded ? await reading : await reading.catch(() => undefined);
+  if (evidence === undefined) return found(scope, asShown());
+  const { listing, replicaSources } = evidence;
+  const world = clusterState(listing, cluster.agentNamespace);
+  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }), replicaSources });
+}
+
+async function withEvidence(
+  cluster: Cluster,
+  scope: Scope,
+  shown: Listing,
+  groups: readonly GroupDefinition[],
+): Promise<Pick<ReadGroups, 'listing' | 'replicaSources'>> {
+  const rest = evidenceNames.filter((name) => !shownNames.includes(name));
+  const [more, replicaSources] = await Promise.all([listCluster(cluster, rest, inScope(scope)), readReplicaSources(cluster, groups)]);
+  return { listing: { ...shown, ...more }, replicaSources };
+}
+
+/** Returns the groups that need more than the published decision. */
+function evidenceFor(
+  world: ClusterState,
+  isWanted: (name: GroupName) => boolean,
+  { forEstimate = false }: ReadOptions,
+): readonly GroupDefinition[] {
+  const undecided = unpublished(world, isWanted);
+  if (!forEstimate) return undecided;
+  const moving = world.policies.groups.filter(({ namespace, name: group }) => {
+    const decision = isWanted({ namespace, group }) ? world.published.get(nameOf({ namespace, group })) : undefined;
+    return decision !== undefined && isUnderWay(decision);
+  });
+  return [...undecided, ...moving];
+}
+
+/** Reads everything that a decision or judgement in the scope needs. */
+export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
+  const listing = await listCluster(cluster, snapshotNames, inScope(scope));
+  const world = clusterState(listing, cluster.agentNamespace);
+  const nowMs = cluster.env.clock.nowMs();
+  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }), replicaSources: [] });
+}
+
+/** Reads a snapshot of the scope, with everything from which it was made. `isMirrorRead` limits which groups' replica sources are read. */
+export async function readSnapshot(
+  cluster: Cluster,
+  scope: Scope,
+  isMirrorRead: (group: GroupDefinition) => boolean = () => true,
+): Promise<ReadGroups & { readonly snapshot: Snapshot }> {
+  const read = await readEvidence(cluster, scope);
+  const { world, listing } = read;
+  const replicaSources = await readReplicaSources(cluster, world.policies.groups.filter(isMirrorRead));
+  const snapshot = clusterSnapshot(listing, { ...world, nowMs: cluster.env.clock.nowMs(), replicaSources });
+  return { ...read, replicaSources, snapshot };
+}
+
+function inScope({ namespace }: Scope): Namespaces {
+  return namespace === undefined ? undefined : [namespace];
+}
+
+/** Reports whether a rollout is in progress or waits for a person. */
+export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
+  return outcome !== 'done' && phase !== 'Done' && phase !== 'Failed';
+}
+
+/** Long enough for a burst of changes, too short to be seen. */
+const gatherMs = 50;
+
+/**
+ * Calls back with the groups now and after each change, at most every 50 ms. Reads once first, so that a failed read is thrown at once. Deleted
+ * groups are left out.
+ */
+export async function watchGroups(
+  cluster: Cluster,
+  scope: Scope,
+  onGroups: (read: ReadGroups) => void,
+  options: ReadOptions = {},
+): Promise<() => void> {
+  const { env } = cluster;
+  // The first screen does not wait for the evidence of an estimate.
+  const first = await readGroups(cluster, scope);
+  const isWanted = wanted(scope);
+  const isDecided = ({ namespace, name: group }: GroupDefinition): boolean =>
+    isWanted({ namespace, group }) && first.world.published.has(nameOf({ namespace, group }));
+  const estimated = options.forEstimate === true ? first.world.policies.groups.filter(isDecided) : [];
+  const replicaSources = [
+    ...(await readReplicaSources(cluster, unpublished(first.world, isWanted))),
+    ...(await readReplicaSources(cluster, estimated).catch(() => [])),
+  ];
+  let cancel: (() => void) | undefined;
+  const tell = (): void => {
+    cancel = undefined;
+    const listing = watched.current();
+    if (shownNames.some((name) => listing[name] === undefined)) return;
+    const world = clusterState(listing, cluster.agentNamespace);
+    if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
+    if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
+    const groups = liveGroups(world, listing, { nowMs: env.clock.nowMs(), isWanted, replicaSources });
+    onGroups({ groups, world, listing, problems: world.problems, replicaSources });
+  };
+  const watched = watchListing(cluster, scope.namespace, () => {
+    cancel ??= env.timers.after(gatherMs, tell);
+  });
+  onGroups(first);
+  watched.add(shownNames);
+  return () => {
+    cancel?.();
+    watched.stop();
+  };
+}
+
+function wanted({ names, namespace }: Scope): (name: GroupName) => boolean {
+  if (names.length === 0) return (name) => namespace === undefined || name.namespace === namespace;
+  const keys = new Set(names.map(nameOf));
+  return (name) => keys.has(nameOf(name));
+}
+
+function found({ names }: Scope, { groups, world, listing, replicaSources }: Omit<ReadGroups, 'problems'>): ReadGroups {
+  const denials = definitionNames.flatMap((name) => {
+    const part = listing[name];
+    return part !== undefined && isUnknown(part) ? [denialOf(part) ?? part.unknown] : [];
+  });
+  const [denial] = denials;
+  const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
+  if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
+  const [missing] = lost;
+  if (missing !== undefined) {
+    const released = releaseFailure(listing, missing);
+    if (released !== undefined) throw released;
+    const unread = unreadLists(listing);
+    throw new Failure({
+      exitCode: exitCodes.notFound,
+      what: `group ${missing.group} does not exist in namespace ${missing.namespace}`,
+      why:
+        unread.length === 0
+          ? (world.problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
+          : `${unread.join(', ')} may not be read`,
+      todo: 'list all groups: kubectl rollout-group get -A',
+    });
+  }
+  return { groups, world, listing, problems: world.problems, replicaSources };
+}
 
 /** One group with its decision. */
 export interface LiveGroup {
@@ -70,3 +268,41 @@ function keyOf({ namespace, group }: GroupName): string {
 function byName(a: LiveGroup, b: LiveGroup): number {
   return keyOf(a.decision) < keyOf(b.decision) ? -1 : 1;
 }
+
+export interface Subject {
+  /** Present for a StatefulSet or a pod. */
+  readonly zone?: string;
+  readonly pod?: string;
+}
+
+interface FoundSubject {
+  readonly live: LiveGroup;
+  readonly subject: Subject;
+}
+
+/** Finds a group, else a StatefulSet, else a pod of that name. @throws Failure when there is no match. */
+export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
+  const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
+  const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
+  if (group !== undefined) return { live: group, subject: {} };
+  const name = wanted.group;
+  for (const live of inNamespace) {
+    for (const { zone, statefulSet } of live.decision.zones) {
+      if (statefulSet === name) return { live, subject: { zone } };
+      if (name.startsWith(`${statefulSet}-`) && /^\d+$/.test(name.slice(statefulSet.length + 1)))
+        return { live, subject: { zone, pod: name } };
+    }
+  }
+  const released = releaseFailure(listing, wanted);
+  if (released !== undefined) throw released;
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`,
+    todo: kindWords.test(wanted.namespace)
+      ? `give the name without its kind: ${name}`
+      : `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
+  });
+}
+
+/** As in `kubectl describe pod/NAME`; here the first part is the namespace. */
+const kindWords = /^(?:po|pods?|sts|statefulsets?|rolloutgroups?)$/;

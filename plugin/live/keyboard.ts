@@ -1,4 +1,6 @@
-// Single keys from the terminal, without a line break. The terminal mode is always restored.
+// Reads single keys and signals of the terminal. The terminal mode is always restored.
+import type { Writable } from 'node:stream';
+import { exitCodes } from '../failure.ts';
 
 /** The parts of standard input that keys need. */
 export interface KeyInput {
@@ -77,4 +79,26 @@ export function suspend({ release, take }: Keyboard): void {
   process.kill(process.pid, 'SIGTSTP');
   // Without a shell that controls jobs, the program is not stopped and gets no signal to continue.
   setTimeout(take, 100);
+}
+
+/**
+ * Calls back once, at the first Ctrl-C or when `output` is closed, as by `| head`: otherwise the watch would never end. Returns a function that
+ * removes the handler; the next Ctrl-C ends the program at once.
+ */
+export function onLeaving(output: Writable, callback: () => void): () => void {
+  const first = (): void => {
+    process.once('SIGINT', second);
+    callback();
+  };
+  const second = (): void => process.exit(exitCodes.interrupted);
+  const closed = ({ code }: NodeJS.ErrnoException): void => {
+    if (code === 'EPIPE') callback();
+  };
+  process.once('SIGINT', first);
+  output.on('error', closed);
+  return () => {
+    process.off('SIGINT', first);
+    process.off('SIGINT', second);
+    output.off('error', closed);
+  };
 }

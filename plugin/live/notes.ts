@@ -1,10 +1,22 @@
-// Notes on live groups: no agent published them, the agent stopped, or a list could not be read.
+// Collects the notes on live groups: no agent published them, the agent stopped, the decision is outdated, or a notification channel fails.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
+import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
+import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
+import type { ChannelFact } from '../doctor/check.ts';
+import { ageText } from '../output/plan/plan-text.ts';
 import { agentState, freshMs } from './agent.ts';
-import type { LiveGroup } from './groups.ts';
-import type { ReadGroups } from './read.ts';
+import { isPause } from './intents.ts';
+import type { LiveGroup, ReadGroups } from './groups.ts';
+import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
-import { ageText } from './when.ts';
 
 export interface Notes {
   /** One sentence each. */
@@ -60,4 +72,92 @@ async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: 
     old.filter(({ decision }) => stoppedLeaders.has(decision.leader ?? '')).map(({ decision }) => nameOf(decision)),
   );
   return { lines, isAgentStopped: stoppedLeaders.size > 0, unattended };
+}
+
+/** Returns one sentence for each change since the published decision; none for a decision that was made here. */
+export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
+  if (from === 'here') return [];
+  const name = nameOf(decision);
+  const changes = [
+    ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
+    ...(havePausesChanged(decision, listing, nowMs) ? [`${name} was paused or resumed`] : []),
+  ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
+  return [...releaseLines(listing, decision), ...changes];
+}
+
+/** Reports whether a member changed since the decision. False when StatefulSets may not be read. */
+export function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listing): boolean {
+  const objects = itemsOf(statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
+  return decision.zones.some((zone) => {
+    const object = objects.find(({ metadata }) => metadata.name === zone.statefulSet);
+    const set = object === undefined ? undefined : observeStatefulSet(object);
+    if (set === undefined || isUnknown(set)) return false;
+    const { observedGeneration, updateRevision } = set.status;
+    if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
+    // Only a zone that is reported as fully updated can be mistaken for finished.
+    const isSaidWhole = zone.updated === zone.replicas && zone.replicas > 0;
+    return isSaidWhole && !zone.revisions.some(({ revision }) => revision === updateRevision);
+  });
+}
+
+/** Reports whether the decision is blocked by a pause that was removed, or ignores one in force. False when intents may not be read. */
+export function havePausesChanged(decision: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
+  if (intents === undefined || isUnknown(intents)) return false;
+  const standing = intents
+    .map(observeIntent)
+    .flatMap((view) => (!isUnknown(view) && isOf(decision, view) && isPause(view, nowMs) ? [view] : []));
+  const answers = [...decision.waits, ...decision.steps.flatMap(({ results = [] }) => results)].filter(({ rule }) => rule === 'paused');
+  const names = new Set(standing.map((intent) => objectOf(intent)));
+  if (answers.some(({ source }) => source?.object?.startsWith('RolloutIntent ') === true && !names.has(source.object))) return true;
+  // A zone without steps and a step without the rule tell nothing.
+  return decision.steps.some(({ zone, results = [] }) => {
+    const answer = results.find(({ rule }) => rule === 'paused');
+    return answer?.outcome === 'ok' && standing.some((intent) => intent.zone === undefined || intent.zone === zone);
+  });
+}
+
+function isOf(decision: PublishedDecision, intent: IntentView): boolean {
+  return intent.namespace === decision.namespace && intent.group === decision.group;
+}
+
+/** Returns the intent as the rule names it. */
+function objectOf({ namespace, name }: IntentView): string {
+  return `RolloutIntent ${namespace}/${name}`;
+}
+
+/** Reads the failing channels of a ConfigMap; none when it has no notes. */
+export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
+  const { namespace = '', name, labels } = object.metadata;
+  const text = fieldAt(object, ['data', notesKey]);
+  const prefix = notesName('');
+  if (labels?.[ledgerLabel.key] !== notesLabelValue || typeof text !== 'string' || !name.startsWith(prefix)) return [];
+  const group = name.slice(prefix.length);
+  const notes = decodeNotes(text, { namespace, group });
+  if (isUnknown(notes)) return [];
+  return Object.entries(notes.problems ?? {}).map(([channel, { text: problem }]) => ({ namespace, group, channel, problem }));
+}
+
+/** Returns a sentence for each failing channel of these groups, from their listing. */
+export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>): readonly string[] {
+  const shown = new Set(groups.map(({ decision }) => `${decision.namespace}/${decision.group}`));
+  return itemsOf(listing.documents)
+    .flatMap(failingChannels)
+    .filter(({ namespace, group }) => shown.has(`${namespace}/${group}`))
+    .map(({ group, channel, problem }) => `the channel ${channel} of ${group} fails: ${problem}`);
+}
+
+/** Returns a sentence for each failing channel of a group; none when the notes may not be read. */
+export async function channelLines(
+  { env, timeoutMs }: Cluster,
+  { namespace, group }: { readonly namespace: string; readonly group: string },
+): Promise<readonly string[]> {
+  try {
+    const target = { namespace, name: notesName(group) };
+    const object = await getObject(env, resources.configMaps, target, { site: 'explain.channels', timeoutMs });
+    const failing = object === undefined ? [] : failingChannels(object);
+    return failing.map(({ channel, problem }) => `the channel ${channel} fails: ${problem}`);
+  } catch (error) {
+    if (isStatus(error, 403, 404)) return [];
+    throw error;
+  }
 }

@@ -1,13 +1,13 @@
-// The keys of one live screen: their state and the commands that they run.
-import type { CommandContext } from '../context.ts';
+// Handles the keys of one live screen: their state and the commands that they run.
+import { messageOf } from '../../policies/error-message.ts';
+import { type ConnectionFlags, sameCluster } from '../connection.ts';
+import type { CommandContext, OutputStream } from '../context.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
-import { helpLines, keyBar } from '../output/key-bar.ts';
 import type { Screen } from './follow.ts';
-import type { LiveGroup } from './groups.ts';
-import { carryOut } from './key-commands.ts';
 import { type Key, type Keyboard, suspend } from './keyboard.ts';
-import { answered, type KeyState, press } from './keys.ts';
-import type { ReadGroups } from './read.ts';
+import { answered, helpLines, type KeyCommand, type KeyState, keyBar, press } from './keys.ts';
+import type { LiveGroup, ReadGroups } from './groups.ts';
 
 /** The parts of the display that the keys use. */
 interface ScreenHost {
@@ -96,4 +96,56 @@ function onlyGroup(read: ReadGroups | undefined, { other }: Screen): LiveGroup |
 function onlyZone(live: LiveGroup, zone: string): LiveGroup {
   const isOf = (one: { readonly zone: string }): boolean => one.zone === zone;
   return { ...live, decision: { ...live.decision, zones: live.decision.zones.filter(isOf), pods: live.decision.pods.filter(isOf) } };
+}
+
+/** Runs a command; a failure becomes the returned text. The verb connects again, since the connection of a screen is read-only. */
+export async function carryOut(context: CommandContext, flags: ConnectionFlags, command: KeyCommand): Promise<string> {
+  const said: string[] = [];
+  const quiet = {
+    ...context,
+    stdout: collected(context.stdout, said),
+    stderr: collected(context.stderr, said),
+    ask: undefined,
+    quiet: true,
+  };
+  try {
+    const exitCode = await runVerb(quiet, sameCluster(flags), command);
+    const text = oneLine(said.join(''));
+    return text === '' && exitCode !== exitCodes.done ? `it ended with ${exitCode}` : text;
+  } catch (error) {
+    if (!(error instanceof Failure)) return oneLine(`error: ${messageOf(error)}`);
+    const { what, why, todo } = error.details;
+    return oneLine([`error: ${what}`, ...(why === undefined ? [] : [why]), ...(todo === undefined ? [] : [todo])].join('; '));
+  }
+}
+
+async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, group, zone, wave, rule }: KeyCommand): Promise<ExitCode> {
+  const inZone = zone === undefined ? {} : { zone };
+  switch (verb) {
+    case 'pause':
+      return (await import('../commands/pause.ts')).pause(context, { ...flags, group, ...inZone });
+    case 'resume':
+      return (await import('../commands/pause.ts')).resume(context, { ...flags, group, ...inZone });
+    case 'approve':
+      return (await import('../commands/approve.ts')).approve(context, {
+        ...flags,
+        group,
+        ...(wave === undefined ? {} : { wave }),
+        ...(rule === undefined ? {} : { rule }),
+      });
+    default:
+      return verb satisfies never;
+  }
+}
+
+function collected(stream: OutputStream, said: string[]): OutputStream {
+  return { ...stream, write: (text) => void said.push(text), paint: (_style, text) => text, isTerminal: false };
+}
+
+function oneLine(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('; ');
 }

@@ -1,4 +1,5 @@
-// Group names on the command line: `ingester` in the namespace of the connection, or `mimir/ingester`.
+// Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, or `mimir/ingester`.
+import { durationMs } from '../../policies/duration.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 
@@ -18,4 +19,13 @@ export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace
 /** Returns the name of a group in messages and commands. */
 export function nameOf({ namespace, group }: GroupName): string {
   return `${namespace}/${group}`;
+}
+
+/** Parses the duration of a flag, in milliseconds. @throws Failure when it is not a duration. */
+export function durationFlag(flag: string, text: string): number {
+  try {
+    return durationMs(text);
+  } catch {
+    throw usageFailure(`${flag} ${text} is not a duration`, 'use a form such as 30s, 10m, 2h or 1h30m');
+  }
 }

@@ -2,8 +2,7 @@
 import type { Judgement } from '../../engine/decision.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import type { GroupEvent } from '../live/events.ts';
-import { ageText, secondText } from '../live/when.ts';
-import { sourceText } from './plan/plan-text.ts';
+import { ageText, secondText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 
 /** The judgement of the request now, or the reason why it is unknown. */

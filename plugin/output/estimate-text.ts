@@ -2,8 +2,7 @@
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
-import { ageText } from '../live/when.ts';
-import { spanText } from './plan/plan-text.ts';
+import { ageText, spanText } from './plan/plan-text.ts';
 import { plural } from './plural.ts';
 
 /** Returns `in about 21m to 46m, plus 1 approval; pods took 1m3s to start (measured on 7) and 25s to stop`, or why the end is unknown. */

@@ -1,6 +1,6 @@
 // Renders Events as a table or as log lines.
 import type { GroupEvent } from '../live/events.ts';
-import { ageText, secondText } from '../live/when.ts';
+import { ageText, secondText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column } from './plan/table-layout.ts';
 

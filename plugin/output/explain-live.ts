@@ -2,13 +2,11 @@
 
 import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
-import type { LiveGroup } from '../live/groups.ts';
-import type { Subject } from '../live/subject.ts';
-import { ageText } from '../live/when.ts';
+import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-text.ts';
 import { readingText } from './group-tree.ts';
-import { shortDigest } from './plan/plan-text.ts';
+import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 
 interface LiveExplanation {

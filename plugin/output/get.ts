@@ -1,8 +1,7 @@
 // Renders groups as a table, one line per group.
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText } from '../live/when.ts';
 import { infoText, partText, phaseStyles, podTotals, waveText } from './group-text.ts';
-import { shortDigest } from './plan/plan-text.ts';
+import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, type Row } from './plan/table-layout.ts';
 

@@ -4,13 +4,12 @@ import type { PublishedDecision, PublishedReading, PublishedWait, PublishedZone 
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText } from '../live/when.ts';
 import { endText } from './estimate-text.ts';
 import { marks } from './explain.ts';
 import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-text.ts';
 import { changeText } from './image-change-text.ts';
 import type { ZoneProgress } from './live.ts';
-import { factText, passesText, shortDigest } from './plan/plan-text.ts';
+import { ageText, factText, passesText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, paragraph, type Row, shorten } from './plan/table-layout.ts';
 import { plural } from './plural.ts';

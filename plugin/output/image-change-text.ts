@@ -1,5 +1,5 @@
 // The image change of a rollout, short enough for a headline.
-import { type ImageChange, partsOf } from '../live/image-change.ts';
+import { type ImageChange, partsOf } from '../live/facts.ts';
 
 /** Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. */
 export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {

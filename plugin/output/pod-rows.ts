@@ -1,7 +1,7 @@
 // The rows for the pods of one zone: pods in flight and ranges of the others, or one row per pod.
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
-import { ageText } from '../live/when.ts';
+import { ageText } from './plan/plan-text.ts';
 import { shortRevision } from './group-text.ts';
 import type { Row } from './plan/table-layout.ts';
 

@@ -1,14 +1,13 @@
 // Renders the progress of a group, for a terminal and for a log.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import type { Estimation } from '../live/estimate.ts';
-import type { Facts } from '../live/facts.ts';
+import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText, secondText } from '../live/when.ts';
 import { endText, startingText, zoneEndText } from './estimate-text.ts';
 import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-text.ts';
 import { changeText } from './image-change-text.ts';
 import { type Moment, renderFrame } from './live.ts';
+import { ageText, secondText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */

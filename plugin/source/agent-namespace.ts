@@ -7,8 +7,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
-import { agentLeaseName } from '../live/agent.ts';
-import { type HeldLease, leaseOfNamespace, readDecisions } from '../live/published-decisions.ts';
+import { agentLeaseName, type HeldLease, leaseOfNamespace, readDecisions } from '../live/agent.ts';
 
 /**
  * Returns the namespace of the agent's Lease; the default one if Leases may not be read.

@@ -16,7 +16,7 @@ import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
 import { exitCodes, Failure } from '../../failure.ts';
-import type { DryRun } from '../../live/dry-run.ts';
+import type { DryRun } from '../../live/write-options.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { namespacesFlagOf } from '../agent-namespace.ts';

@@ -1,4 +1,4 @@
-// Shared by verbs that write: dry runs, zone names and Events with the reason.
+// Implements the options that verbs with writes share: confirmation, dry run, zone and reason.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -74,4 +74,35 @@ export async function recordReason(
     if (!(error instanceof ApiFailure) && !(error instanceof TransportFailure)) throw error;
     stderr.write(`note: no Event was written for the reason: ${error.message}\n`);
   }
+}
+
+export interface PromptFlags {
+  readonly yes?: boolean;
+  /** False with --no-input. */
+  readonly input?: boolean;
+  readonly confirm?: string;
+}
+
+/** Asks for a yes after showing `preview`. True at once with --yes and without a terminal, as in kubectl. */
+export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
+  if (yes === true || input === false || ask === undefined) return true;
+  stderr.write(preview);
+  const isYes = /^y(?:es)?$/i.test((await ask('Go on? [y/N] ')).trim());
+  if (!isYes) stderr.write('nothing was changed\n');
+  return isYes;
+}
+
+/**
+ * Asks the user to type the name, or takes it from --confirm: for changes that are hard to revert.
+ *
+ * @throws Failure without a terminal, or when another name was given.
+ */
+export async function isMeantByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
+  if (flags.confirm === name) return true;
+  if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);
+  if (flags.input === false || ask === undefined) throw usageFailure(`${preview.trim()}; it must be confirmed`, `give --confirm ${name}`);
+  stderr.write(preview);
+  const isSame = (await ask(`Type ${name} to confirm: `)).trim() === name;
+  if (!isSame) stderr.write('nothing was changed\n');
+  return isSame;
 }

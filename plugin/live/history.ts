@@ -1,4 +1,4 @@
-// Earlier templates of the members of a group, which the StatefulSet controller keeps as ControllerRevisions.
+// Reads the past of a group: its run records (RolloutRun) and the revisions that the StatefulSet controller keeps of its members.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
@@ -6,11 +6,13 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
+import { notInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
 import type { Member } from './members.ts';
-import type { RunRecord } from './runs.ts';
+import { type GroupName, nameOf } from './target.ts';
 
 export interface Revision {
   readonly name: string;
@@ -126,4 +128,29 @@ function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): str
     });
   }
   return record.zones.find((one) => one.zone === zone)?.toRevision;
+}
+
+export type RunRecord = RolloutRun['spec'];
+
+interface RunRecords {
+  readonly runs: readonly RunRecord[];
+  /** Names of objects that this version cannot read. */
+  readonly unreadable: readonly string[];
+}
+
+/** Reads the run records of a group. @throws Failure when the kind is not installed. */
+export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
+  const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
+    (error: unknown) => {
+      throw isStatus(error, 404) ? notInstalled(rolloutRuns, `${nameOf(name)} has no history`) : error;
+    },
+  );
+  const runs: RunRecord[] = [];
+  const unreadable: string[] = [];
+  for (const object of items) {
+    const spec = schemas.RolloutRun.shape.spec.safeParse(object['spec']);
+    if (!spec.success) unreadable.push(object.metadata.name);
+    else if (spec.data.group === name.group) runs.push(spec.data);
+  }
+  return { runs: runs.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1)), unreadable };
 }
