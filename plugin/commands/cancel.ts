@@ -7,8 +7,8 @@ import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts'
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
+import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { placeText } from '../output/request-text.ts';
 
 export interface CancelOptions extends AskFlags {

@@ -3,9 +3,9 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type EventSubject, type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
-import { onLeaving } from '../live/keyboard.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
 import { readRuns } from '../live/history.ts';
+import { onLeaving } from '../live/keyboard.ts';
 import { durationFlag, type GroupName, groupNamed } from '../live/target.ts';
 import { eventLine, renderEvents } from '../output/events.ts';
 import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';

@@ -4,8 +4,8 @@ import { type CommandContext, type OutputStream, suggestNext } from '../context.
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
-import { listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { type LiveGroup, type ReadGroups, readGroups, type Scope, scopeOf } from '../live/groups.ts';
+import { listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, groupNamed, nameOf } from '../live/target.ts';
 import { writeDocument, writeLines } from '../output/formats.ts';

@@ -4,8 +4,8 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
-import { releaseLines } from '../live/removed-group.ts';
 import { readRuns } from '../live/history.ts';
+import { releaseLines } from '../live/removed-group.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';
 import { renderRun, renderRuns } from '../output/history.ts';

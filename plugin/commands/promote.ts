@@ -3,8 +3,8 @@ import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { isMeant, isMeantByName, type PromptFlags } from '../live/write-options.ts';
 import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
+import { isMeant, isMeantByName, type PromptFlags } from '../live/write-options.ts';
 
 export interface PromoteOptions extends AskFlags, PromptFlags {
   readonly wave?: string;

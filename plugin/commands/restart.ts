@@ -8,9 +8,9 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { accessFor, type DryRun, findZone, isMeant, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
+import { accessFor, type DryRun, findZone, isMeant, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { secondText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 

@@ -6,9 +6,9 @@ import { judge } from '../../engine/judge/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { accessFor, type DryRun, isMeant, isMeantByName, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
+import { accessFor, type DryRun, isMeant, isMeantByName, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { plural } from '../output/plural.ts';
 import { propagationLines } from '../output/scale.ts';
 

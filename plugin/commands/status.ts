@@ -13,8 +13,8 @@ import {
 } from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
-import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
+import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { etaDocument } from '../output/estimate-text.ts';

@@ -10,12 +10,12 @@ import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { accessFor, findZone, isMeant, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { type Back, type Revision, readRevisions, readRuns, revisionMeant } from '../live/history.ts';
 import { applyIntent, deleteIntent, undosOf } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
-import { type Back, type Revision, readRevisions, readRuns, revisionMeant } from '../live/history.ts';
 import type { AskFlags } from '../live/submit-request.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { accessFor, findZone, isMeant, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { plural } from '../output/plural.ts';
 

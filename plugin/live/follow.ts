@@ -4,9 +4,9 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import type { TableLook } from '../output/plan/table.ts';
 import { withoutControls } from '../output/terminal.ts';
+import { type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { onLeaving } from './keyboard.ts';
 import type { OtherView } from './keys.ts';
-import { type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { createScreenKeys } from './screen-keys.ts';
 
 interface FollowOptions {

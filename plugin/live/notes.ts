@@ -13,8 +13,8 @@ import type { Cluster } from '../connection.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { agentState, freshMs } from './agent.ts';
-import { isPause } from './intents.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
+import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 

@@ -5,9 +5,9 @@ import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
 import type { Screen } from './follow.ts';
+import type { LiveGroup, ReadGroups } from './groups.ts';
 import { type Key, type Keyboard, suspend } from './keyboard.ts';
 import { answered, helpLines, type KeyCommand, type KeyState, keyBar, press } from './keys.ts';
-import type { LiveGroup, ReadGroups } from './groups.ts';
 
 /** The parts of the display that the keys use. */
 interface ScreenHost {

@@ -11,11 +11,11 @@ import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { accessFor, type DryRun, printObjects } from './write-options.ts';
+import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
 import { notesOn } from './notes.ts';
-import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, nameOf } from './target.ts';
+import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
 export interface AskFlags extends ConnectionFlags {
   readonly group: string;

@@ -1,9 +1,9 @@
 // The texts about a live group that every display shares: counts, revisions, pods in flight and waits.
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import { ageText, factText } from './plan/plan-text.ts';
 import type { Style } from './colour.ts';
 import type { ZoneProgress } from './live.ts';
+import { ageText, factText } from './plan/plan-text.ts';
 import { plural } from './plural.ts';
 
 /** Returns the names of the zones whose StatefulSet or pods could not be read. Their counts are meaningless. */

@@ -1,8 +1,8 @@
 // The rows for the pods of one zone: pods in flight and ranges of the others, or one row per pod.
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
-import { ageText } from './plan/plan-text.ts';
 import { shortRevision } from './group-text.ts';
+import { ageText } from './plan/plan-text.ts';
 import type { Row } from './plan/table-layout.ts';
 
 /** The display of pods that are not in flight. */
