@@ -119,7 +119,7 @@ interface Display {
 }
 
 /** Opens a display. Undefined in pipes, in CI and on terminals that cannot move the cursor: redrawn frames would fill a log. */
-export async function openDisplay({ stdout, env }: CommandContext): Promise<Display | undefined> {
+async function openDisplay({ stdout, env }: CommandContext): Promise<Display | undefined> {
   const canRedraw = stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb';
   if (!canRedraw || !isTerminalStream(stdout.raw)) return undefined;
   const { createLogUpdate } = await import('log-update');

@@ -219,12 +219,12 @@ export interface LiveGroup {
 }
 
 /** Returns the groups without a published decision. */
-export function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
+function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
   return policies.groups.filter((group) => isWanted(named(group)) && !published.has(keyOf(named(group))));
 }
 
 /** Returns one decision per wanted group, sorted by namespace and name. */
-export function liveGroups(
+function liveGroups(
   world: ClusterState,
   listing: Listing,
   { nowMs, isWanted, replicaSources = [] }: LiveQuestion,

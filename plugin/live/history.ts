@@ -130,7 +130,7 @@ function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): str
   return record.zones.find((one) => one.zone === zone)?.toRevision;
 }
 
-export type RunRecord = RolloutRun['spec'];
+type RunRecord = RolloutRun['spec'];
 
 interface RunRecords {
   readonly runs: readonly RunRecord[];

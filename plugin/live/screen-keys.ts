@@ -99,7 +99,7 @@ function onlyZone(live: LiveGroup, zone: string): LiveGroup {
 }
 
 /** Runs a command; a failure becomes the returned text. The verb connects again, since the connection of a screen is read-only. */
-export async function carryOut(context: CommandContext, flags: ConnectionFlags, command: KeyCommand): Promise<string> {
+async function carryOut(context: CommandContext, flags: ConnectionFlags, command: KeyCommand): Promise<string> {
   const said: string[] = [];
   const quiet = {
     ...context,
