@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CommandContext } from '../../../plugin/context.ts';
-import { readGroups, scopeOf } from '../../../plugin/live/read.ts';
+import { readGroups, scopeOf } from '../../../plugin/live/groups.ts';
 import { liveAbsence, readAndPlan } from '../../../plugin/source/cluster/live-plan.ts';
 import { group } from '../../kit/groups.ts';
 import { manifest } from '../../kit/manifests.ts';
