@@ -224,11 +224,7 @@ function unpublished({ policies, published }: ClusterState, isWanted: (name: Gro
 }
 
 /** Returns one decision per wanted group, sorted by namespace and name. */
-function liveGroups(
-  world: ClusterState,
-  listing: Listing,
-  { nowMs, isWanted, replicaSources = [] }: LiveQuestion,
-): readonly LiveGroup[] {
+function liveGroups(world: ClusterState, listing: Listing, { nowMs, isWanted, replicaSources = [] }: LiveQuestion): readonly LiveGroup[] {
   const fromAgent = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => ({ decision, from: 'agent', unread: [] }));
   const missing = unpublished(world, isWanted);
   if (missing.length === 0) return fromAgent.sort(byName);
