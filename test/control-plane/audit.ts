@@ -1,5 +1,5 @@
 // What the API server wrote down about the requests that it answered: who asked for what, and what it sent back.
-import { readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** One answered request. Bodies are there for writes, except those of Secrets. */
@@ -27,17 +27,42 @@ export interface AuditEvent {
 
 const timeoutMs = 10_000;
 
-/**
- * Reads the log up to a request that is sent now. A line is written after its reply, so a reader who came at once could miss the last ones;
- * once the line of a later request is there, so are they.
- */
-export async function readAuditLog(file: string, send: (path: string) => Promise<unknown>): Promise<readonly AuditEvent[]> {
-  const mark = `/version?mark=${process.hrtime.bigint()}`;
-  await send(mark);
-  for (const endsAt = Date.now() + timeoutMs; Date.now() < endsAt; await delay(10)) {
-    const lines = readFileSync(file, 'utf8').split('\n');
-    const end = lines.findLastIndex((line) => line.includes(mark));
-    if (end >= 0) return lines.slice(0, end).map((line) => JSON.parse(line) as AuditEvent);
+/** The log of one API server, each line of which is parsed once. */
+export class AuditLog {
+  readonly #file: string;
+  readonly #events: AuditEvent[] = [];
+  #readBytes = 0;
+
+  constructor(file: string) {
+    this.#file = file;
   }
-  throw new Error(`the audit log ${file} did not show ${mark} in ${timeoutMs / 1000} s`);
+
+  /**
+   * Returns all events up to a request that is sent now. A line is written after its reply, so a reader who came at once could miss the last
+   * ones; once the line of a later request is there, so are they.
+   */
+  async read(send: (path: string) => Promise<unknown>): Promise<readonly AuditEvent[]> {
+    const mark = `/version?mark=${process.hrtime.bigint()}`;
+    await send(mark);
+    for (const endsAt = Date.now() + timeoutMs; Date.now() < endsAt; await delay(10)) {
+      this.#readMore();
+      const end = this.#events.findLastIndex(({ requestURI }) => requestURI === mark);
+      if (end >= 0) return this.#events.slice(0, end);
+    }
+    throw new Error(`the audit log ${this.#file} did not show ${mark} in ${timeoutMs / 1000} s`);
+  }
+
+  /** Adds the whole lines that came since the last time. */
+  #readMore(): void {
+    const file = openSync(this.#file, 'r');
+    try {
+      const bytes = Buffer.alloc(fstatSync(file).size - this.#readBytes);
+      const length = readSync(file, bytes, 0, bytes.length, this.#readBytes);
+      const whole = bytes.subarray(0, bytes.subarray(0, length).lastIndexOf(10) + 1);
+      this.#readBytes += whole.length;
+      for (const line of whole.toString('utf8').split('\n')) if (line !== '') this.#events.push(JSON.parse(line) as AuditEvent);
+    } finally {
+      closeSync(file);
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AuditEvent, readAuditLog } from './audit.ts';
+import { type AuditEvent, AuditLog } from './audit.ts';
 import { type CertificateAuthority, createCertificateAuthority, type Subject } from './certificates.ts';
 import { ApiClient, type KubernetesObject } from './client.ts';
 import { apiServer, auditLogOf, controllerManager, etcd, kwok, type Layout, scheduler } from './components.ts';
@@ -123,6 +123,7 @@ interface Started {
 function handle({ layout, server, processes, client }: Started): ControlPlane {
   const { folder, identities, authority } = layout;
   const clients = [client];
+  const log = new AuditLog(auditLogOf(folder));
   let count = 0;
   return {
     url: server.url,
@@ -135,7 +136,7 @@ function handle({ layout, server, processes, client }: Started): ControlPlane {
       return another;
     },
     identityOf: (subject) => createIdentity(server, subject, join(folder, `identity-${++count}.kubeconfig`)),
-    auditLog: () => readAuditLog(auditLogOf(folder), (path) => client.get(path)),
+    auditLog: () => log.read((path) => client.get(path)),
     folder,
     processIds: () => processes.ids(),
     memoryMiB: () => processes.memoryMiB(),

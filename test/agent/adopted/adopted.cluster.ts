@@ -1,6 +1,6 @@
 // What grafana/rollout-operator would write, state by state, asked of the agent on a real API server.
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { Agent } from '../../../agent/agent.ts';
 import type { PodHttp } from '../../../agent/env.ts';
 import { Metrics } from '../../../agent/metrics/metrics.ts';
@@ -21,16 +21,14 @@ import { scaling } from './scaling.ts';
 import type { PodAnswer, Scenario } from './scenario.ts';
 import { changeTemplates, putState, zoneBudgets } from './state.ts';
 
+// Each state has a namespace and an agent of its own, and most of its time it waits.
+vi.setConfig({ maxConcurrency: 2 });
+
 const scenarios: readonly Scenario[] = [...rolling, ...budgets, ...scaling, ...delayedDownscale];
 
 describeOnControlPlane(
   'adopted groups, state by state',
   (controlPlane) => {
-    const stops: (() => Promise<void>)[] = [];
-    afterEach(async () => {
-      for (const stop of stops.splice(0)) await stop();
-    });
-
     beforeAll(async () => {
       const { client, identities } = controlPlane();
       const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -46,35 +44,38 @@ describeOnControlPlane(
       });
     });
 
-    it.each(scenarios.map((scenario, index) => ({ index, ...scenario })))('$name', async ({ index, ...scenario }) => {
-      const { client, identities, url, auditLog } = controlPlane();
-      const namespace = `state-${index}`;
-      await putState(client, namespace, scenario);
-      const turns = new Turns();
-      const pods = new ScriptedPods(scenario.answers ?? []);
-      const agent = await start({ url, kubeconfig: identities.agent.kubeconfig, namespace, pods, turns });
-      stops.push(agent.stop);
-      const seen = async () => writesOf(await auditLog(), namespace, identities.agent.user);
-      const wanted = { writes: [...scenario.writes], calls: scenario.calls === undefined ? undefined : [...scenario.calls].sort() };
-      const found = async () => ({ writes: await seen(), calls: scenario.calls === undefined ? undefined : pods.calls() });
-      // A write that is still to come is waited for; one that should not be there is not waited away.
-      await turns.quiet();
-      if (scenario.later !== undefined) {
-        const { after, templates } = scenario.later;
-        await turns.until(() => after.every((call) => pods.calls().includes(call)), `the calls ${after.join(', ')}`);
-        await changeTemplates(client, namespace, templates);
-      }
-      let last = await found();
-      for (const endsAt = Date.now() + patienceMs; JSON.stringify(last) !== JSON.stringify(wanted) && Date.now() < endsAt; ) {
-        await turns.next(patienceMs);
-        last = await found();
-      }
-      expect(last, agent.log()).toEqual(wanted);
-      const isFailure = scenario.isFailure === true;
-      expect(await agent.passes(), agent.log()).toEqual({ areAllFailed: isFailure, isAnyFailed: isFailure, hasSucceeded: !isFailure });
-      const held = turns.all.some(({ decision }) => decision?.waits.some(({ outcome }) => outcome === 'no' || outcome === 'unknown'));
-      if (isFailure) expect(held, 'a rule says what a person must change, or what could not be read').toBe(true);
-    });
+    it.concurrent.for(scenarios.map((scenario, index) => ({ index, ...scenario })))(
+      '$name',
+      async ({ index, ...scenario }, { onTestFinished }) => {
+        const { client, identities, url, auditLog } = controlPlane();
+        const namespace = `state-${index}`;
+        await putState(client, namespace, scenario);
+        const turns = new Turns();
+        const pods = new ScriptedPods(scenario.answers ?? []);
+        const agent = await start({ url, kubeconfig: identities.agent.kubeconfig, namespace, pods, turns });
+        onTestFinished(() => agent.stop());
+        const seen = async () => writesOf(await auditLog(), namespace, identities.agent.user);
+        const wanted = { writes: [...scenario.writes], calls: scenario.calls === undefined ? undefined : [...scenario.calls].sort() };
+        const found = async () => ({ writes: await seen(), calls: scenario.calls === undefined ? undefined : pods.calls() });
+        // A write that is still to come is waited for; one that should not be there is not waited away.
+        await turns.quiet();
+        if (scenario.later !== undefined) {
+          const { after, templates } = scenario.later;
+          await turns.until(() => after.every((call) => pods.calls().includes(call)), `the calls ${after.join(', ')}`);
+          await changeTemplates(client, namespace, templates);
+        }
+        let last = await found();
+        for (const endsAt = Date.now() + patienceMs; JSON.stringify(last) !== JSON.stringify(wanted) && Date.now() < endsAt; ) {
+          await turns.next(patienceMs);
+          last = await found();
+        }
+        expect(last, agent.log()).toEqual(wanted);
+        const isFailure = scenario.isFailure === true;
+        expect(await agent.passes(), agent.log()).toEqual({ areAllFailed: isFailure, isAnyFailed: isFailure, hasSucceeded: !isFailure });
+        const held = turns.all.some(({ decision }) => decision?.waits.some(({ outcome }) => outcome === 'no' || outcome === 'unknown'));
+        if (isFailure) expect(held, 'a rule says what a person must change, or what could not be read').toBe(true);
+      },
+    );
 
     it('lists every difference in the migration guide', () => {
       const guide = readFileSync('docs/migrate-from-rollout-operator.md', 'utf8');
