@@ -209,7 +209,7 @@ describeOnControlPlane(
           // On a busy machine it may not come to everything in its time; nothing that left is Ready again while the node is closed.
           let [here, there]: readonly [readonly string[], readonly string[]] = [[], []];
           for (let attempt = 0; attempt < 6 && (here.length === 0 || there.length === 0); attempt++) {
-            expect(await drain(node.metadata.name, 'ingester', 4_000)).toMatchObject({ isRefused: true });
+            expect(await drain(node.metadata.name, 'ingester', 8_000)).toMatchObject({ isRefused: true });
             [here, there] = [missing(before.here, await uidsOf(form, 'ingester')), missing(before.there, await uidsOf(other, 'ingester'))];
           }
           // The node has the pods of both forms: each of the two has lost what its budget lets go.
