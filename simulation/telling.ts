@@ -15,13 +15,7 @@ export function answeredText({ verb, resource, subresource, name, status, reques
 /** Describes a commit of the world around the agents; undefined for routine ones. */
 export function committedText({ type, resource, before, after }: Commit): string | undefined {
   const { name } = after.metadata;
-  if (resource === 'pods') {
-    if (type === 'ADDED') return `pod ${name} is created at ${revisionOf(after)}`;
-    if (type === 'DELETED') return `pod ${name} is deleted`;
-    if (before?.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined) return `pod ${name} terminates`;
-    const [was, is] = [before !== undefined && isReady(before), isReady(after)];
-    return was === is ? undefined : `pod ${name} is ${is ? 'ready' : 'not ready'}`;
-  }
+  if (resource === 'pods') return podText({ type, before, after });
   if (resource === 'leases.coordination.k8s.io') {
     const [was, is] = [before === undefined ? 'no holder' : holderOf(before), type === 'DELETED' ? 'no holder' : holderOf(after)];
     return was === is ? undefined : `the Lease passes from ${was} to ${is}`;
@@ -30,6 +24,19 @@ export function committedText({ type, resource, before, after }: Commit): string
   if (type !== 'MODIFIED') return `StatefulSet ${name} is ${type === 'ADDED' ? 'created' : 'deleted'}`;
   const [was, is] = [replicasOf(before), replicasOf(after)];
   return was === is ? undefined : `StatefulSet ${name} has ${is} replicas instead of ${was}`;
+}
+
+function podText({
+  type,
+  before,
+  after,
+}: Pick<Commit, 'type' | 'after'> & { readonly before: ModelObject | undefined }): string | undefined {
+  const { name } = after.metadata;
+  if (type === 'ADDED') return `pod ${name} is created at ${revisionOf(after)}`;
+  if (type === 'DELETED') return `pod ${name} is deleted`;
+  if (before?.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined) return `pod ${name} terminates`;
+  const [was, is] = [before !== undefined && isReady(before), isReady(after)];
+  return was === is ? undefined : `pod ${name} is ${is ? 'ready' : 'not ready'}`;
 }
 
 /** Describes the result of a turn; undefined if it did nothing successfully. */

@@ -27,59 +27,72 @@ interface Turn {
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;
   const again = nextAvailableMs(input);
-  const done = (creates: Turn['creates'], deletes: readonly string[]): Turn => ({
-    creates,
-    deletes,
-    ...(again === undefined ? {} : { lookAgainMs: again }),
-  });
-  if (isTerminating) return done([], []);
-  const isOrdered = spec.podManagementPolicy !== 'Parallel';
+  const look = again === undefined ? {} : { lookAgainMs: again };
+  if (isTerminating) return { creates: [], deletes: [], ...look };
   const first = spec.ordinals?.start ?? 0;
   const end = first + (spec.replicas ?? 1);
-  const inRange = new Map(pods.filter(({ ordinal }) => ordinal >= first && ordinal < end).map((pod) => [pod.ordinal, pod]));
-  const condemned = pods.filter(({ ordinal }) => ordinal < first || ordinal >= end).sort((a, b) => b.ordinal - a.ordinal);
+  const isInRange = ({ ordinal }: PodFacts): boolean => ordinal >= first && ordinal < end;
+  const range: Range = { first, end, pods: new Map(pods.filter(isInRange).map((pod) => [pod.ordinal, pod])) };
+  const { creates, deletes, mustWait } = fillRange(input, range);
+  if (mustWait) return { creates, deletes, ...look };
+  const surplus = pods.filter((pod) => !isInRange(pod)).sort((a, b) => b.ordinal - a.ordinal);
+  const removed = removeSurplus(input, surplus, firstUnhealthy(pods));
+  const isRolling = !removed.mustWait && spec.updateStrategy?.type !== 'OnDelete';
+  const outdated = isRolling ? podToUpdate(input, range) : undefined;
+  return { creates, deletes: [...removed.deletes, ...(outdated === undefined ? [] : [outdated.name])], ...look };
+}
 
+/** The ordinals that the StatefulSet wants, and their pods. */
+interface Range {
+  readonly first: number;
+  /** The ordinal after the last one. */
+  readonly end: number;
+  readonly pods: ReadonlyMap<number, PodFacts>;
+}
+
+/** One step of a turn. `mustWait`: later steps belong to a later turn. */
+type Step = Pick<Turn, 'creates' | 'deletes'> & { readonly mustWait: boolean };
+
+/** Creates missing pods and deletes ended ones; a later turn creates their successors. */
+function fillRange(input: TurnInput, { first, end, pods }: Range): Step {
+  const isOrdered = isOrderedReady(input);
   const creates: { ordinal: number; revision: string }[] = [];
   const deletes: string[] = [];
   let mustWait = false;
   for (let ordinal = first; ordinal < end; ordinal += 1) {
-    const pod = inRange.get(ordinal);
-    if (pod === undefined) {
-      creates.push({ ordinal, revision: revisionFor(input, ordinal, first) });
-      if (isOrdered) return done(creates, deletes);
-    } else if (hasEnded(pod)) {
-      // A later turn creates the successor, after the pod is gone.
-      if (!pod.isTerminating) deletes.push(pod.name);
-      mustWait = true;
-      if (isOrdered) return done(creates, deletes);
-    } else if (isOrdered && !isAvailable(pod, input)) return done(creates, deletes);
+    const pod = pods.get(ordinal);
+    if (pod === undefined) creates.push({ ordinal, revision: revisionFor(input, ordinal, first) });
+    else if (!hasEnded(pod)) {
+      if (!isOrdered || isAvailable(pod, input)) continue;
+    } else if (!pod.isTerminating) deletes.push(pod.name);
+    if (isOrdered) return { creates, deletes, mustWait: true };
+    mustWait ||= pod !== undefined;
   }
-  if (mustWait) return done(creates, deletes);
+  return { creates, deletes, mustWait };
+}
 
-  const unhealthy = firstUnhealthy([...inRange.values(), ...condemned]);
-  for (const pod of condemned) {
-    if (pod.isTerminating) {
-      if (isOrdered) return done(creates, deletes);
-      continue;
-    }
-    if (isOrdered && !isAvailable(pod, input) && pod !== unhealthy) return done(creates, deletes);
+/** Deletes pods outside of the range, from the top down. */
+function removeSurplus(input: TurnInput, surplus: readonly PodFacts[], unhealthy: PodFacts | undefined): Omit<Step, 'creates'> {
+  const isOrdered = isOrderedReady(input);
+  const deletes: string[] = [];
+  for (const pod of surplus) {
+    if (isOrdered && (pod.isTerminating || (pod !== unhealthy && !isAvailable(pod, input)))) return { deletes, mustWait: true };
+    if (pod.isTerminating) continue;
     deletes.push(pod.name);
-    if (isOrdered) return done(creates, deletes);
+    if (isOrdered) return { deletes, mustWait: true };
   }
-  if (spec.updateStrategy?.type === 'OnDelete') return done(creates, deletes);
-  const outdated = podToUpdate(input, inRange, { first, end });
-  return done(creates, outdated === undefined ? deletes : [...deletes, outdated.name]);
+  return { deletes, mustWait: false };
+}
+
+function isOrderedReady({ spec }: TurnInput): boolean {
+  return spec.podManagementPolicy !== 'Parallel';
 }
 
 /** From the top down to the partition: the first outdated pod; an unavailable pod before it ends the search. */
-function podToUpdate(
-  input: TurnInput,
-  inRange: ReadonlyMap<number, PodFacts>,
-  { first, end }: { readonly first: number; readonly end: number },
-): PodFacts | undefined {
+function podToUpdate(input: TurnInput, { first, end, pods }: Range): PodFacts | undefined {
   const lowest = first + (input.spec.updateStrategy?.rollingUpdate?.partition ?? 0);
   for (let ordinal = end - 1; ordinal >= lowest; ordinal -= 1) {
-    const pod = inRange.get(ordinal);
+    const pod = pods.get(ordinal);
     // A pod created in this turn is not available.
     if (pod === undefined) return undefined;
     if (pod.revision !== input.updateRevision && !pod.isTerminating) return pod;

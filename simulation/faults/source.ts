@@ -52,9 +52,15 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
     const ofItself = ofProcess(point);
     // Calls of pods have their own faults.
     if (ofItself !== undefined || verb === podVerb) return ofItself;
+    return onTheWay(key) ?? atTheServer(point, verb);
+  };
+  const onTheWay = (key: string): RequestFault | undefined => {
     if (isDrawn('F1', key)) return { class: 'F1', kind: 'lost', isSilent: lot(`F1 silent ${key}`) < 0.3 };
     if (isDrawn('F2', key)) return { class: 'F2', kind: 'replyLost', isSilent: lot(`F2 silent ${key}`) < 0.3 };
-    if (isDrawn('F3', key)) return { class: 'F3', kind: 'held', delayMs: lasting(`F3 for ${key}`, 1_000, 60_000) };
+    return isDrawn('F3', key) ? { class: 'F3', kind: 'held', delayMs: lasting(`F3 for ${key}`, 1_000, 60_000) } : undefined;
+  };
+  const atTheServer = (point: Point, verb: string): RequestFault | undefined => {
+    const { key } = point;
     if (isChange(point, verb) && isDrawn('F4', key)) return { class: 'F4', kind: 'foreignWrite' };
     if (isDrawn('F5', key)) return drawnAnswer(key, lot);
     if ((verb === 'list' || verb === 'watch') && isDrawn('F6', key)) {
@@ -90,22 +96,12 @@ export const podVerb = 'call';
 
 /** Injects faults at these places only. The first of two at one place counts. */
 export function placedFaults(placed: readonly PlacedFault[]): Faults {
-  const requests = new Map<string, RequestFault>();
-  const lines = new Map<string, WatchFault>();
-  const pods = new Map<string, PodFault>();
-  const gates = new Map<string, GateFault>();
-  for (const one of [...placed].reverse()) {
-    if (one.port === 'request') requests.set(one.at, one.fault);
-    else if (one.port === 'line') lines.set(one.at, one.fault);
-    else if (one.port === 'pod') pods.set(one.at, one.fault);
-    else gates.set(one.at, one.fault);
-  }
-  return {
-    ofRequest: ({ key }) => requests.get(key),
-    ofLine: ({ key }) => lines.get(key),
-    ofPodCall: ({ key }) => pods.get(key),
-    ofGate: ({ key }) => gates.get(key),
-  };
+  const byPlace = new Map([...placed].reverse().map((one) => [`${one.port} ${one.at}`, one.fault]));
+  const of =
+    <Port extends PlacedFault['port']>(port: Port) =>
+    ({ key }: Point) =>
+      byPlace.get(`${port} ${key}`) as Extract<PlacedFault, { readonly port: Port }>['fault'] | undefined;
+  return { ofRequest: of('request'), ofLine: of('line'), ofPodCall: of('pod'), ofGate: of('gate') };
 }
 
 /** Uses the first source, else the next one. */
@@ -151,29 +147,20 @@ export function recordedFaults(
     }
     onFault?.(one, point);
   };
+  const recorded = <Fault>(port: PlacedFault['port'], point: Point, fault: Fault | undefined): Fault | undefined => {
+    if (fault !== undefined) record({ at: point.key, port, fault } as PlacedFault, point);
+    return fault;
+  };
   return {
-    ofRequest: (point, verb) => {
-      const fault = isOver() ? undefined : source.ofRequest(point, verb);
-      if (fault !== undefined) record({ at: point.key, port: 'request', fault }, point);
-      return fault;
-    },
+    ofRequest: (point, verb) => (isOver() ? undefined : recorded('request', point, source.ofRequest(point, verb))),
     ofLine: (point, line) => {
       const fault = isOver() ? undefined : source.ofLine(point, line);
       // Lines without an object do not replace each other.
-      if (fault?.kind === 'coalesce' && line?.includes('"type":"BOOKMARK"') === true) return undefined;
-      if (fault !== undefined) record({ at: point.key, port: 'line', fault }, point);
-      return fault;
+      const hasNoEffect = fault?.kind === 'coalesce' && line?.includes('"type":"BOOKMARK"') === true;
+      return hasNoEffect ? undefined : recorded('line', point, fault);
     },
-    ofPodCall: (point) => {
-      const fault = isOver() ? undefined : source.ofPodCall(point);
-      if (fault !== undefined) record({ at: point.key, port: 'pod', fault }, point);
-      return fault;
-    },
-    ofGate: (point) => {
-      const fault = isOver() ? undefined : source.ofGate(point);
-      if (fault !== undefined) record({ at: point.key, port: 'gate', fault }, point);
-      return fault;
-    },
+    ofPodCall: (point) => (isOver() ? undefined : recorded('pod', point, source.ofPodCall(point))),
+    ofGate: (point) => (isOver() ? undefined : recorded('gate', point, source.ofGate(point))),
     happened,
     missed: (kind) => {
       counts[kind] = (counts[kind] ?? 0) - 1;

@@ -55,8 +55,10 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
     const left = set === undefined ? `the StatefulSet ${name} is not there` : leftOf(scene, set);
     if (left !== undefined) return left;
   }
-  const behind = followerBehind(scene, statefulSets);
-  if (behind !== undefined) return behind;
+  return followerBehind(scene, statefulSets) ?? leftInLedgers(scene);
+}
+
+function leftInLedgers(scene: Looked): string | undefined {
   for (const map of scene.list(configMapResource, scene.namespace)) {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);

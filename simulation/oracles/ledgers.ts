@@ -46,16 +46,7 @@ class LedgerJudge implements Oracle {
       if (type !== 'DELETED' && isAgent(actor, scene.agentUser)) this.#written(commit);
       else this.#take(type === 'DELETED' ? { ...after, data: {} } : after, '', atMs);
     }
-    const place = disruptedByUs(this.#book, commit);
-    const by = actor.process ?? '';
-    if (place !== undefined) {
-      const { uid, name } = after.metadata;
-      const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
-      if (!isClaimed) scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
-      // An eviction under way cannot be revoked, so its claim stands.
-      const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
-      if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
-    }
+    if (disruptedByUs(this.#book, commit) !== undefined) this.#checkTaken(commit);
     if (resource === statefulSetResource && type === 'MODIFIED') {
       this.#checkScale(commit);
       this.#checkPartition(commit);
@@ -79,6 +70,16 @@ class LedgerJudge implements Oracle {
   #isOpen(test: (open: Open) => boolean): boolean {
     for (const open of this.#open.values()) if (test(open)) return true;
     return false;
+  }
+
+  #checkTaken({ after, actor }: Commit): void {
+    const { uid, name } = after.metadata;
+    const by = actor.process ?? '';
+    const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
+    if (!isClaimed) this.#book.scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
+    // An eviction under way cannot be revoked, so its claim stands.
+    const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
+    if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
   }
 
   #checkScale({ before, after, actor }: Commit): void {

@@ -3,7 +3,7 @@ import { traitsOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
 import { controllerOf, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
@@ -60,14 +60,7 @@ function checkLowered(
   const going = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
   if (going.length === 0) return;
   const what = `${actor.process ?? ''} exposes ${named(going)} by partition ${to} of ${after.metadata.name}`;
-  const [only, ...more] = going;
-  // As with deletions: an unavailable pod costs no availability, so one at a time is repaired next to other zones.
-  const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);
-  for (const other of book.zones) {
-    if (other === zone || (isCure && !isAbsent(book, other, moment))) continue;
-    const why = whyNotWhole(book, other, moment);
-    if (why !== undefined) scene.violated('S1', `${what} while ${why}`);
-  }
+  checkOtherZones(book, { zone, going, moment, what });
   const limit = limitSince(book, zone, moment);
   const released = behind.filter(({ ordinal }) => ordinal >= first + from);
   const down = new Set([...(lackingIn(book, zone, moment) ?? []), ...released]);
@@ -80,4 +73,22 @@ function checkLowered(
   }
   checkObserved(book, moment, what);
   if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${what} although it is paused`);
+}
+
+interface Exposure {
+  readonly zone: Zone;
+  readonly going: readonly Place[];
+  readonly moment: Moment;
+  readonly what: string;
+}
+
+function checkOtherZones(book: Book, { zone, going, moment, what }: Exposure): void {
+  const [only, ...more] = going;
+  // As with deletions: an unavailable pod costs no availability, so one at a time is repaired next to other zones.
+  const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);
+  for (const other of book.zones) {
+    if (other === zone || (isCure && !isAbsent(book, other, moment))) continue;
+    const why = whyNotWhole(book, other, moment);
+    if (why !== undefined) book.scene.violated('S1', `${what} while ${why}`);
+  }
 }

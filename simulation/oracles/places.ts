@@ -106,11 +106,7 @@ export class Book implements Oracle {
     for (const zone of this.zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
     const isOurs = isAgent(actor, this.scene.agentUser);
     if (resource === nodeResource) {
-      if (type === 'DELETED') this.#nodes.delete(after.metadata.name);
-      else this.#nodes.set(after.metadata.name, readyCondition(after).isTrue);
-      for (const { places } of this.zones) {
-        for (const place of places.values()) if (textAt(place.pod, 'spec', 'nodeName') === after.metadata.name) this.#refresh(place, atMs);
-      }
+      this.#putNode(commit);
       return;
     }
     if (after.metadata.namespace !== this.scene.namespace) return;
@@ -141,6 +137,15 @@ export class Book implements Oracle {
 
   #isReadyNode(name: string): boolean {
     return this.#nodes.size === 0 || name === '' || this.#nodes.get(name) === true;
+  }
+
+  #putNode({ after, type, atMs }: Commit): void {
+    const { name } = after.metadata;
+    if (type === 'DELETED') this.#nodes.delete(name);
+    else this.#nodes.set(name, readyCondition(after).isTrue);
+    for (const { places } of this.zones) {
+      for (const place of places.values()) if (textAt(place.pod, 'spec', 'nodeName') === name) this.#refresh(place, atMs);
+    }
   }
 
   #availableFromMs(place: Place): number {

@@ -1,5 +1,5 @@
 // Judges prepared pods: none leaves before its delay is over, and those that stay are told so (S11, L5).
-import type { Commit } from '../server/request.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
 import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import type { Book } from './places.ts';
@@ -84,19 +84,24 @@ class PreparationJudge implements Oracle {
       // An absent pod has nothing to prepare, and a new one was unknown to the decision.
       if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
       const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
-      const call = this.#asked.get(pod.metadata.name);
-      if (call?.uid !== pod.metadata.uid)
-        this.#scene.violated('S11', `${what}, and ${pod.metadata.name} (${pod.metadata.uid}) was never asked to prepare`);
-      else {
-        const aheadMs = Math.max(0, machineOf(this.#scene, actor.process).wallErrorMs - (this.#isBelieved ? 0 : call.wallErrorMs));
-        const preparedMs = atMs - (this.#isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
-        if (preparedMs + aheadMs + roundingMs < delayMs)
-          this.#scene.violated(
-            'S11',
-            `${what}, and ${pod.metadata.name} has been prepared for ${Math.round(preparedMs)} ms, not for ${delayMs} ms`,
-          );
-      }
+      this.#checkPrepared(pod.metadata, what, { actor, atMs, delayMs });
     }
+  }
+
+  #checkPrepared(
+    { name, uid }: ModelObject['metadata'],
+    what: string,
+    { actor, atMs, delayMs }: Pick<Commit, 'actor' | 'atMs'> & { readonly delayMs: number },
+  ): void {
+    const call = this.#asked.get(name);
+    if (call?.uid !== uid) {
+      this.#scene.violated('S11', `${what}, and ${name} (${uid}) was never asked to prepare`);
+      return;
+    }
+    const aheadMs = Math.max(0, machineOf(this.#scene, actor.process).wallErrorMs - (this.#isBelieved ? 0 : call.wallErrorMs));
+    const preparedMs = atMs - (this.#isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
+    if (preparedMs + aheadMs + roundingMs < delayMs)
+      this.#scene.violated('S11', `${what}, and ${name} has been prepared for ${Math.round(preparedMs)} ms, not for ${delayMs} ms`);
   }
 }
 

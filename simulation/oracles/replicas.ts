@@ -15,7 +15,7 @@ import {
 import { type Moment, machineOf, type Oracle } from './oracle.ts';
 import { type Book, lackingIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
-import { createTimeline } from './terms.ts';
+import { createTimeline, type Timeline } from './terms.ts';
 
 /** A replica write of an agent. */
 interface Write {
@@ -35,53 +35,62 @@ interface Direction {
 
 /** Called for each commit before the book. */
 export function judgeReplicas(book: Book): Oracle {
-  const { scene } = book;
-  const decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
-  const directions = new Map<Zone, Direction>();
-  const inputs = new Map(book.zones.map((zone) => [zone, createTimeline<number>()]));
-  for (const changes of inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
+  return new ReplicaJudge(book);
+}
 
-  const checkGap = (write: Write, actor: Commit['actor']): void => {
+class ReplicaJudge implements Oracle {
+  readonly #book: Book;
+  readonly #decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
+  readonly #directions = new Map<Zone, Direction>();
+  readonly #inputs: ReadonlyMap<Zone, Timeline<number>>;
+
+  constructor(book: Book) {
+    this.#book = book;
+    this.#inputs = new Map(book.zones.map((zone) => [zone, createTimeline<number>()]));
+    for (const changes of this.#inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
+  }
+
+  committed(commit: Commit): void {
+    const write = writeOf(this.#book, commit);
+    if (write !== undefined && write.from !== write.to) this.#checkWrite(write, commit);
+    if (!isInput(this.#book, commit, write)) return;
+    for (const [zone, changes] of this.#inputs) if (zone !== write?.zone) changes.set(commit.atMs, (changes.latest() ?? 0) + 1);
+  }
+
+  #checkWrite(write: Write, { actor }: Commit): void {
+    const isBound = !this.#book.terms.isExcepted() && !isForced(this.#book, write);
+    if (isBound && write.to < write.from) {
+      checkDecrease(this.#book, write);
+      if (this.#book.scene.group.kind === 'native') this.#checkGap(write, actor);
+    }
+    this.#checkFlapping(write);
+  }
+
+  #checkGap(write: Write, actor: Commit['actor']): void {
+    const { scene, terms } = this.#book;
     const { wallErrorMs } = machineOf(scene, actor.process);
-    const gaps = book.terms
-      .of(write.zone.statefulSet)
-      .since(write.moment.fromMs)
-      .map(({ betweenZonesMs }) => betweenZonesMs);
-    const gapMs = Math.min(...gaps, Number.POSITIVE_INFINITY);
-    for (const [zone, last] of decreases) {
+    const settings = terms.of(write.zone.statefulSet).since(write.moment.fromMs);
+    const gapMs = Math.min(...settings.map(({ betweenZonesMs }) => betweenZonesMs), Number.POSITIVE_INFINITY);
+    for (const [zone, last] of this.#decreases) {
       // Its time comes from the announcer's clock, shortly before the request.
       const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + announcedAheadMs;
       if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
-      scene.violated(
-        'S12',
-        `${describe(write)} ${Math.round(write.moment.atMs - last.sentMs)} ms after ${zone.statefulSet} shrank, not ${gapMs} ms`,
-      );
+      const sinceMs = Math.round(write.moment.atMs - last.sentMs);
+      scene.violated('S12', `${describe(write)} ${sinceMs} ms after ${zone.statefulSet} shrank, not ${gapMs} ms`);
     }
-    decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
-  };
-  const checkFlapping = (write: Write): void => {
+    this.#decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
+  }
+
+  #checkFlapping(write: Write): void {
     const sign = Math.sign(write.to - write.from);
-    const before = directions.get(write.zone);
-    const changes = inputs.get(write.zone);
+    const before = this.#directions.get(write.zone);
+    const changes = this.#inputs.get(write.zone);
     const input = changes?.since(write.moment.fromMs)[0] ?? 0;
     if (before !== undefined && before.sign === -sign && before.input === (changes?.latest() ?? 0)) {
-      scene.violated('S16', `${describe(write)} after it was changed the other way, and nothing else has changed since`);
+      this.#book.scene.violated('S16', `${describe(write)} after it was changed the other way, and nothing else has changed since`);
     }
-    directions.set(write.zone, { sign, input });
-  };
-  return {
-    committed: (commit) => {
-      const write = writeOf(book, commit);
-      if (write !== undefined && write.from !== write.to) {
-        const isBound = !book.terms.isExcepted() && !isForced(book, write);
-        if (isBound && write.to < write.from) checkDecrease(book, write);
-        if (isBound && scene.group.kind === 'native' && write.to < write.from) checkGap(write, commit.actor);
-        checkFlapping(write);
-      }
-      if (!isInput(book, commit, write)) return;
-      for (const [zone, changes] of inputs) if (zone !== write?.zone) changes.set(commit.atMs, (changes.latest() ?? 0) + 1);
-    },
-  };
+    this.#directions.set(write.zone, { sign, input });
+  }
 }
 
 /** Longest time between the decision and the request of a decrease. */

@@ -6,7 +6,7 @@ import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
 import type { PodCalled } from '../oracles/oracle.ts';
 import { runStartMs } from './clock.ts';
-import { type Life, makeCall, sendingLatencyMs } from './life.ts';
+import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 
 /** The answer of a pod, and its UID. */
 export interface PodAnswered {
@@ -49,6 +49,15 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
     podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...said });
     return answer;
   };
+  const arrive = (request: PodRequest, sending: Sending<PodResponse>, sentAtMs: number, fault: PodFault | undefined): void => {
+    const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
+    const answer = isHeard ? hear(request, sentAtMs, fault) : undefined;
+    if (fault !== undefined && isHeard && answer === undefined) life.faults.missed?.('F21');
+    if (sending.hasDied() || fault?.kind === 'hang') return;
+    const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
+    if (told instanceof Error) sending.failed(told);
+    else sending.replied(told);
+  };
   return {
     call: (request) =>
       makeCall<PodResponse>(life, {
@@ -59,15 +68,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
         send: (sending) => {
           const sentAtMs = life.scheduler.nowMs();
           const fault = life.faults.ofPodCall(life.places.next('pod', request.site));
-          life.scheduler.after(sendingLatencyMs(life, sending.point), () => {
-            const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
-            const answer = isHeard ? hear(request, sentAtMs, fault) : undefined;
-            if (fault !== undefined && isHeard && answer === undefined) life.faults.missed?.('F21');
-            if (sending.hasDied() || fault?.kind === 'hang') return;
-            const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
-            if (told instanceof Error) sending.failed(told);
-            else sending.replied(told);
-          });
+          life.scheduler.after(sendingLatencyMs(life, sending.point), () => arrive(request, sending, sentAtMs, fault));
         },
       }),
   };

@@ -12,11 +12,16 @@ export function discover(kinds: readonly ServedKind[], path: string, accept: str
   const isAggregated = accept.replaceAll(' ', '').includes(aggregatedType);
   const [, root, ...rest] = path.replace(/\/$/, '').split('/');
   if (root === 'version' && rest.length === 0) return json(version);
-  if (root === 'api') {
-    if (rest.length === 0) return isAggregated ? aggregated(kinds.filter(({ group }) => group === '')) : json(coreVersions);
-    return rest.length === 1 && rest[0] === 'v1' ? resources(kinds, '', 'v1') : undefined;
-  }
-  if (root !== 'apis') return undefined;
+  if (root === 'api') return discoverCore(kinds, rest, isAggregated);
+  return root === 'apis' ? discoverGroups(kinds, rest, isAggregated) : undefined;
+}
+
+function discoverCore(kinds: readonly ServedKind[], rest: readonly string[], isAggregated: boolean): ModelResponse | undefined {
+  if (rest.length === 0) return isAggregated ? aggregated(kinds.filter(({ group }) => group === '')) : json(coreVersions);
+  return rest.length === 1 && rest[0] === 'v1' ? resources(kinds, '', 'v1') : undefined;
+}
+
+function discoverGroups(kinds: readonly ServedKind[], rest: readonly string[], isAggregated: boolean): ModelResponse | undefined {
   const [group, name, ...more] = rest;
   const named = kinds.filter((kind) => kind.group !== '');
   if (group === undefined) return isAggregated ? aggregated(named) : json(groupList(named));

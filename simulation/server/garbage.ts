@@ -82,7 +82,7 @@ function collect(options: GarbageOptions, { kind, object }: Owned, existing: Rea
   const left = ownersOf(current).filter(({ uid }) => existing.has(uid));
   if (left.length === ownersOf(current).length) return;
   if (left.length > 0) {
-    keep(core, kind, current, { ...current, metadata: { ...current.metadata, ownerReferences: left } }, { actor, isDryRun: false });
+    writeMetadata(core, kind, current, { ...current.metadata, ownerReferences: left });
   } else if (current.metadata.deletionTimestamp === undefined) {
     attempt(() =>
       remove(core, targetOf(kind, current), { propagationPolicy: 'Background', uid: current.metadata.uid, isDryRun: false }, { actor }),
@@ -110,25 +110,17 @@ function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject,
   } else return;
   const { finalizers: _, ...metadata } = current.metadata;
   const left = finalizers.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
-  keep(
-    core,
-    kind,
-    current,
-    { ...current, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } },
-    { actor, isDryRun: false },
-  );
+  writeMetadata(core, kind, current, { ...metadata, ...(left.length > 0 && { finalizers: left }) });
 }
 
 function release(core: Core, { kind, object }: Owned, uid: string): void {
   const { ownerReferences = [], ...metadata } = object.metadata;
   const left = ownerReferences.filter((owner) => owner.uid !== uid);
-  keep(
-    core,
-    kind,
-    object,
-    { ...object, metadata: { ...metadata, ...(left.length > 0 && { ownerReferences: left }) } },
-    { actor, isDryRun: false },
-  );
+  writeMetadata(core, kind, object, { ...metadata, ...(left.length > 0 && { ownerReferences: left }) });
+}
+
+function writeMetadata(core: Core, kind: ServedKind, before: ModelObject, metadata: ModelObject['metadata']): void {
+  keep(core, kind, { before, after: { ...before, metadata } }, { actor, isDryRun: false });
 }
 
 function targetOf(kind: ServedKind, { metadata }: ModelObject): Target {

@@ -74,15 +74,14 @@ function applied(document: unknown, { op, path, from = '', value }: Operation): 
       return isSame(valueAt(document, keys) ?? null, value ?? null) ? { value: document } : undefined;
     case 'add':
     case 'replace':
-      return changed(document, keys, op, value);
     case 'remove':
-      return changed(document, keys, op, undefined);
+      return changed(document, keys, { op, value });
     case 'copy':
     case 'move': {
       const moved = valueAt(document, keysOf(from));
       if (moved === undefined) return undefined;
-      const rest = op === 'move' ? changed(document, keysOf(from), 'remove', undefined) : { value: document };
-      return rest === undefined ? undefined : changed(rest.value, keys, 'add', moved);
+      const rest = op === 'move' ? changed(document, keysOf(from), { op: 'remove' }) : { value: document };
+      return rest === undefined ? undefined : changed(rest.value, keys, { op: 'add', value: moved });
     }
     default:
       return undefined;
@@ -106,13 +105,20 @@ function valueAt(document: unknown, keys: readonly string[]): unknown {
   return value;
 }
 
-function changed(document: unknown, keys: readonly string[], op: 'add' | 'replace' | 'remove', value: unknown): Outcome {
+/** A change of one place. */
+interface Edit {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly value?: unknown;
+}
+
+function changed(document: unknown, keys: readonly string[], edit: Edit): Outcome {
+  const { op, value } = edit;
   const [key, ...rest] = keys;
   if (key === undefined) return op === 'remove' ? undefined : { value };
-  if (Array.isArray(document)) return changedArray(document, key, rest, op, value);
+  if (Array.isArray(document)) return changedArray(document, key, rest, edit);
   if (!isObject(document)) return undefined;
   if (rest.length > 0) {
-    const inner = key in document ? changed(document[key], rest, op, value) : undefined;
+    const inner = key in document ? changed(document[key], rest, edit) : undefined;
     return inner === undefined ? undefined : { value: { ...document, [key]: inner.value } };
   }
   if (op !== 'remove') return { value: { ...document, [key]: value } };
@@ -121,17 +127,12 @@ function changed(document: unknown, keys: readonly string[], op: 'add' | 'replac
   return { value: others };
 }
 
-function changedArray(
-  document: readonly unknown[],
-  key: string,
-  rest: readonly string[],
-  op: 'add' | 'replace' | 'remove',
-  value: unknown,
-): Outcome {
+function changedArray(document: readonly unknown[], key: string, rest: readonly string[], edit: Edit): Outcome {
+  const { op, value } = edit;
   const index = key === '-' ? document.length : Number(key);
   const isInside = Number.isInteger(index) && index >= 0 && index < document.length;
   if (rest.length > 0) {
-    const inner = isInside ? changed(document[index], rest, op, value) : undefined;
+    const inner = isInside ? changed(document[index], rest, edit) : undefined;
     return inner === undefined ? undefined : { value: document.map((item, at) => (at === index ? inner.value : item)) };
   }
   if (op === 'add' && Number.isInteger(index) && index >= 0 && index <= document.length)

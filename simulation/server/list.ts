@@ -3,7 +3,7 @@ import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, expired, invalid, type Refusal } from './refusal.ts';
 import type { ModelObject } from './request.ts';
-import { labelRequirements, selectionOf } from './selector.ts';
+import { labelRequirements, type Selection, selectionOf } from './selector.ts';
 import { keyOf, textOf } from './store.ts';
 
 interface Wanted {
@@ -25,28 +25,37 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
   const selection = selectionOf(kind, query);
   const wanted = selection.name === undefined ? asked : ofOneName(asked, query);
   const { storage } = cache.frontEnd;
-  const page = (): string => {
-    const version = wanted.notOlderThan === undefined ? storage.revision : cache.version();
-    const revision = wanted.exact ?? version;
-    const all = cache.collection.listAt(revision).filter(({ metadata }) => namespace === '' || metadata.namespace === namespace);
-    const rest = wanted.after === '' ? all : all.filter((object) => keyOf(object) > wanted.after);
-    const selected = selection.selects === undefined ? rest : rest.filter(selection.selects);
-    const items = wanted.limit > 0 ? selected.slice(0, wanted.limit) : selected;
-    const leftCount = selected.length - items.length;
-    // Items after a full page may not match: the next page shows it, unless an index knows.
-    const last = leftCount > 0 || (wanted.limit > 0 && items.length === wanted.limit) ? items.at(-1) : undefined;
-    const isMore = last !== undefined && (isIndexed(query) ? leftCount > 0 : rest.at(-1) !== last);
-    return textOfList(kind, items, {
-      resourceVersion: String(revision),
-      ...(isMore && { continue: tokenOf(revision, keyOf(last)) }),
-      ...(leftCount > 0 && !selection.isFiltered && { remainingItemCount: leftCount }),
-    });
-  };
+  const page = (): string => pageText(cache, kind, wanted, { ...selection, namespace, isIndexed: isIndexed(query) });
   const { exact } = wanted;
   if (exact !== undefined && exact <= storage.revision && exact < storage.compacted) throw tooOld(wanted);
   const needed = exact !== undefined && exact > storage.revision ? exact : (wanted.notOlderThan ?? 0);
   if (needed === 0 || cache.version() >= needed) return page();
   return cache.reach(needed).then(page);
+}
+
+interface ListSelection extends Selection {
+  /** Empty for all namespaces. */
+  readonly namespace: string;
+  readonly isIndexed: boolean;
+}
+
+function pageText(cache: WatchCache, kind: ServedKind, { exact, notOlderThan, after, limit }: Wanted, selection: ListSelection): string {
+  const { namespace, selects, isFiltered } = selection;
+  const version = notOlderThan === undefined ? cache.frontEnd.storage.revision : cache.version();
+  const revision = exact ?? version;
+  const all = cache.collection.listAt(revision).filter(({ metadata }) => namespace === '' || metadata.namespace === namespace);
+  const rest = after === '' ? all : all.filter((object) => keyOf(object) > after);
+  const selected = selects === undefined ? rest : rest.filter(selects);
+  const items = limit > 0 ? selected.slice(0, limit) : selected;
+  const leftCount = selected.length - items.length;
+  // Items after a full page may not match: the next page shows it, unless an index knows.
+  const last = leftCount > 0 || (limit > 0 && items.length === limit) ? items.at(-1) : undefined;
+  const isMore = last !== undefined && (selection.isIndexed ? leftCount > 0 : rest.at(-1) !== last);
+  return textOfList(kind, items, {
+    resourceVersion: String(revision),
+    ...(isMore && { continue: tokenOf(revision, keyOf(last)) }),
+    ...(leftCount > 0 && !isFiltered && { remainingItemCount: leftCount }),
+  });
 }
 
 /** Caches of pods have an index by node; other kinds do not have this field. */
@@ -68,11 +77,17 @@ function wantedOf(query: URLSearchParams): Wanted {
   const size = query.get('limit') ?? '';
   if (!/^-?\d*$/.test(size)) throw badRequest(`strconv.ParseInt: parsing "${size}": invalid syntax`);
   const limit = Math.max(0, Number(size));
-  if (token !== '') {
-    if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
-    const { revision, after } = parseToken(token);
-    return { exact: revision < 0 ? undefined : revision, notOlderThan: undefined, after, limit };
-  }
+  return token === '' ? wantedVersion(version, match, limit) : wantedPage(token, version, limit);
+}
+
+/** The next page of a list. */
+function wantedPage(token: string, version: string, limit: number): Wanted {
+  if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
+  const { revision, after } = parseToken(token);
+  return { exact: revision < 0 ? undefined : revision, notOlderThan: undefined, after, limit };
+}
+
+function wantedVersion(version: string, match: string, limit: number): Wanted {
   if (!/^\d*$/.test(version)) {
     const why = `strconv.ParseUint: parsing "${version}": invalid syntax`;
     throw badRequest(`invalid resource version: resourceVersion: Invalid value: "${version}": ${why}`);

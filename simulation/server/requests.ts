@@ -181,7 +181,7 @@ export class Requests {
     const { name } = objectOf(object['metadata']);
     if (typeof name === 'string') told.name = name;
     refuseOtherKind(kind, object);
-    const created = create(this.#options.core, kind, namespace, object, { actor: request.actor, isDryRun });
+    const created = create(this.#options.core, { kind, namespace }, object, { actor: request.actor, isDryRun });
     told.name = created.metadata.name;
     return answer(201, textOf(created));
   }
@@ -363,19 +363,21 @@ function placeOf(parts: readonly string[], find: (plural: string) => ServedKind 
   return undefined;
 }
 
+function verbOfCollection(kind: ServedKind, namespace: string, method: ModelRequest['method'], query: URLSearchParams): Verb {
+  const isOnePlace = !kind.isNamespaced || namespace !== '';
+  if (method === 'GET') return ['1', 'true'].includes(query.get('watch') ?? '') ? 'watch' : 'list';
+  if (method === 'DELETE' && isOnePlace) return 'deletecollection';
+  if (method === 'POST' && isOnePlace) return 'create';
+  if (kind.isCustom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided');
+  throw methodNotAllowed();
+}
+
 function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequest['method'], query: URLSearchParams): Verb {
   if (subresource === 'eviction') {
     if (method !== 'POST') throw methodNotAllowed();
     return 'create';
   }
-  if (name === '') {
-    const isWatch = ['1', 'true'].includes(query.get('watch') ?? '');
-    if (method === 'GET') return isWatch ? 'watch' : 'list';
-    if (method === 'DELETE' && (!kind.isNamespaced || namespace !== '')) return 'deletecollection';
-    if (method === 'POST' && (!kind.isNamespaced || namespace !== '')) return 'create';
-    if (kind.isCustom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided');
-    throw methodNotAllowed();
-  }
+  if (name === '') return verbOfCollection(kind, namespace, method, query);
   switch (method) {
     case 'GET':
       return 'get';

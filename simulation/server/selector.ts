@@ -7,7 +7,7 @@ import type { Json, ModelObject } from './request.ts';
 
 export type Selects = (object: ModelObject) => boolean;
 
-interface Selection {
+export interface Selection {
   /** Undefined if everything is selected. */
   readonly selects: Selects | undefined;
   readonly isFiltered: boolean;

@@ -97,7 +97,7 @@ export class ModelServer {
     const kind = this.#kind(resource);
     const { namespace } = objectOf(object['metadata']);
     const place = kind.isNamespaced && typeof namespace === 'string' ? namespace : '';
-    return create(this.#core, kind, place, object, { actor, isDryRun: false });
+    return create(this.#core, { kind, namespace: place }, object, { actor, isDryRun: false });
   }
 
   /**

@@ -74,7 +74,7 @@ function decrement(core: Core, pod: ModelObject, budget: ModelObject, options: E
     disruptedPods: { ...disrupted, [pod.metadata.name]: now },
     ...(allowed === 1 && { conditions: conditionsOf(status, now) }),
   };
-  keep(core, options.budgets, budget, { ...budget, status: spent }, options);
+  keep(core, options.budgets, { before: budget, after: { ...budget, status: spent } }, options);
 }
 
 function whyNot(name: string, status: Json): string {
@@ -116,7 +116,8 @@ function leave(core: Core, target: Target, { deleteOptions, budgets: _, ...optio
   if (pod === undefined) throw notFound(target.kind, target.name);
   refuseOther(target.kind, pod, deleteOptions);
   const { resourceVersion: _version, ...rest } = deleteOptions;
-  if (!options.isDryRun) keep(core, target.kind, pod, { ...pod, status: withCondition(pod, timeOf(core.wallMs())) }, options);
+  if (!options.isDryRun)
+    keep(core, target.kind, { before: pod, after: { ...pod, status: withCondition(pod, timeOf(core.wallMs())) } }, options);
   remove(core, target, { ...rest, isDryRun: options.isDryRun }, options);
 }
 
@@ -157,7 +158,7 @@ export function bind(core: Core, { kind, namespace, name }: Target, nodeName: st
   const known: readonly Json[] = Array.isArray(status['conditions']) ? status['conditions'].map(objectOf) : [];
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: timeOf(core.wallMs()) };
   const conditions = [...known.filter(({ type }) => type !== 'PodScheduled'), scheduled];
-  return keep(core, kind, pod, { ...pod, spec: { ...spec, nodeName }, status: { ...status, conditions } }, options);
+  return keep(core, kind, { before: pod, after: { ...pod, spec: { ...spec, nodeName }, status: { ...status, conditions } } }, options);
 }
 
 /** Returns the Scale of the object. Throws Refusal. */
@@ -192,7 +193,7 @@ export function writeScale(core: Core, target: Target, make: (scale: Json) => un
   if (version !== '' && version !== before.metadata.resourceVersion) throw modified(kind, name);
   refuseNegative(kind, name, Number(replicas));
   const after = withReplicas(kind, before, Number(replicas));
-  return scaleOf(kind, update(core, target, before, after, { ...options, subresource: '' }), true);
+  return scaleOf(kind, update(core, target, { before, wanted: after }, { ...options, subresource: '' }), true);
 }
 
 function stored(core: Core, { kind, namespace, name }: Target): ModelObject {

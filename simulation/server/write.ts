@@ -37,7 +37,12 @@ export function timeOf(wallMs: number): string {
 }
 
 /** Creates the object. Throws Refusal. */
-export function create(core: Core, kind: ServedKind, namespace: string, object: Json, { actor, isDryRun }: WriteOptions): ModelObject {
+export function create(
+  core: Core,
+  { kind, namespace }: Omit<Target, 'name'>,
+  object: Json,
+  { actor, isDryRun }: WriteOptions,
+): ModelObject {
   const given = objectOf(object['metadata']);
   refuseOtherNamespace(kind, given, namespace);
   const { uid: _uid, generation: asked, creationTimestamp: _created, ...rest } = given;
@@ -92,14 +97,14 @@ export function replace(
     const given = textOf(metadata['uid']);
     if (given !== '')
       throw conflict(kind, name, `uid mismatch: the provided object specified uid ${given}, and no existing object was found`);
-    const created = create(core, kind, namespace, { ...object, metadata: rest }, options);
+    const created = create(core, target, { ...object, metadata: rest }, options);
     // A dry run assigns no version to a new object.
     const shown = options.isDryRun && textOf(version) !== '' ? { ...created.metadata, resourceVersion: textOf(version) } : created.metadata;
     return { object: { ...created, metadata: shown }, isNew: true };
   }
   const uid = textOf(metadata['uid']);
   if (uid !== '' && uid !== before.metadata.uid) throw conflict(kind, name, uidMismatch(kind, before, uid));
-  return { object: update(core, target, before, object, options), isNew: false };
+  return { object: update(core, target, { before, wanted: object }, options), isNew: false };
 }
 
 function uidMismatch(kind: ServedKind, { metadata }: ModelObject, uid: string): string {
@@ -118,7 +123,7 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
   refuseUnreadable(kind, object);
   refuseOtherName(objectOf(object['metadata']), name);
   refuseOtherNamespace(kind, objectOf(object['metadata']), namespace);
-  return update(core, target, before, object, options);
+  return update(core, target, { before, wanted: object }, options);
 }
 
 /** The result of a patch is decoded as the kind that it claims. */
@@ -132,7 +137,12 @@ function refuseUnreadable(kind: ServedKind, object: Json): void {
 }
 
 /** Stores the result of the stored and the wanted object, unless they are equal. Throws Refusal. */
-export function update(core: Core, { kind, name }: Target, before: ModelObject, wanted: Json, options: ReplaceOptions): ModelObject {
+export function update(
+  core: Core,
+  { kind, name }: Target,
+  { before, wanted }: { readonly before: ModelObject; readonly wanted: Json },
+  options: ReplaceOptions,
+): ModelObject {
   const metadata = objectOf(wanted['metadata']);
   const version = textOf(metadata['resourceVersion']);
   if (version !== '' && !/^\d+$/.test(version)) throw internal(`strconv.ParseUint: parsing "${version}": invalid syntax`);
@@ -142,26 +152,25 @@ export function update(core: Core, { kind, name }: Target, before: ModelObject, 
   if (wanted === before) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
   validate(kind, candidate, before);
-  return keep(core, kind, before, candidate, options);
+  return keep(core, kind, { before, after: candidate }, options);
 }
 
 /** Stores the new state of an object; without its last finalizer it is removed instead. */
-export function keep(
-  core: Core,
-  kind: ServedKind,
-  before: ModelObject,
-  candidate: ModelObject,
-  { actor, isDryRun }: WriteOptions,
-): ModelObject {
-  if (isSame(candidate, before)) return before;
-  const isGoing = before.metadata.deletionGracePeriodSeconds === 0 && (candidate.metadata.finalizers ?? []).length === 0;
+export function keep(core: Core, kind: ServedKind, { before, after }: StateChange, { actor, isDryRun }: WriteOptions): ModelObject {
+  if (isSame(after, before)) return before;
+  const isGoing = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
   if (!isDryRun) {
     const change = { resource: resourceOf(kind), before, actor };
-    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change, object: candidate });
+    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change, object: after });
     // Other changes of the request are dropped.
     core.storage.commit({ type: 'DELETED', ...change, object: before });
   }
-  return candidate;
+  return after;
+}
+
+interface StateChange {
+  readonly before: ModelObject;
+  readonly after: ModelObject;
 }
 
 /** Keeps immutable metadata; a subresource changes its own part, and the object the rest. */
@@ -171,30 +180,32 @@ function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresou
   const status = isStatus || !kind.hasStatus ? wanted['status'] : before['status'];
   if (status === undefined) delete (rest as Record<string, unknown>)['status'];
   if (isStatus && kind.isCustom) return rest as ModelObject;
-  const { generation: _generation, ...asked }: Record<string, unknown> = objectOf(wanted['metadata']);
-  const {
-    uid,
-    resourceVersion,
-    creationTimestamp,
-    deletionTimestamp,
-    deletionGracePeriodSeconds,
-    generation = 0,
-    ownerReferences,
-  } = before.metadata;
-  const isWantedNew = kind.hasGeneration && !isSame(objectOf(rest)['spec'], before['spec']);
   // Old kubelets corrupted owner references, hence a pod status write keeps them.
-  const owners = isStatus && resourceOf(kind) === 'pods' ? ownerReferences : asked['ownerReferences'];
-  // Field by field: every write runs this, and literals with several spreads take several times as long.
-  const metadata: Record<string, unknown> = asked;
-  if (kind.isNamespaced) metadata['namespace'] = before.metadata.namespace;
-  metadata['uid'] = asked['uid'] ?? uid;
-  metadata['resourceVersion'] = resourceVersion;
-  metadata['creationTimestamp'] = creationTimestamp;
-  if (generation > 0) metadata['generation'] = generation + (isWantedNew ? 1 : 0);
+  const keepsOwners = isStatus && resourceOf(kind) === 'pods';
+  const hasNewSpec = kind.hasGeneration && !isSame(objectOf(rest)['spec'], before['spec']);
+  return { ...rest, metadata: metadataAfter(before, wanted, { isNamespaced: kind.isNamespaced, keepsOwners, hasNewSpec }) } as ModelObject;
+}
+
+interface MetadataRules {
+  readonly isNamespaced: boolean;
+  readonly keepsOwners: boolean;
+  readonly hasNewSpec: boolean;
+}
+
+/** Returns the metadata field by field: every write runs this, and literals with several spreads take several times as long. */
+function metadataAfter({ metadata: before }: ModelObject, wanted: Json, rules: MetadataRules): ModelObject['metadata'] {
+  const { generation: _generation, ...metadata }: Record<string, unknown> = objectOf(wanted['metadata']);
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation = 0 } = before;
+  const owners = rules.keepsOwners ? before.ownerReferences : metadata['ownerReferences'];
+  if (rules.isNamespaced) metadata['namespace'] = before.namespace;
+  metadata['uid'] ??= before.uid;
+  metadata['resourceVersion'] = before.resourceVersion;
+  metadata['creationTimestamp'] = before.creationTimestamp;
+  if (generation > 0) metadata['generation'] = generation + (rules.hasNewSpec ? 1 : 0);
   if (deletionTimestamp !== undefined) metadata['deletionTimestamp'] = deletionTimestamp;
   if (deletionGracePeriodSeconds !== undefined) metadata['deletionGracePeriodSeconds'] = deletionGracePeriodSeconds;
   if (owners !== undefined) metadata['ownerReferences'] = owners;
-  return { ...rest, metadata } as unknown as ModelObject;
+  return metadata as unknown as ModelObject['metadata'];
 }
 
 function statusOf(object: Json): Json {

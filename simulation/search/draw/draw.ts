@@ -51,7 +51,7 @@ export function scenarioOf(seed: number): Scenario {
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed);
   const clockRates = drawnClockRates(seed, agents);
-  const events = drawnEvents(seed, group, agents, safetyMs, (faultClass) => isDrawn(seed, faultClass));
+  const events = drawnEvents(seed, { group, agents, endMs: safetyMs, isDrawn: (faultClass) => isDrawn(seed, faultClass) });
   const scenario: Scenario = {
     seed,
     group,

@@ -26,7 +26,7 @@ function lasting(random: Random, fromMs: number, toMs: number): number {
 }
 
 /** Like `lasting`, but over before faults end. */
-function within(random: Random, { endMs }: Ground, atMs: number, fromMs: number, toMs: number): number {
+function within(random: Random, { endMs }: Ground, atMs: number, [fromMs, toMs]: readonly [number, number]): number {
   return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
 }
 
@@ -40,7 +40,7 @@ const kinds: readonly Kind[] = [
         atMs,
         kind: 'frontEndLags',
         frontEnd: wholeBetween(random, 0, 2),
-        forMs: within(random, ground, atMs, 2000, 120_000),
+        forMs: within(random, ground, atMs, [2000, 120_000]),
       }),
       (random, _, atMs) => ({ atMs, kind: 'frontEndRestarts', frontEnd: wholeBetween(random, 0, 2), isCompacted: random() < 0.5 }),
     ],
@@ -63,7 +63,7 @@ const kinds: readonly Kind[] = [
         atMs,
         kind: 'pauseProcess',
         process: processOf(random, ground),
-        durationMs: within(random, ground, atMs, 1000, 120_000),
+        durationMs: within(random, ground, atMs, [1000, 120_000]),
       }),
     ],
   },
@@ -96,14 +96,14 @@ const kinds: readonly Kind[] = [
         kind: 'slowKubelet',
         startFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
         drainFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
-        forMs: within(random, ground, atMs, 10_000, 120_000),
+        forMs: within(random, ground, atMs, [10_000, 120_000]),
       }),
       (random, ground, atMs) => ({
         atMs,
         kind: 'stuckTerminating',
         zone: zoneOf(random, ground),
         ordinal: ordinalOf(random, ground),
-        forMs: within(random, ground, atMs, 10_000, 120_000),
+        forMs: within(random, ground, atMs, [10_000, 120_000]),
       }),
       (random, ground, atMs) => ({
         atMs,
@@ -116,7 +116,7 @@ const kinds: readonly Kind[] = [
         atMs,
         kind: 'nodeLost',
         zone: zoneOf(random, ground),
-        forMs: within(random, ground, atMs, 5000, 90_000),
+        forMs: within(random, ground, atMs, [5000, 90_000]),
       }),
     ],
   },
@@ -129,9 +129,9 @@ const kinds: readonly Kind[] = [
         atMs,
         kind: 'controllerLags',
         delayMs: lasting(random, 500, 20_000),
-        forMs: within(random, ground, atMs, 10_000, 120_000),
+        forMs: within(random, ground, atMs, [10_000, 120_000]),
       }),
-      (random, ground, atMs) => ({ atMs, kind: 'controllerIsStale', forMs: within(random, ground, atMs, 5000, 60_000) }),
+      (random, ground, atMs) => ({ atMs, kind: 'controllerIsStale', forMs: within(random, ground, atMs, [5000, 60_000]) }),
     ],
   },
   {
@@ -144,7 +144,7 @@ const kinds: readonly Kind[] = [
         kind: 'podFails',
         zone: zoneOf(random, ground),
         ordinal: ordinalOf(random, ground),
-        forMs: within(random, ground, atMs, 2000, 90_000),
+        forMs: within(random, ground, atMs, [2000, 90_000]),
       }),
       (random, ground, atMs) => ({ atMs, kind: 'podDies', zone: zoneOf(random, ground), ordinal: ordinalOf(random, ground) }),
       (random, ground, atMs) => ({ atMs, kind: 'deletePod', zone: zoneOf(random, ground), ordinal: ordinalOf(random, ground) }),
@@ -167,20 +167,20 @@ const kinds: readonly Kind[] = [
         kind: 'recreateStatefulSet',
         zone: zoneOf(random, ground),
         isOrphaning: random() < 0.6,
-        afterMs: within(random, ground, atMs, 500, 20_000),
+        afterMs: within(random, ground, atMs, [500, 20_000]),
       }),
       (random, ground, atMs) => ({
         atMs,
         kind: 'leaveGroup',
         zone: zoneOf(random, ground),
-        forMs: within(random, ground, atMs, 5000, 60_000),
+        forMs: within(random, ground, atMs, [5000, 60_000]),
       }),
       (random, ground, atMs) => ({
         atMs,
         kind: 'setStrategy',
         zone: zoneOf(random, ground),
         type: 'RollingUpdate',
-        forMs: within(random, ground, atMs, 5000, 60_000),
+        forMs: within(random, ground, atMs, [5000, 60_000]),
       }),
     ],
   },
@@ -189,19 +189,12 @@ const kinds: readonly Kind[] = [
     strategy: 'pinned',
     fewest: 1,
     most: 3,
-    makers: [(random, ground, atMs) => ({ atMs, kind: 'webhookAway', forMs: within(random, ground, atMs, 5000, 120_000) })],
+    makers: [(random, ground, atMs) => ({ atMs, kind: 'webhookAway', forMs: within(random, ground, atMs, [5000, 120_000]) })],
   },
 ];
 
 /** Returns all events in order of time: requests of people, and accidents of the drawn classes. */
-export function drawnEvents(
-  seed: number,
-  group: GroupShape,
-  agents: number,
-  endMs: number,
-  isDrawn: (faultClass: FaultClass) => boolean,
-): readonly ScenarioEvent[] {
-  const ground: Ground = { group, agents, endMs, isDrawn };
+export function drawnEvents(seed: number, ground: Ground): readonly ScenarioEvent[] {
   const events = [...drawnStories(streamOf(seed, 'stories'), ground), ...drawnAccidents(seed, ground)];
   return events.sort((one, other) => one.atMs - other.atMs);
 }
