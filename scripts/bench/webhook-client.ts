@@ -68,26 +68,9 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   const [small, big] = [reviewsOf(scenario), Number.isFinite(bigEvery) ? reviewsOf(scenario, { areBig: true }) : []];
   const count = loadCount(options);
   const client = new Client(options);
-  const [answerMs, bigAnswerMs, problems]: [number[], number[], string[]] = [[], [], []];
-  let [inHand, failed, bigCount] = [0, 0, 0];
-  const note = (problem: string | undefined): void => {
-    if (problem === undefined) return;
-    failed += 1;
-    if (problems.length < mostProblems) problems.push(problem);
-  };
-  const send = async (review: AskedReview, uid: string): Promise<void> => {
-    inHand += 1;
-    const startedMs = performance.now();
-    const problem = await client.ask(review, uid);
-    (uid.startsWith(bigPrefix) ? bigAnswerMs : answerMs).push(performance.now() - startedMs);
-    inHand -= 1;
-    note(problem);
-  };
-  const warm = [...warmReviews(small, rate), ...warmReviews(big, big.length)];
-  const warmUp = async (): Promise<void> => {
-    for (let review = warm.pop(); review !== undefined; review = warm.pop()) note(await client.ask(review, `${warmPrefix}${warm.length}`));
-  };
-  await Promise.all(Array.from({ length: warmConnections }, warmUp));
+  const answers = new Answers(client);
+  await answers.warm([...warmReviews(small, rate), ...warmReviews(big, big.length)]);
+  let bigCount = 0;
   let beganMs = performance.now();
   let lateMs = 0;
   const rests = new Set(restsAt.map((part) => Math.round(count * part)));
@@ -95,13 +78,13 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   for (let index = 0; index < count; index += 1) {
     const dueMs = beganMs + (index * 1000) / rate;
     if (performance.now() < dueMs) await delay(dueMs - performance.now());
-    while (inHand >= mostInHand) await delay(1);
+    while (answers.inHand >= mostInHand) await delay(1);
     lateMs = performance.now() - dueMs;
     if (index === Math.floor(count * rotatesAt)) rotate();
     if (index === Math.floor(count * renewsAt)) client.renew();
     const isBig = index % bigEvery === bigEvery - 1;
     const review = isBig ? big[bigCount++ % big.length] : small[index % small.length];
-    if (review !== undefined) all.push(send(review, `${isBig ? bigPrefix : ''}${index}`));
+    if (review !== undefined) all.push(answers.ask(review, `${isBig ? bigPrefix : ''}${index}`));
     if (!rests.has(index + 1)) continue;
     await Promise.all(all);
     all = [];
@@ -111,7 +94,48 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   }
   client.close();
   const { connections, certificates } = client;
+  const { answerMs, bigAnswerMs, failed, problems } = answers;
   return { asked: count, answerMs, bigAnswerMs, failed, problems, lateMs, connections, certificates: certificates.size };
+}
+
+/** Times and judges the answers of a load. */
+class Answers {
+  readonly answerMs: number[] = [];
+  readonly bigAnswerMs: number[] = [];
+  readonly problems: string[] = [];
+  failed = 0;
+  /** Requests without an answer so far. */
+  inHand = 0;
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async warm(reviews: readonly AskedReview[]): Promise<void> {
+    const left = [...reviews];
+    const warmUp = async (): Promise<void> => {
+      for (let review = left.pop(); review !== undefined; review = left.pop()) {
+        this.#note(await this.#client.ask(review, `${warmPrefix}${left.length}`));
+      }
+    };
+    await Promise.all(Array.from({ length: warmConnections }, warmUp));
+  }
+
+  async ask(review: AskedReview, uid: string): Promise<void> {
+    this.inHand += 1;
+    const startedMs = performance.now();
+    const problem = await this.#client.ask(review, uid);
+    (uid.startsWith(bigPrefix) ? this.bigAnswerMs : this.answerMs).push(performance.now() - startedMs);
+    this.inHand -= 1;
+    this.#note(problem);
+  }
+
+  #note(problem: string | undefined): void {
+    if (problem === undefined) return;
+    this.failed += 1;
+    if (this.problems.length < mostProblems) this.problems.push(problem);
+  }
 }
 
 function warmReviews(reviews: readonly AskedReview[], count: number): readonly AskedReview[] {

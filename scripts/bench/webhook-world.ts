@@ -116,13 +116,9 @@ function memoryKubernetes(
         const before = request.method === 'GET' ? known.get(request.path) : undefined;
         if (before !== undefined) return before;
         const startedMs = performance.now();
-        const served = api.serve(servedRequest(request, false));
-        if (!('status' in served)) throw new Error(`${request.site} asked for a watch`);
-        if (request.method !== 'GET' && request.path.includes('/configmaps')) writes += 1;
-        const { body = {} } = served;
-        const text = typeof body === 'string' ? body : JSON.stringify(body);
+        const answer = answerOf(api, request);
         busyMs += performance.now() - startedMs;
-        const answer = { status: served.status, headers: {}, body: text };
+        if (request.method !== 'GET' && request.path.includes('/configmaps')) writes += 1;
         if (request.method === 'GET' && known.size < mostKnown) known.set(request.path, answer);
         return answer;
       },
@@ -133,6 +129,13 @@ function memoryKubernetes(
       },
     },
   };
+}
+
+function answerOf(api: MemoryApi, request: KubernetesRequest) {
+  const served = api.serve(servedRequest(request, false));
+  if (!('status' in served)) throw new Error(`${request.site} asked for a watch`);
+  const { status, body = {} } = served;
+  return { status, headers: {}, body: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
 function servedRequest(request: KubernetesRequest, isStream: boolean): ServedRequest {

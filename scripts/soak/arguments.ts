@@ -60,17 +60,18 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
   }
   const { seed, plan, minutes, json } = given;
   if (seed !== undefined && plan !== undefined) return `--seed and --plan exclude each other\n${soakUsage}`;
+  const defaultSeeds = minutes === undefined ? 200 : endless;
   return {
     // With a time and no number it goes on until the time is over.
-    seeds: given.seeds === undefined ? (minutes === undefined ? 200 : endless) : Number(given.seeds),
+    seeds: Number(given.seeds ?? defaultSeeds),
     from: Number(given.from ?? 1),
     workers: Number(given.workers ?? Math.min(2, availableParallelism())),
     isShrinking: given['no-shrink'] !== true,
     leastFaults: Number(given['faults-at-least'] ?? 0),
-    ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
-    ...(plan === undefined ? {} : { plan }),
-    ...(json === undefined ? {} : { json }),
+    ...(minutes !== undefined && { minutes: Number(minutes) }),
+    ...(seed !== undefined && { seed: Number(seed) }),
+    ...(plan !== undefined && { plan }),
+    ...(json !== undefined && { json }),
   };
 }
 

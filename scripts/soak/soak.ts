@@ -86,26 +86,30 @@ async function main(): Promise<number> {
     tell(asked);
     return 2;
   }
-  if (asked.seed !== undefined || asked.plan !== undefined) {
-    const failure = await playOne(asked);
-    const name = asked.plan === undefined ? `seed ${asked.seed}` : asked.plan;
-    if (failure !== undefined && asked.isShrinking) say(await shrinkAndTell(name, failure, replayOf(asked)));
-    say([failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed']);
-    return failure === undefined ? 0 : 1;
-  }
+  if (asked.seed !== undefined || asked.plan !== undefined) return await runOne(asked);
   const problem = asked.json === undefined ? undefined : whyUnwritable(asked.json);
   if (problem !== undefined) {
     tell(problem);
     return 2;
   }
+  return await runMany(asked);
+}
+
+async function runOne(asked: SoakArguments): Promise<number> {
+  const failure = await playOne(asked);
+  const name = asked.plan === undefined ? `seed ${asked.seed}` : asked.plan;
+  if (failure !== undefined && asked.isShrinking) say(await shrinkAndTell(name, failure, replayOf(asked)));
+  say([failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed']);
+  return failure === undefined ? 0 : 1;
+}
+
+async function runMany(asked: SoakArguments): Promise<number> {
   const counts = await soak(asked);
   say(reportLines(counts));
-  if (asked.isShrinking) {
-    for (const { seed, failure } of counts.failures.slice(0, shownFailures)) {
-      // A seed that never came to an end would not do so here either.
-      if (failure.scenario !== undefined) {
-        say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
-      }
+  for (const { seed, failure } of asked.isShrinking ? counts.failures.slice(0, shownFailures) : []) {
+    // A seed that never came to an end would not do so here either.
+    if (failure.scenario !== undefined) {
+      say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
     }
   }
   const injected = faultCount(counts);
