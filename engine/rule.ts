@@ -9,6 +9,20 @@ export interface Rule<Question> {
   readonly evaluate: (question: Question) => RuleResult;
 }
 
+/** One entry in the list of checks of a step. A rule is a check with one result. */
+export interface Check<Question> {
+  readonly id: string;
+  /** Returns one result, several, or undefined if the check does not apply. */
+  readonly evaluate: (question: Question) => RuleResult | readonly RuleResult[] | undefined;
+}
+
+/** Returns the results of a check as a list. */
+export function resultsOf<Question>(check: Check<Question>, question: Question): readonly RuleResult[] {
+  const answer = check.evaluate(question);
+  if (answer === undefined) return [];
+  return 'rule' in answer ? [answer] : answer;
+}
+
 /** The optional parts of a result; `result` drops the undefined ones. */
 interface ResultDetails {
   readonly limit?: string | undefined;

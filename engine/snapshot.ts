@@ -1,4 +1,5 @@
 // The input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
+
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
@@ -415,4 +416,9 @@ export function emptySnapshot(nowMs: number): Snapshot {
     metrics: [],
     ledgers: [],
   };
+}
+
+/** Reports whether a stored time can be true: it is at most 30 s ahead of the clock. */
+export function isWithinClockSkew({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
+  return instant <= nowMs + 30_000;
 }

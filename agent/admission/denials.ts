@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
-import { encodeRequest } from '../../engine/judge/request-document.ts';
+import { encodeRequest } from '../../engine/judge/request-text.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';

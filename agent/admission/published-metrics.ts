@@ -2,9 +2,9 @@
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
-import { readPublished } from '../../engine/publish/decision.ts';
 import { boundInputs, metricsOf, newestMetrics, readingOf } from '../../engine/publish/metrics.ts';
-import { statusMapName } from '../../engine/publish/status-map.ts';
+import { statusMapName } from '../../engine/publish/published.ts';
+import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown, type MetricView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { AgentEnv } from '../env.ts';

@@ -1,5 +1,5 @@
 // Gates that ask a Consul: how many instances of a service pass, or do not.
-import { readConsul } from '../../engine/observe/consul.ts';
+import { readConsul } from '../../engine/observe/readings.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp } from '../env.ts';
 import type { GateOfSource } from './prometheus.ts';

@@ -1,6 +1,6 @@
 // The metric inputs of policies: asked for while this process leads and a rule that binds a group reads them; kept in memory, and never stored.
 
-import { countedInputs, metricView } from '../../engine/observe/metrics.ts';
+import { countedInputs, metricView } from '../../engine/observe/readings.ts';
 import type { MetricView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { inputEveryMs, inputsRead, type MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';

@@ -1,6 +1,6 @@
 // Gates that ask the pods: whether they are available, as the caches know, and whether they answer.
 import { inParallel, podUrl } from '../../cluster/pods.ts';
-import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/gated-pods.ts';
+import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
 import type { GroupView } from '../../engine/observe/view.ts';
 import type { GateReading, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition } from '../../policies/definition.ts';

@@ -1,5 +1,5 @@
 // Gates and inputs that ask a Prometheus: one number, evaluated now.
-import { readPrometheus } from '../../engine/observe/prometheus.ts';
+import { readPrometheus } from '../../engine/observe/readings.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, GateQuestion } from '../env.ts';
 import type { GateAsker } from './read-gate.ts';

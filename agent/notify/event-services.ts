@@ -2,8 +2,7 @@
 
 import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';
-import { callbackBody, signedText } from '../../engine/notify/callback-body.ts';
-import { type CommitStatus, commitStatus } from '../../engine/notify/commit-status.ts';
+import { type CommitStatus, callbackBody, commitStatus, signedText } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { NotifyResponse } from '../env.ts';
 import {

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { type SecretKey, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import type { Delivery } from '../../engine/notify/deliveries.ts';
 import type { RunNotes } from '../../engine/notify/notes.ts';
-import type { GroupName } from '../../engine/notify/words.ts';
+import type { GroupName } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { AgentEnv, NotifyRequest, NotifyResponse } from '../env.ts';
 

@@ -1,9 +1,9 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
 import type { Action, GroupDecision, RuleResult } from '../../engine/decision.ts';
-import { isMisplacedForGood } from '../../engine/publish/person.ts';
-import { undoneBy } from '../../engine/release/parting.ts';
+import { isMisplacedForGood } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
+import { undoneBy } from '../../engine/release/removal.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';

@@ -1,6 +1,6 @@
 // Reports once when the definition of a group is deleted. Only a completely known source can prove that.
 
-import { decideParting, type FormerGroup } from '../../engine/release/parting.ts';
+import { decideParting, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';

@@ -2,8 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
-import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
-import { releaseLabel } from '../../engine/release/release-document.ts';
+import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';

@@ -6,7 +6,7 @@ import { resources } from '../../cluster/request/resource.ts';
 import { contextOf } from '../../engine/context.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeTemplate } from '../../engine/observe/revisions.ts';
-import { withRollback } from '../../engine/run/rollback.ts';
+import { withRollback } from '../../engine/run/run.ts';
 import type { RevisionView, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

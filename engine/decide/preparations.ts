@@ -1,8 +1,7 @@
 // Notes of the ledger about pods that are asked to prepare for their removal: before the call, and after its answer.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
-import type { Ledger, Preparation, Snapshot } from '../snapshot.ts';
+import { isWithinClockSkew, type Ledger, type Preparation, type Snapshot } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 

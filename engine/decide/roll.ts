@@ -4,21 +4,33 @@ import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { blocks, earliest, isLimitOfZero, result, stepOutcome } from '../rule.ts';
-import { choosePods } from '../rules/budget.ts';
-import { deadlineFailure, progressDeadline } from '../rules/deadline.ts';
-import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
-import type { RollQuestion } from '../rules/roll.ts';
-import { mayCureBeside, stuckInstants } from '../rules/stuck.ts';
-import { undoneResult } from '../rules/undone.ts';
+import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
+import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
+import { withException } from '../rules/exception.ts';
+import { mayCureBeside, stuckInstants } from '../rules/pod-state.ts';
+import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
+import { protectedResult } from '../rules/protected.ts';
+import {
+  deadlineFailure,
+  ledgerHasRoom,
+  minInterval,
+  noReplicaWrite,
+  notFailed,
+  notPaused,
+  otherZonesReady,
+  progressDeadline,
+  type RollQuestion,
+  runDeadline,
+  undoneResult,
+  updateStrategy,
+  viewComplete,
+} from '../rules/roll.ts';
 import { beforeWave, goneUnder, underWay, type WaveAnswer } from '../rules/wave.ts';
-import type { WaveProgress, ZoneProgress } from '../run/progress.ts';
-import { rollbackWarnings } from '../run/rollback.ts';
+import { rollbackWarnings } from '../run/run.ts';
 import { countMovableTime, failRun, isUnbegun, recordReplacement } from '../run/states.ts';
-import type { AdvancedRun } from '../run/waves.ts';
+import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
-import { checkRoll } from './checks.ts';
 
 export interface RollDecision {
   readonly steps: readonly Step[];
@@ -169,6 +181,52 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     wantedReadings: wave.wantedReadings,
     run: countMovableTime(replaced, isMovable, context.nowMs),
   };
+}
+
+/** The question of a rollout step: may the chosen pods of this zone be replaced now? */
+interface RollStepQuestion extends RollQuestion {
+  /** The results of the wave: its approval and its gates. */
+  readonly wave: WaveAnswer;
+  readonly policies: PolicyAnswer;
+  readonly choice: PodChoice;
+}
+
+/** The checks of a rollout step, in the order in which plans and explanations print the results. */
+export const rollChecks: readonly Check<RollStepQuestion>[] = [
+  updateStrategy, // the StatefulSets have the update strategy that the rollout strategy needs
+  viewComplete, // every zone was read and its status is new
+  notFailed, // the run has not failed
+  notPaused, // no setting and no person paused the zone
+  noReplicaWrite, // no zone grows or shrinks
+  otherZonesReady, // all pods of every other zone are available
+  minInterval, // the last replacement was long enough ago
+  ledgerHasRoom, // the ledger has room for another claim
+  { id: 'strategy', evaluate: (question) => strategyOf(question.context.group).checkStep(question) }, // partition, pins
+  { id: 'undone', evaluate: ({ context, zone }) => undoneResult(context, zone.view) }, // no person undid the revision
+  { id: 'protected', evaluate: ({ context, zone }) => protectedResult(context, zone.view, 'all') }, // no person protects the zone
+  { id: 'wave', evaluate: ({ wave }) => wave.results }, // approval and gates before the wave
+  { id: 'window', evaluate: (question) => windowResult(question.context, 'rollout', progressInWindow(question)) }, // the windows are open
+  { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
+  { id: 'progress-deadline', evaluate: ({ context, run }) => progressDeadline(context, run) }, // fails the run, blocks no step
+  { id: 'run-deadline', evaluate: ({ context, run }) => runDeadline(context, run) }, // fails the run, blocks no step
+  { id: podBudgets, evaluate: ({ choice }) => choice.results }, // zone-budget, disruption-budget, eviction-budget, protected pods
+];
+
+/** Returns the results of all checks of a rollout step. An exception may allow a result that blocks. */
+function checkRoll(question: RollStepQuestion): readonly RuleResult[] {
+  const { context, zone, choice } = question;
+  const subject = { zone: zone.view.zone.name, podCount: choice.chosen.length };
+  return rollChecks.flatMap((check) => {
+    const results = resultsOf(check, question);
+    // The budgets have counted their exceptions already: the pods that they allow are chosen.
+    return check.id === podBudgets ? results : results.map((answer) => withException(context, answer, subject));
+  });
+}
+
+/** Returns how much of the rollout is under way when a window closes. A run that has replaced no pod yet is not under way. */
+function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'run' {
+  if ((run.lastDisruptionMs ?? -1) < run.startedMs) return 'nothing';
+  return run.openZone === zone.view.zone.name ? 'zone' : 'run';
 }
 
 /** Returns the run, failed if one of its deadlines has passed. */

@@ -4,12 +4,10 @@ import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
-import { policyAnswer } from '../rules/policy.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
-import type { ScaleQuestion } from '../rules/scale.ts';
+import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
 import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
 import type { ReplicaSourceView, RunState } from '../snapshot.ts';
-import { checkScale, scaleDownChecks, scaleUpChecks } from './checks.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
 interface ScaleDecision {
@@ -101,9 +99,8 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
 }
 
 function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
-  const { context, zone, from, to } = question;
-  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to } });
-  const results = checkScale(scaleUpChecks, { ...question, source: desired.answer, policies });
+  const { zone, from, to } = question;
+  const { results, policies } = checkReplicas(question, { source: desired.answer });
   const outcome = stepOutcome(results);
   const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
   const calls = withdrawals(question, from);
@@ -112,12 +109,9 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): Zo
 }
 
 function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
-  const { context, zone, from, to } = question;
-  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: { from, to } });
-  const { results, calls, permitted } = prepareToShrink(
-    question,
-    checkScale(scaleDownChecks, { ...question, source: desired.answer, policies }),
-  );
+  const { zone, from, to } = question;
+  const { results: checked, policies } = checkReplicas(question, { source: desired.answer });
+  const { results, calls, permitted } = prepareToShrink(question, checked);
   const outcome = stepOutcome(results);
   const step: Step = { id, kind: 'scaleDown', zone: zone.zone.name, pods: [], from, to: permitted ?? to, outcome, results };
   const write = permitted === undefined ? [] : [scaleAction(question, permitted)];

@@ -1,9 +1,6 @@
-// Differences between two versions of a Kubernetes object: changed fields by meaning, and the effect of each change.
-
+// Differences between two versions of a Kubernetes object: changed fields by meaning, the rules of special fields, and the effect of each change.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
-import { sameQuantity } from './quantity.ts';
 
 type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
 
@@ -186,4 +183,125 @@ function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
   if (/selector$/i.test(key)) return false;
   return (Array.isArray(value) && value.length === 0) || (isMap(value) && Object.keys(value).length === 0);
+}
+
+/**
+ * Defaults of Kubernetes by field, list keys left out. `spec.replicas` is not among them: a manifest that leaves it out leaves it to others,
+ * which is something else than asking for one.
+ */
+const defaults: Readonly<Record<string, unknown>> = {
+  'spec.podManagementPolicy': 'OrderedReady',
+  'spec.revisionHistoryLimit': 10,
+  'spec.minReadySeconds': 0,
+  'spec.updateStrategy.type': 'RollingUpdate',
+  'spec.updateStrategy.rollingUpdate.partition': 0,
+  'spec.persistentVolumeClaimRetentionPolicy.whenDeleted': 'Retain',
+  'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
+  'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
+  'spec.template.spec.restartPolicy': 'Always',
+  'spec.template.spec.dnsPolicy': 'ClusterFirst',
+  'spec.template.spec.schedulerName': 'default-scheduler',
+  'spec.template.spec.terminationGracePeriodSeconds': 30,
+  'spec.template.spec.enableServiceLinks': true,
+  'spec.template.spec.containers[].terminationMessagePath': '/dev/termination-log',
+  'spec.template.spec.containers[].terminationMessagePolicy': 'File',
+  'spec.template.spec.containers[].ports[].protocol': 'TCP',
+  'spec.template.spec.containers[].env[].valueFrom.fieldRef.apiVersion': 'v1',
+  'spec.template.spec.volumes[].configMap.defaultMode': 420,
+  'spec.template.spec.volumes[].secret.defaultMode': 420,
+  'spec.template.spec.volumes[].projected.defaultMode': 420,
+};
+
+const probeDefaults: Readonly<Record<string, unknown>> = {
+  timeoutSeconds: 1,
+  periodSeconds: 10,
+  successThreshold: 1,
+  failureThreshold: 3,
+  'httpGet.scheme': 'HTTP',
+};
+
+/** Returns the known default that the API server sets for an absent `pattern`. `siblings` are the other fields of the map. */
+function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown>>): unknown {
+  const field = pattern.replace('.initContainers[]', '.containers[]');
+  if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
+  const probe = /\.(?:liveness|readiness|startup)Probe\.(.+)$/.exec(field);
+  return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
+}
+
+/** `Always` for the tag latest and for no tag, as the API server decides when the pod template is stored. */
+function imagePullPolicy(image: string): string {
+  const name = image.slice(image.lastIndexOf('/') + 1);
+  return !image.includes('@') && (!name.includes(':') || name.endsWith(':latest')) ? 'Always' : 'IfNotPresent';
+}
+
+const serverFields: ReadonlySet<string> = new Set([
+  'status',
+  'metadata.uid',
+  'metadata.resourceVersion',
+  'metadata.generation',
+  'metadata.creationTimestamp',
+  'metadata.deletionTimestamp',
+  'metadata.deletionGracePeriodSeconds',
+  'metadata.managedFields',
+  'metadata.selfLink',
+  // A copy of an earlier manifest, with its secrets.
+  'metadata.annotations.kubectl.kubernetes.io/last-applied-configuration',
+  'spec.template.metadata.creationTimestamp',
+  'spec.volumeClaimTemplates[].status',
+  'spec.volumeClaimTemplates[].apiVersion',
+  'spec.volumeClaimTemplates[].kind',
+  'spec.volumeClaimTemplates[].metadata.creationTimestamp',
+]);
+
+/** Reports whether the API server or the bookkeeping of a client writes the field. */
+export function isServerField(pattern: string): boolean {
+  return serverFields.has(pattern);
+}
+
+const mutableOfStatefulSet: readonly string[] = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+];
+
+/** Reports whether the field of a StatefulSet is immutable: all of `spec` except a short list. */
+function isImmutableField(pattern: string): boolean {
+  const field = /^spec\.(\w+)/.exec(pattern)?.[1];
+  return field !== undefined && !mutableOfStatefulSet.includes(field);
+}
+
+const decimalPower: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+const binaryPower: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+
+interface Quantity {
+  /** The API server keeps the notation: `1Gi` and `1073741824` stay different texts and make different pod templates. */
+  readonly notation: 'decimal' | 'binary' | 'exponent';
+  /** The value is numerator divided by denominator. */
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+}
+
+/** Reports whether the API server stores two quantities as the same text: `1024Mi` and `1Gi`, `1000m` and `1`. */
+function sameQuantity(left: unknown, right: unknown): boolean {
+  const a = parseQuantity(left);
+  const b = parseQuantity(right);
+  if (a === undefined || b === undefined) return false;
+  return a.notation === b.notation && a.numerator * b.denominator === b.numerator * a.denominator;
+}
+
+function parseQuantity(value: unknown): Quantity | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
+  const match = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/.exec(String(value).trim());
+  if (!match) return undefined;
+  const [, sign, whole = '', fraction = '', exponent, suffix = ''] = match;
+  const digits = BigInt(`${sign === '-' ? '-' : ''}${whole}${fraction}`);
+  const binary = binaryPower[suffix];
+  const power = (exponent === undefined ? (decimalPower[suffix] ?? 0) : Number(exponent.slice(1))) - fraction.length;
+  const numerator = digits * 2n ** BigInt(binary ?? 0) * 10n ** BigInt(Math.max(power, 0));
+  const notation = binary !== undefined ? 'binary' : exponent !== undefined ? 'exponent' : 'decimal';
+  return { notation, numerator, denominator: 10n ** BigInt(Math.max(-power, 0)) };
 }

@@ -1,12 +1,12 @@
-// The zone-aware disruption budget: decides whether one pod may be disrupted now. Evictions, rollouts, adopted groups and native groups
-// share it.
-import type { GroupDefinition } from '../../policies/definition.ts';
-import { partitionReader } from '../../policies/text/partition-pattern.ts';
+// The zone-aware disruption budgets: decide whether one pod may be disrupted now, for evictions and rollouts of adopted and native groups.
+import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
+import { type PartitionPattern, partitionReader } from '../../policies/text/partition-pattern.ts';
 import { pods } from '../amount.ts';
+import { isAvailable, isServing } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
-import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget, zoneBudgetsFor } from './budget.ts';
-import { type Counted, countPods, type ReadyTest } from './count.ts';
+import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, type ZoneBudgetView } from '../snapshot.ts';
 
 export interface DisruptionQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
@@ -168,4 +168,156 @@ function undetermined(set: StatefulSetView): DisruptionVerdict {
 
 function plain(code: DisruptionVerdict['code'], reason: DisruptionReason, message: string): DisruptionVerdict {
   return { allowed: code === 200, code, reason, message, unavailable: 0 };
+}
+
+interface DisruptionBudget {
+  /** `kind namespace/name` of the object; undefined for a group's own budget. */
+  readonly object?: string;
+  readonly maxUnavailable: number;
+  readonly maxUnavailablePercent: number;
+  /** The StatefulSets whose pods are counted, by name. */
+  readonly members: readonly StatefulSetView[];
+  /** With fewer members the budget denies every disruption. */
+  readonly leastMembers: number;
+  readonly partition?: PartitionPattern;
+  readonly crossZoneDelayMs: number;
+}
+
+type Objects = Pick<Snapshot, 'statefulSets'>;
+
+/**
+ * Returns the budgets that select a pod with these labels, by name; in every namespace if none is given. More than one budget is an error.
+ */
+export function zoneBudgetsFor(
+  budgets: readonly ZoneBudgetView[],
+  namespace: string | undefined,
+  labels: PodView['labels'],
+): readonly ZoneBudgetView[] {
+  return budgets
+    .filter((budget) => (namespace === undefined || budget.namespace === namespace) && matchesSelector(budget, labels))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * Returns the budget of an object. Its members are the StatefulSets that its selector matches. It needs two members, so that another zone
+ * stays available.
+ */
+function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
+  const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
+  return {
+    object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`,
+    members,
+    leastMembers: 2,
+    crossZoneDelayMs: budget.crossZoneDelayMs,
+    ...amountOf(budget),
+    ...(budget.partition === undefined ? {} : { partition: budget.partition }),
+  };
+}
+
+/** Returns the budget of a group. Its members are the zones of the group; a group of one zone may have a budget too. */
+function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, { statefulSets }: Objects): DisruptionBudget {
+  const names = new Set(group.zones.map((zone) => zone.statefulSet));
+  const members = statefulSets.filter((set) => set.namespace === group.namespace && names.has(set.name)).sort(byName);
+  return {
+    members,
+    leastMembers: 1,
+    crossZoneDelayMs: disruption.crossZoneDelayMs,
+    ...amountOf(disruption),
+    ...(disruption.partition === undefined ? {} : { partition: disruption.partition }),
+  };
+}
+
+/**
+ * Returns the number of pods that may be unavailable. A positive count applies as it is. A percentage is taken of the smaller of desired
+ * and present replicas of the pod's zone, rounded down to at least 1. If the limit is 0, the override of a rollout applies, or 1 if the
+ * budget counts partitions. An override never changes a positive limit.
+ */
+function effectiveLimit(budget: DisruptionBudget, set: StatefulSetView, override: number | undefined): number {
+  const limit = ownLimit(budget, set);
+  if (limit > 0 || override === undefined) return limit;
+  return budget.partition === undefined ? override : 1;
+}
+
+function ownLimit({ maxUnavailable, maxUnavailablePercent }: DisruptionBudget, set: StatefulSetView): number {
+  if (maxUnavailable > 0) return maxUnavailable;
+  const replicas = Math.min(set.replicas, set.status.replicas);
+  if (maxUnavailablePercent <= 0 || replicas === 0) return 0;
+  return Math.max(1, Math.floor((maxUnavailablePercent * replicas) / 100));
+}
+
+/** Returns the limit of a budget; one pod if it has neither number. */
+function amountOf(limits: Pick<ZoneBudgetView, 'maxUnavailable' | 'maxUnavailablePercent'>): {
+  readonly maxUnavailable: number;
+  readonly maxUnavailablePercent: number;
+} {
+  const { maxUnavailable, maxUnavailablePercent } = limits;
+  if (maxUnavailable === undefined && maxUnavailablePercent === undefined) return { maxUnavailable: 1, maxUnavailablePercent: 0 };
+  return { maxUnavailable: maxUnavailable ?? 0, maxUnavailablePercent: maxUnavailablePercent ?? 0 };
+}
+
+function byName(a: StatefulSetView, b: StatefulSetView): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+interface Counted {
+  /** Number of pods that were counted. */
+  readonly tested: number;
+  readonly notReady: number;
+  /** Number of missing pods. */
+  readonly unknown: number;
+  /** The earliest time at which time alone makes a pod ready. */
+  readonly earliestMs?: number | undefined;
+}
+
+/** The definition of a ready pod, and the pods to count. */
+interface ReadyTest {
+  /** Decides when a pod is ready; absent: running containers are enough. */
+  readonly group: GroupDefinition | undefined;
+  /** Time at which the claim on a pod stops counting, by pod UID. */
+  readonly claimed: ReadonlyMap<string, number>;
+  /** UID of the pod in question, which does not count. */
+  readonly exceptUid: string;
+  /** Minimum time that a pod is ready, in milliseconds; 0 for none. */
+  readonly crossZoneDelayMs: number;
+  /** Selects the pods to count; absent: all pods. */
+  readonly isMember?: (pod: PodView) => boolean;
+}
+
+/** Returns the count of one StatefulSet; undefined if its pods could not be read. */
+function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetView, test: ReadyTest): Counted | undefined {
+  const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+  if (pods === undefined || isUnknown(pods)) return undefined;
+  let tested = 0;
+  let notReady = 0;
+  const waking: number[] = [];
+  for (const pod of pods) {
+    if (test.isMember !== undefined && !test.isMember(pod)) continue;
+    tested += 1;
+    if (pod.uid === test.exceptUid) continue;
+    const sinceMs = readyFromMs(pod, set, test, snapshot.nowMs);
+    if (sinceMs !== undefined && sinceMs <= snapshot.nowMs) continue;
+    notReady += 1;
+    if (sinceMs !== undefined) waking.push(sinceMs);
+  }
+  // Missing pods may belong to any partition, so they always count.
+  const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);
+  return { tested, notReady, unknown, earliestMs: earliest(waking) };
+}
+
+/**
+ * Returns the time from which the pod counts as ready if nothing else changes; a past time means ready now. Undefined if time alone does
+ * not help.
+ */
+function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
+  const claimEndMs = test.claimed.get(pod.uid) ?? 0;
+  const { group } = test;
+  const readsCondition = group !== undefined && profileOf(group).podReadiness === 'condition';
+  const isUp = group === undefined ? isServing(pod) : isAvailable(pod, group, 0, nowMs);
+  if (!isUp) return undefined;
+  const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;
+  if (test.crossZoneDelayMs === 0) return Math.max(claimEndMs, availableMs);
+  // If only the annotation counts, a pod without it becomes ready now, and its delay never ends.
+  const readyTimeMs = pod.readyTimeMs ?? (readsCondition ? pod.readyChangedMs : undefined);
+  if (readyTimeMs === undefined) return undefined;
+  return Math.max(claimEndMs, availableMs, readyTimeMs + test.crossZoneDelayMs + 1);
 }

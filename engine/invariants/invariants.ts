@@ -1,6 +1,8 @@
 // Properties that every decision must have: pure functions over the snapshot, the decision and the decision before it.
+
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { unavailableLimit } from '../amount.ts';
 import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import { isNewAnswer } from '../decide/preparations.ts';
@@ -8,19 +10,17 @@ import { boundedReplicas } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { inFlightBefore, isMixed } from '../rules/stuck.ts';
-import { withRollback } from '../run/rollback.ts';
+import { inFlightBefore, isMixed } from '../rules/pod-state.ts';
+import { withRollback } from '../run/run.ts';
 import type { PodView, Snapshot } from '../snapshot.ts';
-import { rightPartition } from './partition.ts';
 
-/** A decision together with everything it was made from. */
+/** A decision with the context in which it was made. */
 interface Decided {
-  readonly snapshot: Snapshot;
-  readonly group: GroupDefinition;
+  readonly context: GroupContext;
   readonly decision: GroupDecision;
 }
 
-export interface Invariant {
+interface Invariant {
   /** Stable, as in the list of invariants: S1, S2. */
   readonly id: string;
   readonly title: string;
@@ -32,17 +32,17 @@ export interface Invariant {
 
 type Scale = Extract<Action, { kind: 'scaleStatefulSet' }>;
 
-function replacements({ decision }: Decided): readonly ReplacedPod[] {
+function replacements(decision: GroupDecision): readonly ReplacedPod[] {
   return decision.actions.flatMap(replacedBy);
 }
 
-function decreases({ decision }: Decided): readonly Scale[] {
+function decreases(decision: GroupDecision): readonly Scale[] {
   return decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 /** Returns the zones that a decision disturbs. */
-function disturbed(decided: Decided): readonly string[] {
-  return [...new Set([...replacements(decided), ...decreases(decided)].map((action) => action.zone))];
+function disturbed(decision: GroupDecision): readonly string[] {
+  return [...new Set([...replacements(decision), ...decreases(decision)].map((action) => action.zone))];
 }
 
 /** Reports whether an exception in force allows what one of these rules would block. */
@@ -54,16 +54,15 @@ const oneZone: Invariant = {
   id: 'S1',
   title: 'a pod is disrupted only while every other zone is ready',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    const zones = [...new Set(replacements(decided).map((action) => action.zone))];
-    const scaled = profileOf(context.group).checksEveryDownscale ? decreases(decided).map((action) => action.zone) : [];
+  violations: ({ context, decision }) => {
+    const zones = [...new Set(replacements(decision).map((action) => action.zone))];
+    const scaled = profileOf(context.group).checksEveryDownscale ? decreases(decision).map((action) => action.zone) : [];
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disrupted at the same time`] : [];
     // grafana/rollout-operator skips a paused zone with unavailable pods, if it is the only such zone.
     const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
-    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
+    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(context, decision, zone));
     const broken = bound.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
@@ -74,22 +73,21 @@ const oneZone: Invariant = {
 };
 
 /** Reports whether the decision replaces one unavailable pod of the zone and does nothing else, while no other zone has a claim. */
-function isCureAlone(decided: Decided, context: GroupContext, zone: string): boolean {
-  const [cured, ...more] = replacements(decided).filter((action) => action.zone === zone);
+function isCureAlone(context: GroupContext, decision: GroupDecision, zone: string): boolean {
+  const [cured, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
-  if (cured === undefined || view === undefined || more.length > 0 || decreases(decided).length > 0) return false;
+  if (cured === undefined || view === undefined || more.length > 0 || decreases(decision).length > 0) return false;
   const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
-  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && profileOf(decided.group).repairsStuckPodsAcrossZones;
+  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && profileOf(context.group).repairsStuckPodsAcrossZones;
 }
 
 const zoneBudget: Invariant = {
   id: 'S2',
   title: 'the unavailable pods of a zone, for any reason, stay within its budget',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
+  violations: ({ context, decision }) => {
     return context.view.zones.flatMap((view) => {
-      const going = replacements(decided).filter((action) => action.zone === view.zone.name);
+      const going = replacements(decision).filter((action) => action.zone === view.zone.name);
       const healthy = going.filter((action) => isHealthy(view, action.ordinal));
       const limit = budgetOf(context, view);
       if (healthy.length === 0 || limit === undefined) return [];
@@ -115,13 +113,12 @@ const knownOnly: Invariant = {
   id: 'S4',
   title: 'no pod is disrupted while a zone is unknown or its status is older than its spec',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    if (disturbed(decided).length === 0) return [];
+  violations: ({ context, decision }) => {
+    if (disturbed(decision).length === 0) return [];
     const unread = context.view.zones.filter((view) => view.unknown !== undefined).map((view) => view.unknown ?? '');
-    if (!profileOf(context.group).waitsForObservedGeneration) return replacements(decided).length === 0 ? [] : unread;
+    if (!profileOf(context.group).waitsForObservedGeneration) return replacements(decision).length === 0 ? [] : unread;
     const old = context.view.zones.filter(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
-    const rolled = replacements(decided).length > 0;
+    const rolled = replacements(decision).length > 0;
     return [...unread, ...(rolled ? old.map((view) => `the status of ${view.zone.statefulSet} is older than its spec`) : [])];
   },
 };
@@ -130,9 +127,8 @@ const rightTarget: Invariant = {
   id: 'S6',
   title: 'a pod at the update revision is never replaced, and the request has the UID of the observed pod',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    return replacements(decided).flatMap((action) => {
+  violations: ({ context, decision }) => {
+    return replacements(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const pod = view?.pods.find((candidate) => candidate.name === action.pod);
       if (pod === undefined) return [`${action.pod} does not exist`];
@@ -143,15 +139,37 @@ const rightTarget: Invariant = {
   },
 };
 
+const rightPartition: Invariant = {
+  id: 'S6p',
+  title: 'a partition exposes exactly the chosen pods, and is raised only if every pod runs the update revision or is pinned',
+  scope: 'native',
+  violations: ({ context, decision }) => {
+    return decision.actions.flatMap((action) => {
+      if (action.kind !== 'setPartition') return [];
+      const view = zoneNamed(context, action.zone);
+      const set = view?.set;
+      if (view === undefined || set === undefined) return [`the StatefulSet of zone ${action.zone} was not seen`];
+      const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.exposedByPartition.includes(pod));
+      const others = outdated
+        .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
+        .map((pod) => `${pod.name} would be replaced without being chosen`);
+      const isRaised = action.to > set.partition;
+      // Pinned pods come back at their own revision, wherever the partition is.
+      const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
+      const isPartial = !traitsOf(context.group).pinsPods && !isHeld;
+      return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
+    });
+  },
+};
+
 const goingPods: Invariant = {
   id: 'S7',
   title: 'no pod is replaced twice',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    const uids = replacements(decided).map((action) => action.uid);
+  violations: ({ context, decision }) => {
+    const uids = replacements(decision).map((action) => action.uid);
     const twice = uids.filter((uid, index) => uids.indexOf(uid) !== index).map((uid) => `${uid} is replaced twice`);
-    const terminating = replacements(decided)
+    const terminating = replacements(decision)
       .filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)
       .map((action) => `${action.pod} is terminating already`);
     return [...twice, ...terminating];
@@ -162,13 +180,11 @@ const settled: Invariant = {
   id: 'S8',
   title: 'a zone starts only when the previous zone is ready again',
   scope: 'native',
-  violations: ({ snapshot, group, decision }) => {
-    const context = contextOf(snapshot, group);
+  violations: ({ context, decision }) => {
     const before = context.view.ledger.run?.openZone;
     const open = zoneNamed(context, before);
-    const begun = replacements({ snapshot, group, decision }).find(
-      ({ zone }) =>
-        zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone({ snapshot, group, decision }, context, zone),
+    const begun = replacements(decision).find(
+      ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(context, decision, zone),
     );
     return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} starts while zone ${before} is open`] : [];
   },
@@ -178,11 +194,10 @@ const unhealthyFirst: Invariant = {
   id: 'S9',
   title: 'with an exhausted budget only an unavailable pod is replaced, and pods in flight stay within the limit',
   scope: 'native',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
+  violations: ({ context, decision }) => {
     return context.view.zones.flatMap((view) => {
       const limit = budgetOf(context, view);
-      const going = replacements(decided).filter((action) => action.zone === view.zone.name);
+      const going = replacements(decision).filter((action) => action.zone === view.zone.name);
       if (limit === undefined || going.length === 0) return [];
       const cured = view.pods.find((pod) => going.some(({ uid }) => uid === pod.uid));
       const isCure = going.every(({ because }) => because === 'stuck');
@@ -197,7 +212,7 @@ const unhealthyFirst: Invariant = {
           pod !== undefined &&
           action.because === 'stuck' &&
           !isCrashing(pod) &&
-          decided.snapshot.nowMs - pod.readyChangedMs < context.group.rollout.replaceUnready.afterMs;
+          context.nowMs - pod.readyChangedMs < context.group.rollout.replaceUnready.afterMs;
         return isNew ? [`${action.pod} was replaced before it was stuck`] : [];
       });
       return [...over, ...stuck, ...early];
@@ -209,9 +224,8 @@ const delayWindow: Invariant = {
   id: 'S11',
   title: 'a pod is removed only after it has been prepared for the whole delay',
   scope: 'all',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    return decreases(decided).flatMap((action) => {
+  violations: ({ context, decision }) => {
+    return decreases(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const delayed = view?.zone.delayed;
       const applies = profileOf(context.group).checksEveryDownscale
@@ -246,9 +260,8 @@ const zoneGapKept: Invariant = {
   id: 'S12',
   title: 'the required time passes between decreases of two zones',
   scope: 'native',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    return decreases(decided).flatMap((action) => {
+  violations: ({ context, decision }) => {
+    return decreases(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const gapMs = Math.max(view?.zone.betweenZonesMs ?? 0, context.limits.betweenZonesMs ?? 0);
       if (view?.zone.forceReplicas !== undefined || isExcepted(context, action.zone, 'zone-gap')) return [];
@@ -264,9 +277,8 @@ const followerFloor: Invariant = {
   id: 'S13',
   title: 'a follower never shrinks below its leader, and grows before its leader is ready only if policy allows it',
   scope: 'native',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    return decided.decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? followerViolations(context, action) : []));
+  violations: ({ context, decision }) => {
+    return decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? followerViolations(context, action) : []));
   },
 };
 
@@ -285,9 +297,8 @@ const floor: Invariant = {
   id: 'S14',
   title: 'a zone is never scaled to zero or outside its bounds',
   scope: 'native',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    return decided.decision.actions.flatMap((action) => {
+  violations: ({ context, decision }) => {
+    return decision.actions.flatMap((action) => {
       const view = action.kind === 'scaleStatefulSet' ? zoneNamed(context, action.zone) : undefined;
       if (action.kind !== 'scaleStatefulSet' || view === undefined || view.zone.forceReplicas !== undefined) return [];
       if (isExcepted(context, action.zone, 'scale-floor', 'scale-ceiling')) return [];
@@ -304,14 +315,13 @@ const noMixing: Invariant = {
   id: 'S15',
   title: 'no pod is replaced while a zone shrinks, and no zone shrinks during the rollout of another zone',
   scope: 'native',
-  violations: (decided) => {
-    const context = contextOf(decided.snapshot, decided.group);
-    const both = replacements(decided).length > 0 && decided.decision.actions.some((action) => action.kind === 'scaleStatefulSet');
-    const bound = replacements(decided).filter(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
+  violations: ({ context, decision }) => {
+    const both = replacements(decision).length > 0 && decision.actions.some((action) => action.kind === 'scaleStatefulSet');
+    const bound = replacements(decision).filter(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
     const shrinking = context.view.zones.filter((view) => bound.some((going) => isMixed(context, view, going)));
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
-    const { run } = decided.decision;
-    const rolling = decreases(decided).filter(
+    const { run } = decision;
+    const rolling = decreases(decision).filter(
       ({ zone }) =>
         !forced.has(zone) &&
         !isExcepted(context, zone, 'rollout-in-progress') &&
@@ -331,9 +341,9 @@ const explained: Invariant = {
   id: 'L9',
   title: 'a group that waits reports why, and never waits for a time in the past',
   scope: 'all',
-  violations: ({ decision, snapshot }) => {
+  violations: ({ context, decision }) => {
     const past = decision.waits
-      .filter(({ earliestMs }) => earliestMs !== undefined && earliestMs <= snapshot.nowMs)
+      .filter(({ earliestMs }) => earliestMs !== undefined && earliestMs <= context.nowMs)
       .map(({ rule, earliestMs }) => `${rule} waits for ${new Date(earliestMs ?? 0).toISOString()}, which has passed`);
     if (decision.outcome !== 'wait' && decision.outcome !== 'blocked') return past;
     return decision.waits.length > 0 ? past : ['the group waits without a reason'];
@@ -358,12 +368,19 @@ export const decisionInvariants: readonly Invariant[] = [
   explained,
 ];
 
+/** The decision about one group and the input of the engine. */
+interface DecidedGroup {
+  readonly snapshot: Snapshot;
+  readonly group: GroupDefinition;
+  readonly decision: GroupDecision;
+}
+
 /** Returns every violation of a decision as `id: text`. The agent checks them once more before each destructive action. */
-export function violationsOf(made: Decided): readonly string[] {
-  const decided = { ...made, snapshot: withRollback(contextOf(made.snapshot, made.group)).snapshot };
+export function violationsOf({ snapshot, group, decision }: DecidedGroup): readonly string[] {
+  const context = withRollback(contextOf(snapshot, group));
   return decisionInvariants
-    .filter((invariant) => invariant.scope === 'all' || profileOf(decided.group).checksNativeInvariants)
-    .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));
+    .filter((invariant) => invariant.scope === 'all' || profileOf(group).checksNativeInvariants)
+    .flatMap((invariant) => invariant.violations({ context, decision }).map((what) => `${invariant.id}: ${what}`));
 }
 
 /** A write of replicas, with all inputs of its number. */
@@ -375,7 +392,7 @@ export interface ReplicaWrite {
 }
 
 /** Returns the replicas that a decision writes. */
-export function replicaWrites({ decision, snapshot }: Pick<Decided, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
+export function replicaWrites({ decision, snapshot }: Pick<DecidedGroup, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
   return decision.actions.flatMap((action): ReplicaWrite[] => {
     if (action.kind !== 'scaleStatefulSet') return [];
     const others = snapshot.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas));

@@ -1,21 +1,22 @@
 // The checks of each kind of API request, one list per kind, in the order in which they are evaluated.
+
 import { labelKeys } from '../../policies/adopt/keys.ts';
-import { formatDuration } from '../../policies/duration.ts';
-import { contextOf, type GroupContext, protectSource, sourceOf } from '../context.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { contextOf, type GroupContext, protectSource } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
-import type { ZoneView } from '../observe/view.ts';
+import { disruptionVerdict } from '../disruption/disruption.ts';
+import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
-import { type PolicyQuestion, policyAnswer } from '../rules/policy.ts';
+import { type PolicyQuestion, policyAnswer, windowResult } from '../rules/policy.ts';
 import { prepareDownscale } from '../rules/prepare.ts';
-import { leavingOrdinals, protectedFromOthers } from '../rules/protected.ts';
-import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from '../rules/scale.ts';
+import { protectedFromOthers } from '../rules/protected.ts';
+import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
-import { windowResult } from '../rules/window.ts';
-import type { Snapshot, StatefulSetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { releasedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
-import { checkDisruptionBudget, checkUnreadPod } from './disruption-check.ts';
 import type { Verdict } from './judge.ts';
 
 type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
@@ -44,29 +45,18 @@ export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Ver
 }
 
 function checkGrowth({ context, zone }: Member, request: Change): Verdict {
-  if (request.from === request.to) return { results: [] };
-  const question = scaleQuestionOf(context, zone, request);
-  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: question, ...userOf(request) });
-  const results = [scaleCeiling.evaluate(question), windowResult(context, 'scaleUp', 'nothing'), ...policies.results];
-  return { results: results.map((one) => withException(context, one, { zone: zone.zone.name, to: request.to })), policies };
+  return request.from === request.to ? { results: [] } : checkReplicas(scaleQuestionOf(context, zone, request), userOf(request));
 }
 
 function checkShrink({ context, zone }: Member, request: Change): Verdict {
   const question = scaleQuestionOf(context, zone, request);
-  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: question, ...userOf(request) });
-  const permit = (one: RuleResult): RuleResult => withException(context, one, { zone: zone.zone.name, to: request.to });
-  const results = [
-    ...scaleDownRules.map((rule) => rule.evaluate(question)),
-    ...protectedFromOthers(context, zone, leavingOrdinals(zone, question)),
-    ...delayKept(question),
-    windowResult(context, 'scaleDown', 'nothing'),
-    ...policies.results,
-  ].map(permit);
+  const { results, policies } = checkReplicas(question, userOf(request));
   if (results.some(blocks)) return { results, policies };
   const prepared = prepareDownscale(question, request.to);
   // A dry run must not call a pod, so the answer is that of prepared pods.
   if (request.dryRun && blocks(prepared.result)) return { results, policies, warnings: ['the pods would be called to prepare'] };
-  return { results: [...results, permit(prepared.result)], policies, actions: prepared.actions };
+  const permitted = withException(context, prepared.result, { zone: zone.zone.name, to: request.to });
+  return { results: [...results, permitted], policies, actions: prepared.actions };
 }
 
 /** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */
@@ -178,12 +168,46 @@ function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): 
   return setLeavesRules.map((rule) => rule.evaluate({ ...question, isForced: false }));
 }
 
-/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, and it does not write these replicas. */
-function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleResult[] {
-  const { delayed, follows, replicas, name } = zone.zone;
-  const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
-  if (delayed === undefined || !isDirect || isForced) return [];
-  const fact = `zone ${name} is scaled directly, but only the agent can apply its delay: set replicas.count or replicas.mirror in the group`;
-  const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
-  return [result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source })];
+interface OwnedPod {
+  readonly set: StatefulSetView;
+  readonly pod: PodView;
+}
+
+/** Blocks the eviction of a pod whose name is that of a member with unread pods, because a budget may protect it. */
+function checkUnreadPod(snapshot: Snapshot, { namespace, pod }: { readonly namespace: string; readonly pod: string }): Verdict {
+  const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
+  const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
+  const zone = group === undefined ? undefined : viewGroup(snapshot, group).zones.find((view) => view.zone.statefulSet === statefulSet);
+  return zone?.unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
+}
+
+/** Returns the disruption budget's verdict, counting announced disruptions as if they had happened. */
+function checkDisruptionBudget(snapshot: Snapshot, group: GroupDefinition | undefined, { set, pod }: OwnedPod): Verdict {
+  if (isUnknown(snapshot.zoneBudgets)) {
+    return {
+      results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`)],
+      code: 500,
+    };
+  }
+  const claims = group === undefined ? [] : announcedPods(snapshot, group);
+  const verdict = disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction', ...(group === undefined ? {} : { group }) });
+  const source = verdict.budget === undefined ? group?.sources['disruption'] : { object: verdict.budget };
+  const details = { source, earliestMs: verdict.earliestMs, ...(verdict.limit === undefined ? {} : { limit: `${verdict.limit}` }) };
+  return {
+    results: [result('disruption-budget', verdict.allowed ? 'ok' : verdict.code === 429 ? 'wait' : 'no', verdict.message, details)],
+    code: verdict.code,
+  };
+}
+
+/** Returns the claims, with one for each pod that an announced downscale removes or that the StatefulSet controller may replace. */
+function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
+  const view = viewGroup(snapshot, group);
+  if (!profileOf(group).checksEveryDownscale) return view.ledger.claims;
+  const leaving = view.zones.flatMap(({ zone, claims, set, pods: members }) =>
+    claims
+      .filter((claim) => claim.verb === 'scaleDown')
+      .flatMap(({ to = 0 }) => members.filter((pod) => pod.ordinal >= (set?.firstOrdinal ?? 0) + to))
+      .map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: snapshot.nowMs })),
+  );
+  return [...view.ledger.claims, ...leaving, ...releasedClaims({ view, nowMs: snapshot.nowMs })];
 }

@@ -1,16 +1,19 @@
 // The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, strict validation.
+
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
-import { releaseRow } from '../release/release-document.ts';
-import { type Claim, isUnknown, type Known, type Ledger, type Preparation, type RunState } from '../snapshot.ts';
-import { encodePins, pinRow, pinsOf, ranges, templateRow, zone } from '../strategies/pinned/pins-document.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
 
 /** The key in `data` of the ConfigMap. */
 export const ledgerKey = 'ledger';
 
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
+
+/** The label of ledgers with such terms, by which they are found when no definition names them any more; `otherwise`: of one that had them before. */
+export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */
 export const ledgerByteLimit = 256 * 1024;
@@ -40,6 +43,42 @@ interface LedgerIdentity {
 export function ledgerName(group: string): string {
   return `rollout-group-${group}`;
 }
+
+/** Name of a zone in a ledger. Zones found by labels are named after their StatefulSets. */
+const zone = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/);
+
+/** Ordinals as ascending ranges, such as `0-4,7`. */
+const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
+
+const revision = z.string().min(1);
+
+const settledRow = z.object({ zone, revision, ordinals: ranges });
+
+const placedRow = z.object({
+  zone,
+  revision,
+  ordinal: z.int().min(0),
+  placements: z.int().min(1),
+  replaces: z.string().optional(),
+  atMs: z.int().optional(),
+});
+
+/** One row of `pins`. */
+const pinRow = z.union([placedRow, settledRow]);
+
+/** One row of `templates`. */
+const templateRow = z.object({ zone, revision, template: z.record(z.string(), z.unknown()) });
+
+/** The release terms as the ledger stores them. */
+const releaseRow = z.object({
+  source: z.enum(['directory', 'objects']),
+  zones: z.array(z.object({ zone, statefulSet: z.string().min(1) })).min(1),
+  goneMs: z.int().optional(),
+  released: z.array(zone).optional(),
+});
 
 const text = z.string().min(1);
 const instant = z.int();
@@ -312,7 +351,7 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 function decoded(read: LedgerDocument): Ledger | undefined {
   const { claims, preparations: prepared, downscales, epoch, run: state, pins = [], templates = [], release, ...identity } = read;
   const pinned = pinsOf(pins);
-  const opened = claims.map((claim) => (isOfSet(claim) ? [compact(claim)] : podClaimsOf(claim)));
+  const opened = claims.map((claim) => (isOfSet(claim) ? [defined(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
   if (opened.some((list) => list === undefined) || known.some((list) => list === undefined) || pinned === undefined) return undefined;
   return {
@@ -324,23 +363,23 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
-    ...(release === undefined ? {} : { release: compact(release) }),
+    ...(release === undefined ? {} : { release: defined(release) }),
   };
 }
 
 /** Returns the state of a stored run. The ledger stores every field flat; a field that the state does not have is ignored. */
 function runOf({ outcome, failure, failedMs, onFailure, completedMs, openZone, waveAvailableMs, ...core }: z.infer<typeof run>): RunState {
-  if (outcome === 'completed') return compact({ ...core, outcome, completedMs: completedMs ?? core.startedMs });
+  if (outcome === 'completed') return defined({ ...core, outcome, completedMs: completedMs ?? core.startedMs });
   const inWave = { ...core, openZone, waveAvailableMs };
-  if (outcome === 'running') return compact({ ...inWave, outcome });
-  return compact({ ...inWave, outcome, failure: failure ?? 'the run failed', failedMs: failedMs ?? 0, onFailure });
+  if (outcome === 'running') return defined({ ...inWave, outcome });
+  return defined({ ...inWave, outcome, failure: failure ?? 'the run failed', failedMs: failedMs ?? 0, onFailure });
 }
 
 function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.infer<typeof podClaims>): readonly Claim[] | undefined {
   const numbers = ordinals === undefined ? [] : ordinalsIn(ordinals, named.length);
   if (numbers === undefined || (ordinals !== undefined && numbers.length !== named.length)) return undefined;
   if (resourceVersions !== undefined && resourceVersions.length !== named.length) return undefined;
-  return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
+  return named.map((uid, index) => defined({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
 }
 
 function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparation[] | undefined {
@@ -392,9 +431,53 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Returns the row without undefined members. */
-function compact<Row extends object>(row: Row): { [Key in keyof Row]: Exclude<Row[Key], undefined> } {
-  return Object.fromEntries(Object.entries(row).filter(([, member]) => member !== undefined)) as {
-    [Key in keyof Row]: Exclude<Row[Key], undefined>;
-  };
+/** The most pods of one zone that a ledger can name. A document with more is rejected before any list is made. */
+const mostOrdinals = 100_000;
+
+/** Returns the rows of pins, in any order. */
+function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
+  const settled = new Map<string, { readonly zone: string; readonly revision: string; readonly ordinals: number[] }>();
+  const placed: z.infer<typeof placedRow>[] = [];
+  for (const { zone: of, revision: at, ordinal, placements, replaces, atMs } of pins) {
+    if (placements > 0) {
+      placed.push({
+        zone: of,
+        revision: at,
+        ordinal,
+        placements,
+        ...(replaces === undefined ? {} : { replaces }),
+        ...(atMs === undefined ? {} : { atMs }),
+      });
+      continue;
+    }
+    const key = `${of} ${at}`;
+    const row = settled.get(key) ?? { zone: of, revision: at, ordinals: [] };
+    row.ordinals.push(ordinal);
+    settled.set(key, row);
+  }
+  return [...placed, ...[...settled.values()].map((row) => ({ ...row, ordinals: ordinalRanges(row.ordinals) }))];
+}
+
+/** Returns the pins of rows, or undefined when two rows name the same pod or ordinals do not ascend. */
+function pinsOf(rows: readonly z.infer<typeof pinRow>[]): readonly Pin[] | undefined {
+  const seen = new Set<string>();
+  const pins: Pin[] = [];
+  for (const row of rows) {
+    const ordinals = 'ordinals' in row ? ordinalsIn(row.ordinals, mostOrdinals) : [row.ordinal];
+    if (ordinals === undefined) return undefined;
+    for (const ordinal of ordinals) {
+      const key = `${row.zone} ${ordinal}`;
+      if (seen.has(key)) return undefined;
+      seen.add(key);
+      pins.push(pinOf(row, ordinal));
+    }
+  }
+  return pins;
+}
+
+function pinOf(row: z.infer<typeof pinRow>, ordinal: number): Pin {
+  const common = { zone: row.zone, ordinal, revision: row.revision };
+  if (!('placements' in row)) return { ...common, placements: 0 };
+  const { placements, replaces, atMs } = row;
+  return { ...common, placements, ...(replaces === undefined ? {} : { replaces }), ...(atMs === undefined ? {} : { atMs }) };
 }

@@ -1,8 +1,7 @@
 // Chooses the next delivery of a channel about a run: events first, then edited messages, then pages.
 import type { PodLine, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
-import { eventMessage, mainMessage, pageCount, pageMessage } from './slack-text.ts';
-import type { GroupName } from './words.ts';
+import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } from './texts.ts';
 
 /** The form of a channel: edited messages, or one delivery per event. */
 type Manner = 'messages' | 'events';

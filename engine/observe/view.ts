@@ -66,6 +66,15 @@ export function isCrashing(pod: PodView): boolean {
   return pod.waitingReasons.some((reason) => crashReasons.has(reason));
 }
 
+/** Reports whether grafana/rollout-operator counts a pod as ready: it runs, does not terminate, and all its containers are ready. */
+export function isServing({
+  phase,
+  isTerminating,
+  containersReady,
+}: Pick<PodView, 'phase' | 'isTerminating' | 'containersReady'>): boolean {
+  return phase === 'Running' && !isTerminating && containersReady;
+}
+
 /**
  * Reports whether a pod is available: it runs, does not terminate and is ready. The profile of the group defines ready: the Ready condition for
  * `minReadySeconds` on a ready node, or running containers alone.

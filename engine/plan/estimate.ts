@@ -2,7 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isUnknown, type Known, type PodView, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
-import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from './assumptions.ts';
+import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
 import { groupPart } from './world.ts';
 

@@ -8,10 +8,9 @@ import { decidedLedger } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
-import { modelReadings } from '../world/gate.ts';
-import type { World, WorldInput } from '../world/model.ts';
+import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
-import type { Assumptions } from './assumptions.ts';
+import type { Assumptions } from './document.ts';
 
 /** One decision of a run forward. */
 export interface Turn {

@@ -1,31 +1,30 @@
-// A decision as it is published: bounded, with the instants since which things are as they are.
+// The published form of a decision: its content, its pods, and whether it differs from the last publication.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
-import { viewGroup } from '../observe/view.ts';
-import type { Claim, GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
-import { actionText } from './action-text.ts';
+import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
+import type { Claim, GateReading, Ledger, PodView, RunState, Snapshot } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
 import { publishedMetrics } from './metrics.ts';
-import { podsWorthNaming } from './pods.ts';
 import {
+  actionText,
+  type PodState,
   type PublishedAction,
   type PublishedDecision,
   type PublishedGate,
+  type PublishedPod,
   type PublishedReading,
   type PublishedReservation,
   type PublishedRun,
   type PublishedWait,
   type PublishedZone,
+  podStates,
   publishedFormat,
   publishedPodLimit,
   publishedReservationLimit,
   type TakenAction,
 } from './published.ts';
-
-export { readPublished } from './read.ts';
-export { samePublished } from './same.ts';
 
 export interface PublishInput {
   readonly group: GroupDefinition;
@@ -189,5 +188,114 @@ function publishedRun(run: RunState): PublishedRun {
     ...(run.outcome === 'failed' ? { failure: run.failure, failedMs: run.failedMs } : {}),
     ...(run.outcome === 'completed' ? { completedMs: run.completedMs } : {}),
     ...(rolledBack === undefined ? {} : { rolledBack }),
+  };
+}
+
+/** The earliest instant of a wait that is retried moves on with each retry; within this it is the same. */
+const earliestToleranceMs = 15 * 60_000;
+
+/** Instants and counts that only age. */
+const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 'readings', 'earliestMs']);
+
+/** A length of time as facts name it: `12m`, `1h30m`, `3d`. */
+const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*\b/g;
+
+/**
+ * Returns whether nothing but time passed between the two: when they were decided, ages in facts, new readings of the same value, actions that were
+ * repeated with the same result, and earliest instants that moved by no more than 15 minutes. Readings of metric inputs that others judge by must
+ * not grow too old where they are published: `b` is another one when it has a reading that is newer by a third of the age that it may have.
+ */
+export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
+  return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
+}
+
+function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics = [] }: PublishedDecision): boolean {
+  return metrics.every(({ atMs, maxAgeMs }, index) => {
+    const beforeMs = before[index]?.atMs;
+    return atMs === undefined || (beforeMs !== undefined && atMs - beforeMs < maxAgeMs / 3);
+  });
+}
+
+/** Runs after every turn of every group, so it copies nothing. A member without a value counts as absent, as in JSON. */
+function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
+  if (typeof a === 'string' && typeof b === 'string')
+    return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
+  if (!isObject(a) || !isObject(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
+  return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));
+}
+
+function ageless(text: string): string {
+  return text.replace(lengthOfTime, '…');
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(b).every((name) => b[name] === undefined || a[name] !== undefined || aging.has(name));
+}
+
+/** Returns the earliest instants of the waits in their order, which is the same for equal decisions. */
+function earliestOf({ waits }: PublishedDecision): readonly (number | undefined)[] {
+  return waits.map(({ earliestMs }) => earliestMs);
+}
+
+function isSameEarliest(a: readonly (number | undefined)[], b: readonly (number | undefined)[]): boolean {
+  return a.every((instant, index) => {
+    const other = b[index];
+    if (instant === undefined || other === undefined) return instant === other;
+    return Math.abs(instant - other) <= earliestToleranceMs;
+  });
+}
+
+/** Every such pod, the worst first, then in the order of zones and ordinals. */
+function podsWorthNaming(view: GroupView, nowMs: number): readonly PublishedPod[] {
+  const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
+  return view.zones.flatMap((zone) => podsOfZone(view, zone, nowMs)).sort((a, b) => rank(a) - rank(b));
+}
+
+function podsOfZone({ group }: GroupView, zone: ZoneView, nowMs: number): readonly PublishedPod[] {
+  const { set } = zone;
+  if (set === undefined || zone.unknown !== undefined) return [];
+  const claimed = new Set(zone.claims.map((claim) => claim.uid));
+  const surplus = new Set(zone.surplus);
+  const byOrdinal = new Map(zone.pods.map((pod) => [pod.ordinal, pod]));
+  const missing = [...zone.unavailable].filter((ordinal) => !byOrdinal.has(ordinal));
+  const found = zone.pods.flatMap((pod): PublishedPod[] => {
+    const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
+    const state = stateOf(pod, { isUp, isClaimed: claimed.has(pod.uid), isSurplus: surplus.has(pod), target: set.status.updateRevision });
+    return state === undefined ? [] : [namedPod(zone, pod, state)];
+  });
+  return [...found, ...missing.map((ordinal): PublishedPod => ({ zone: zone.zone.name, pod: `${set.name}-${ordinal}`, state: 'missing' }))];
+}
+
+interface PodFacts {
+  readonly isUp: boolean;
+  readonly isClaimed: boolean;
+  readonly isSurplus: boolean;
+  readonly target: string;
+}
+
+function stateOf(pod: PodView, { isUp, isClaimed, isSurplus, target }: PodFacts): PodState | undefined {
+  if (pod.isTerminating) return 'terminating';
+  if (isSurplus) return 'leaving';
+  if (isClaimed) return 'announced';
+  if (isUp) return undefined;
+  if (isCrashing(pod)) return 'crashing';
+  if (!pod.nodeReady) return 'nodeDown';
+  return pod.revision === target ? 'starting' : 'unready';
+}
+
+function namedPod({ zone }: ZoneView, pod: PodView, state: PodState): PublishedPod {
+  const [reason] = pod.waitingReasons;
+  return {
+    zone: zone.name,
+    pod: pod.name,
+    state,
+    ...(reason === undefined ? {} : { reason }),
+    ...(pod.node === '' ? {} : { node: pod.node }),
+    sinceMs: pod.readyChangedMs,
   };
 }

@@ -4,8 +4,7 @@ import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
-import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
+import { isUnknown, isWithinClockSkew, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
 
 /** One metric input of a rule that binds a group. */

@@ -1,5 +1,6 @@
 // The published form of a decision. Its readers need neither the agent nor the right to read pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { ordinalRanges } from '../amount.ts';
 import type { Action, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
@@ -175,4 +176,43 @@ export interface PublishedDecision {
   readonly wakeAtMs?: number;
   /** Omitted parts as `part: count`. */
   readonly omitted: readonly string[];
+}
+
+/** Differs from the prefix of ledgers, `rollout-group-`. */
+const prefix = 'rollout-status-';
+
+/** Name of the ConfigMap that holds the published decision of the group. */
+export function statusMapName(group: string): string {
+  return `${prefix}${group}`;
+}
+
+/** Reports whether a ConfigMap of that name may have a published decision. */
+export function isStatusMapName(name: string): boolean {
+  return name.startsWith(prefix);
+}
+
+/** Such as `delete pod ingester-zone-a-3` or `scale ingester-zone-a from 5 to 4`. */
+export function actionText(action: Action): string {
+  switch (action.kind) {
+    case 'deletePod':
+      return `delete pod ${action.pod}`;
+    case 'evictPod':
+      return `evict pod ${action.pod}`;
+    case 'scaleStatefulSet':
+      return `scale ${action.statefulSet} from ${action.from} to ${action.to}`;
+    case 'setPartition':
+      return `set the partition of ${action.statefulSet} from ${action.from} to ${action.to}`;
+    case 'callPods': {
+      const what = action.call === 'delayed' ? 'prepare for a delayed downscale' : 'prepare to leave';
+      return `${action.method === 'POST' ? 'ask' : 'tell'} ${action.statefulSet} ${ordinalRanges(action.ordinals)} ${
+        action.method === 'POST' ? `to ${what}` : 'to stay'
+      }`;
+    }
+    case 'writeBackReplicas':
+      return `report ${action.replicas} replicas to ${action.resourceKind} ${action.name}`;
+    case 'advanceCurrentRevision':
+      return `set the current revision of ${action.statefulSet} to ${action.revision}`;
+    default:
+      return action satisfies never;
+  }
 }

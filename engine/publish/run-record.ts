@@ -1,16 +1,17 @@
-// The record of one rollout or change of replicas, made turn by turn: a RolloutRun from the one before and what a turn did.
+// The record of one rollout or change of replicas (a RolloutRun), with its steps and requests, made turn by turn.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { ordinalRanges } from '../amount.ts';
+import { contextOf } from '../context.ts';
 import { type Action, type GroupDecision, replacedBy } from '../decision.ts';
+import { isOfRun } from '../run/requests.ts';
 import { isJoinOf } from '../run/run.ts';
-import type { RunState, Snapshot } from '../snapshot.ts';
+import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
-import type { TakenAction } from './published.ts';
-import { withPeople } from './run-people.ts';
-import { addSteps } from './run-steps.ts';
+import { actionText, type TakenAction } from './published.ts';
 
 /** The input of a record from one turn. */
 export interface RunTurn {
@@ -227,4 +228,163 @@ function fitted(record: RolloutRun): RolloutRun {
 
 function timeText(ms: number): string {
   return instantText(ms) ?? '1970-01-01T00:00:00Z';
+}
+
+type Step = Spec['steps'][number];
+
+/** The record with what was done at an instant. Beyond 100 steps those in the middle are left out and counted. */
+function addSteps(spec: Spec, taken: readonly TakenAction[], atMs: number, wave: string | undefined): Spec {
+  let steps = spec.steps;
+  let { stepsOmitted = 0 } = spec;
+  for (const one of taken) {
+    const step = stepOf(one, atMs, wave);
+    const last = steps.at(-1);
+    steps = last !== undefined && isSameStep(last, step) ? [...steps.slice(0, -1), merged(last, step)] : [...steps, step];
+    if (steps.length > runLimits.steps) {
+      const middle = Math.floor(runLimits.steps / 2);
+      steps = steps.filter((_, index) => index !== middle);
+      stepsOmitted += 1;
+    }
+  }
+  return { ...spec, steps, ...(stepsOmitted === 0 ? {} : { stepsOmitted }) };
+}
+
+const kinds: Readonly<Record<Action['kind'], Step['action']>> = {
+  deletePod: 'replace',
+  evictPod: 'replace',
+  scaleStatefulSet: 'scale',
+  setPartition: 'replace',
+  callPods: 'prepare',
+  writeBackReplicas: 'writeBack',
+  advanceCurrentRevision: 'advanceRevision',
+};
+
+function stepOf({ action, result, message }: TakenAction, atMs: number, wave: string | undefined): Step {
+  const isWithdrawal = action.kind === 'callPods' && action.method === 'DELETE';
+  const ordinals = 'ordinals' in action ? action.ordinals : replacedBy(action).map(({ ordinal }) => ordinal);
+  const at = instantText(atMs) ?? '1970-01-01T00:00:00Z';
+  return {
+    action: isWithdrawal ? 'withdraw' : kinds[action.kind],
+    ...('zone' in action ? { zone: action.zone } : {}),
+    ...(wave === undefined ? {} : { wave }),
+    what: actionText(action).slice(0, 1024),
+    ...(ordinals.length === 0 ? {} : { pods: shortRanges(ordinals) }),
+    count: 1,
+    ...(result === 'done' ? {} : { failures: 1, message: `${result}${message === undefined ? '' : `: ${message}`}`.slice(0, 256) }),
+    startedAt: at,
+    endedAt: at,
+  };
+}
+
+function isSameStep(a: Step, b: Step): boolean {
+  return a.action === b.action && a.zone === b.zone && a.wave === b.wave;
+}
+
+function merged(before: Step, next: Step): Step {
+  const failures = (before.failures ?? 0) + (next.failures ?? 0);
+  const pods = before.pods === undefined || next.pods === undefined ? (before.pods ?? next.pods) : joinRanges(before.pods, next.pods);
+  const message = next.message ?? before.message;
+  return {
+    ...before,
+    what: next.what,
+    ...(pods === undefined ? {} : { pods }),
+    count: before.count + next.count,
+    ...(failures === 0 ? {} : { failures }),
+    ...(message === undefined ? {} : { message }),
+    endedAt: next.endedAt,
+  };
+}
+
+/** The union of two texts of ranges. One that ends in dots was cut, and stays as it is. */
+function joinRanges(a: string, b: string): string {
+  if (a.endsWith('…') || b.endsWith('…')) return a;
+  return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);
+}
+
+function ordinalsOf(ranges: string): readonly number[] {
+  return ranges.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    // Records are objects that anybody with the permission may have written.
+    return Array.from({ length: Math.min(100_000, Math.max(0, last - first + 1)) }, (_, index) => first + index);
+  });
+}
+
+function shortRanges(ordinals: readonly number[]): string {
+  const ranges = ordinalRanges(ordinals);
+  return ranges.length <= 1000 ? ranges : `${ranges.slice(0, 1000).replace(/,[^,]*$/, '')},…`;
+}
+
+type Word = NonNullable<Spec['people']>[number];
+
+/** Returns the spec with new requests added; the same value without new requests. The first ones stay if there are too many. */
+function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: RunState): Spec {
+  const { intents, exceptions, nowMs } = contextOf(snapshot, group);
+  const { people = [] } = spec;
+  const said = isUnknown(intents) ? [] : intents.filter((intent) => isMeant(intent, run)).map((intent) => wordOf(intent, startedMs));
+  const excepted = exceptions
+    .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
+    .map(({ name, rule, reason, zone }) =>
+      short({ name, action: 'override', at: textOf(startedMs), reason, about: zone === undefined ? rule : `${rule} in zone ${zone}` }),
+    );
+  const isKnown = (word: Word): boolean =>
+    people.some((one) => one.name === word.name && one.action === word.action && (word.by === undefined || one.at === word.at));
+  const added = [...said, ...excepted].filter((word) => !isKnown(word)).slice(0, Math.max(0, runLimits.people - people.length));
+  return added.length === 0 ? spec : { ...spec, people: [...people, ...added] };
+}
+
+/** Returns whether a request belongs to the run: a bound request to its run only, and requests that were in force when the run began. */
+function isMeant(intent: IntentView, run: RunState): boolean {
+  return intent.runId === undefined ? intent.action !== 'approve' || isOfRun(intent, run) : intent.runId === run.id;
+}
+
+function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ordinals }: IntentView, seenMs: number): Word {
+  const about = [
+    ...(wave === undefined ? [] : [`wave ${wave}`]),
+    ...(rule === undefined ? [] : [`rule ${rule}`]),
+    ...(gate === undefined ? [] : [`gate ${gate}`]),
+    ...(zone === undefined ? [] : [`zone ${zone}`]),
+    ...(ordinals === undefined ? [] : [`pods ${ordinals.slice(0, 20).join(', ')}`]),
+  ];
+  return short({
+    name,
+    action,
+    ...(requestedBy === undefined ? {} : { by: requestedBy.user }),
+    at: textOf(requestedBy?.atMs ?? seenMs),
+    ...(reason === undefined ? {} : { reason }),
+    ...(about.length === 0 ? {} : { about: about.join(', ') }),
+  });
+}
+
+/** Shortens a request to the limits of the schema, so that many requests fit next to the steps. */
+function short({ name, by, reason, about, ...rest }: Word): Word {
+  return {
+    ...rest,
+    name: name.slice(0, 253),
+    ...(by === undefined ? {} : { by: by.slice(0, 253) }),
+    ...(reason === undefined ? {} : { reason: reason.slice(0, 256) }),
+    ...(about === undefined ? {} : { about: about.slice(0, 256) }),
+  };
+}
+
+function textOf(ms: number): string {
+  return instantText(ms) ?? '1970-01-01T00:00:00Z';
+}
+
+/** `abandoned`: it was under way when its group went, or when another run began without ending it. It is never stored. */
+type ShownOutcome = Spec['outcome'] | 'abandoned';
+
+/** A record as it is shown. */
+export type ShownRun = Omit<Spec, 'outcome'> & { readonly outcome: ShownOutcome };
+
+/** Returns the records of one group, the newest first. A change of replicas and a rollout may run at the same time. */
+export function shownRuns(runs: readonly Spec[], isDefined: boolean): readonly ShownRun[] {
+  return runs.map((run, index) => {
+    if (run.outcome !== 'running') return run;
+    const hasSuccessor = runs.slice(0, index).some((newer) => isScale(newer) === isScale(run));
+    return isDefined && !hasSuccessor ? run : { ...run, outcome: 'abandoned' };
+  });
+}
+
+function isScale({ kind }: Pick<Spec, 'kind'>): boolean {
+  return kind === 'scale';
 }

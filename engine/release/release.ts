@@ -2,12 +2,10 @@
 import { pods as countOfPods } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import { isAvailable } from '../observe/view.ts';
 import { releasedGroup } from '../profiles.ts';
-import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
-import { type Member, outdatedOf, viewMember } from './members.ts';
-import { type Definitions, standingOf, withTerms } from './terms.ts';
+import { isWithinClockSkew, type Ledger, type ReleaseTerms, type Snapshot } from '../snapshot.ts';
+import { type Definitions, type Member, outdatedOf, standingOf, viewMember, withTerms } from './terms.ts';
 
 /** A tool that applies definitions may delete and recreate one; the release begins after this time. */
 export const releaseGraceMs = 60_000;

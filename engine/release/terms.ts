@@ -1,8 +1,9 @@
-// The release terms of a group in its ledger, and whether its definition is gone.
+// The release terms of a group in its ledger, its members, and whether its definition is gone.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
+import { unreadReasonOf } from '../observe/view.ts';
+import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView, type Unknown } from '../snapshot.ts';
 
 /** The sources of group definitions. */
 type DefinitionSource = 'directory' | 'objects' | 'adopted';
@@ -66,4 +67,38 @@ export function standingOf(
   if (unread !== undefined) return { kind: 'unsure', because: unread.unknown };
   if (sources[source] === 'none') return { kind: 'unsure', because: `the ${source} in which it was defined are read no more` };
   return { kind: 'gone' };
+}
+
+/** A StatefulSet of a group that nothing defines any more. */
+export interface Member {
+  readonly zone: string;
+  readonly statefulSet: string;
+  /** Why nothing can be said of it. */
+  readonly unknown?: string;
+  /** Absent if the StatefulSet does not exist or is terminating. */
+  readonly set?: StatefulSetView;
+  /** Within `spec.replicas`. */
+  readonly pods: readonly PodView[];
+}
+
+/** As the snapshot has it. */
+export function viewMember(
+  snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
+  namespace: string,
+  { zone, statefulSet }: ReleaseTerms['zones'][number],
+): Member {
+  const named = { zone, statefulSet, pods: [] };
+  const unread = unreadReasonOf(snapshot, 'StatefulSet', namespace, statefulSet);
+  if (unread !== undefined) return { ...named, unknown: unread };
+  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
+  if (set === undefined || set.isTerminating) return named;
+  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
+  if (pods === undefined || isUnknown(pods)) return { ...named, set, unknown: pods?.unknown ?? `the pods of ${statefulSet} are not known` };
+  const end = set.firstOrdinal + set.replicas;
+  return { ...named, set, pods: pods.filter(({ ordinal }) => ordinal >= set.firstOrdinal && ordinal < end) };
+}
+
+/** Its pods that are not at the update revision. */
+export function outdatedOf({ set, pods }: Pick<Member, 'set' | 'pods'>): readonly PodView[] {
+  return set === undefined ? [] : pods.filter(({ revision }) => revision !== set.status.updateRevision);
 }

@@ -11,13 +11,12 @@ import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView, type StatefulSetView } from '../snapshot.ts';
-import { isClaimed, isUp } from '../strategies/on-delete.ts';
-import { releasedClaims } from '../strategies/partition/writes.ts';
+import { releasedClaims } from '../strategies/partition.ts';
 import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
 import { withException } from './exception.ts';
+import { isClaimed, isShrinkHeld, isStuck, isUp, mayCureBeside, stuckInstants } from './pod-state.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
-import { isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 /** Names the group of rules that `choosePods` asks. */
 export const podBudgets = 'budgets';
@@ -164,7 +163,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
 function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
   if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;
-  const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(question, pod));
+  const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(zone.view, pod));
   const mayBeCured = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
   return going.length > 0 && !going.some(mayBeCured);
 }
@@ -260,10 +259,10 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
   // Pods that the controller is about to replace are still healthy.
-  const going = zone.view.exposedByPartition.filter((pod) => isUp(question, pod)).length;
+  const going = zone.view.exposedByPartition.filter((pod) => isUp(context, zone.view, pod)).length;
   let left = Math.max(0, healthy - desired - going);
   const permitted = picked.filter(
-    (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
+    (candidate) => candidate.because === 'stuck' || (isUp(context, zone.view, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
   const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
   const standstill = zeroBudgetOf(budget);

@@ -1,17 +1,19 @@
-// The rules of RolloutPolicies as rules of the engine: a condition decides whether the effect applies.
+// The rules and windows of RolloutPolicies as rules of the engine, with the variables that their conditions read (docs/conditions.md).
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
+import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { noData as noDataReason } from '../observe/readings.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { digestOfRule } from '../run/requests.ts';
-import type { RunState } from '../snapshot.ts';
+import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
-import { changesAtMs } from './condition-time.ts';
-import { conditionData } from './policy-data.ts';
+import { downscaleTimes } from './zone-gap.ts';
 
 export interface PolicyQuestion {
   readonly context: GroupContext;
@@ -96,4 +98,170 @@ function askRule(
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }
   }
+}
+
+/** Returns the variables of a condition (docs/conditions.md). Unreadable values are unknown. */
+export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): Readonly<Record<string, unknown>> {
+  const { context, zone, change } = question;
+  const { run } = context.view.ledger;
+  const { set } = zone;
+  const absent: Unknown = { unknown: 'not part of this request' };
+  const unread = zone.unknown === undefined ? undefined : { unknown: zone.unknown };
+  return {
+    action: question.action,
+    change: change === undefined ? absent : { from: change.from, to: change.to, delta: change.to - change.from },
+    target: {
+      name: zone.zone.statefulSet,
+      namespace: context.group.namespace,
+      zone: zone.zone.name,
+      labels: set?.labels ?? absent,
+      annotations: set?.annotations ?? absent,
+      replicas: unread ?? zone.replicas,
+      ready: unread ?? zone.replicas - zone.unavailable.size,
+      available: unread ?? zone.replicas - zone.unavailable.size,
+      updated: unread ?? zone.updated,
+      ...lastDownscale(question),
+    },
+    group: {
+      name: context.group.name,
+      namespace: context.group.namespace,
+      labels: context.group.labels,
+      phase: run?.outcome === 'running' ? 'Rolling' : run?.outcome === 'failed' ? 'Failed' : 'Done',
+      ...(run?.outcome === 'running' ? { wave: context.group.rollout.waves[run.wave]?.name ?? '' } : {}),
+      zones: context.view.zones.map(zoneData),
+      notReadyZones: context.view.zones.some((candidate) => candidate.unknown !== undefined)
+        ? { unknown: 'a zone could not be read' }
+        : context.view.zones.filter((candidate) => !candidate.isReady).map((candidate) => candidate.zone.name),
+    },
+    inputs: { metrics: metricData(context, policy) },
+    user: question.user === undefined ? absent : { name: question.user },
+    now: context.nowMs,
+  };
+}
+
+function zoneData(view: ZoneView): unknown {
+  if (view.unknown !== undefined) {
+    const unread = { unknown: view.unknown };
+    return {
+      name: view.zone.name,
+      statefulSet: view.zone.statefulSet,
+      replicas: unread,
+      ready: unread,
+      updated: unread,
+      available: unread,
+      isReady: unread,
+    };
+  }
+  const ready = view.replicas - view.unavailable.size;
+  return {
+    name: view.zone.name,
+    statefulSet: view.zone.statefulSet,
+    follows: view.zone.follows ?? '',
+    replicas: view.replicas,
+    ready,
+    available: ready,
+    updated: view.updated,
+    isReady: view.isReady,
+  };
+}
+
+function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<Record<string, number | Unknown>> {
+  const values: Record<string, number | Unknown> = {};
+  for (const [input, { maxAgeMs, noData }] of Object.entries(policy.metrics)) {
+    const reading = context.snapshot.metrics.find(
+      (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
+    );
+    values[input] = reading === undefined ? { unknown: 'no reading' } : inputValue(reading, context.nowMs, { maxAgeMs, noData });
+  }
+  return values;
+}
+
+/** Returns the value of a metric input. A reading older than its maximum age is unknown. */
+function inputValue(
+  { value, atMs, problem }: MetricView,
+  nowMs: number,
+  { maxAgeMs, noData }: Pick<PolicyDefinition['metrics'][string], 'maxAgeMs' | 'noData'>,
+): number | Unknown {
+  if (nowMs - atMs > maxAgeMs) {
+    return { unknown: `the reading is older than ${formatDuration(maxAgeMs)}${problem === undefined ? '' : `: ${problem}`}` };
+  }
+  return isUnknown(value) && value.unknown === noDataReason && noData === 'zero' ? 0 : value;
+}
+
+/** Returns the instant of the zone's last downscale; absent without a record. */
+function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownscaleAt?: number | Unknown } {
+  const times = downscaleTimes(context, zone);
+  if (typeof times === 'string') return { lastDownscaleAt: { unknown: times } };
+  return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
+}
+
+/** Later changes are left to be found by a later look. */
+const horizonMs = 400 * 24 * 3_600_000;
+
+/** Returns whether the condition reads the variable `now` or the operator `age`. */
+export function readsTime(condition: unknown): boolean {
+  return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
+}
+
+/**
+ * The instant from which on the condition answers otherwise than at `nowMs` with the same data; undefined when it reads no time, or nothing
+ * changes within 400 days. The next change is found exactly where the time is compared once; a condition that is true now and then may
+ * change before.
+ */
+export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
+  if (!readsTime(condition)) return undefined;
+  const answerAt = (atMs: number): boolean | undefined => {
+    const answer = evaluateCondition(condition, { ...data, now: atMs }, { nowMs: atMs });
+    return answer.kind === 'value' ? answer.isTrue : undefined;
+  };
+  const current = answerAt(nowMs);
+  let same = nowMs;
+  for (let aheadMs = 1000; aheadMs <= horizonMs; aheadMs *= 2) {
+    if (answerAt(nowMs + aheadMs) !== current) return firstOther(same, nowMs + aheadMs, (atMs) => answerAt(atMs) === current);
+    same = nowMs + aheadMs;
+  }
+  return undefined;
+}
+
+/** Halves the span from an instant of the same answer to one of another until they are neighbours. */
+function firstOther(same: number, other: number, isSame: (atMs: number) => boolean): number {
+  let [low, high] = [same, other];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (isSame(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+/** The work in progress when a window closes. */
+export type UnderWay = 'nothing' | 'zone' | 'run';
+
+/** Reports whether the windows allow the action now. Every closed window decides how much work in progress may finish. */
+export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
+  const windows = context.policies.flatMap((policy) => policy.windows);
+  if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window restricts this action');
+  const state = joinWindows(
+    context.policies.map((policy) => policy.windows),
+    action,
+    context.nowMs,
+  );
+  const details = { earliestMs: state.changesMs };
+  if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
+  const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
+  // Two policies may have windows of the same name; the state names the window that blocks.
+  const isDeny = state.deniedBy !== undefined;
+  const named = windows.filter(
+    (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
+  );
+  const source = (named.find((window) => windowState(window, context.nowMs).isOpen === isDeny) ?? named[0])?.source;
+  const fact = isDeny ? 'a deny window is open' : 'no allow window is open';
+  const held = { ...details, limit: closed.join(', '), source };
+  if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
+  return result('window', 'wait', fact, held);
+}
+
+function mayFinish(inFlight: 'finishPod' | 'finishZone' | 'finishAll', underWay: UnderWay): boolean {
+  if (underWay === 'nothing') return false;
+  return inFlight === 'finishAll' || (inFlight === 'finishZone' && underWay === 'zone');
 }

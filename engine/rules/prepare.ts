@@ -4,12 +4,10 @@ import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest, result } from '../rule.ts';
-import type { Preparation } from '../snapshot.ts';
-import { leavingFromTop } from './prepared-rows.ts';
+import { isWithinClockSkew, type Preparation } from '../snapshot.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface PrepareAnswer {
@@ -224,6 +222,11 @@ function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): n
 function ascending({ zone, from, to }: ScaleQuestion): readonly number[] {
   const first = zone.set?.firstOrdinal ?? 0;
   return Array.from({ length: from - to }, (_, index) => first + to + index);
+}
+
+/** Returns the ordinals that leave, from the highest down, which is the order of the calls. */
+export function leavingFromTop(firstOrdinal: number, from: number, to: number): readonly number[] {
+  return Array.from({ length: from - to }, (_, index) => firstOrdinal + from - 1 - index);
 }
 
 function descending({ zone, from }: Pick<ScaleQuestion, 'zone' | 'from'>, to: number): readonly number[] {

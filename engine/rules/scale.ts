@@ -1,11 +1,16 @@
 // The rules that a change of replicas must pass, upwards and downwards.
+import { formatDuration } from '../../policies/duration.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, limitSource, protectSource, sourceOf, zoneNamed } from '../context.ts';
-import { describeReadiness, type ZoneView } from '../observe/view.ts';
+import type { RuleResult } from '../decision.ts';
+import { describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { type Rule, result } from '../rule.ts';
-import type { RunState } from '../snapshot.ts';
-import { shortfall } from './prepared-rows.ts';
+import { type Check, type Rule, result, resultsOf } from '../rule.ts';
+import type { RunState, StatefulSetView } from '../snapshot.ts';
+import { withException } from './exception.ts';
+import { type PolicyAnswer, policyAnswer, windowResult } from './policy.ts';
+import { leavingOrdinals, protectedFromOthers, protectedResult } from './protected.ts';
 import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
@@ -132,6 +137,25 @@ const leaderFloor: Rule<ScaleQuestion> = {
   },
 };
 
+/** The pods that keep a zone from being ready and updated by the counters of its status; negative for pods that the status does not count yet. */
+interface Shortfall {
+  readonly notReady: number;
+  readonly notUpdated: number;
+}
+
+/**
+ * Returns the shortfall of a zone as grafana/rollout-operator defines it before a prepared downscale; undefined if as many pods as the status counts
+ * are ready, and all are updated.
+ */
+export function shortfall(
+  { replicas, updatedReplicas }: StatefulSetView['status'],
+  members: readonly Parameters<typeof isServing>[0][],
+): Shortfall | undefined {
+  const serving = members.filter(isServing).length;
+  if (serving === replicas && serving === updatedReplicas) return undefined;
+  return { notReady: replicas - serving, notUpdated: replicas - updatedReplicas };
+}
+
 const otherZonesReady: Rule<ScaleQuestion> = {
   id: 'other-zones-ready',
   evaluate: ({ context, zone, isForced }) => {
@@ -213,22 +237,83 @@ const replicasOwned: Rule<ScaleQuestion> = {
   },
 };
 
+/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, and it does not write these replicas. */
+function delayKept({ context, zone, isForced, asker }: ScaleQuestion): RuleResult | undefined {
+  const { delayed, follows, replicas, name } = zone.zone;
+  const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
+  if (asker === 'agent' || delayed === undefined || !isDirect || isForced) return undefined;
+  const fact = `zone ${name} is scaled directly, but only the agent can apply its delay: set replicas.count or replicas.mirror in the group`;
+  const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
+  return result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source });
+}
+
 /** The rules of growth. A paused group still grows, because more pods endanger no data. */
 export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, scaleCeiling, leaderReady, noPodInFlight];
 
-/** The rules of a downscale before any pod is asked to prepare. */
-export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
-  viewComplete,
-  mayScale,
-  notPaused,
-  replicasOwned,
-  noDownscale,
-  scaleFloor,
-  leaderFloor,
-  rolloutOver,
-  otherZonesReady,
-  gap,
+/** Returns the rules of growth that apply: other clients may grow a zone within its bounds, and a forced number skips the rules of the agent. */
+function growthRules({ asker, isForced }: ScaleQuestion): readonly Rule<ScaleQuestion>[] {
+  if (asker === 'admission') return [scaleCeiling];
+  return isForced ? [] : scaleUpRules;
+}
+
+/** The question of a step that changes replicas. */
+interface ScaleStepQuestion extends ScaleQuestion {
+  /** The result of reading the wanted number of replicas; absent in admission, where the request names the number. */
+  readonly source?: RuleResult;
+  readonly policies: PolicyAnswer;
+}
+
+/** The checks of a scale-up, in the order in which plans and explanations print the results. */
+export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
+  { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
+  { id: 'scale-up', evaluate: (question) => growthRules(question).map((rule) => rule.evaluate(question)) }, // view, ceiling, leader
+  { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleUp', 'nothing') }, // the windows are open
+  { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
 ];
+
+/** The checks of a scale-down. Only when all of them pass are the leaving pods asked to prepare: a prepared pod serves less. */
+export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
+  { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
+  viewComplete, // every zone was read and its status is new
+  mayScale, // no setting blocks scaling
+  notPaused, // no person paused the zone
+  replicasOwned, // the request changes the object that owns the replicas
+  noDownscale, // the zone may shrink
+  scaleFloor, // the zone keeps its fewest replicas
+  leaderFloor, // a follower keeps as many replicas as its leader
+  rolloutOver, // no rollout blocks the change
+  otherZonesReady, // all pods of every other zone are available
+  gap, // the last downscale of another zone was long enough ago
+  { id: 'protected', evaluate: leavingPodsProtected }, // no person protects the zone or a leaving pod
+  { id: 'delayed-downscale', evaluate: delayKept }, // another client does not bypass the delay
+  { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleDown', 'nothing') }, // the windows are open
+  { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
+];
+
+function leavingPodsProtected({ context, zone, from, to, asker }: ScaleQuestion): RuleResult | readonly RuleResult[] | undefined {
+  const ordinals = leavingOrdinals(zone, { from, to });
+  return asker === 'agent' ? protectedResult(context, zone, ordinals) : protectedFromOthers(context, zone, ordinals);
+}
+
+interface ScaleAnswer {
+  readonly results: readonly RuleResult[];
+  readonly policies: PolicyAnswer;
+}
+
+/** Asks every check of a change of replicas, which is not 0. An exception may allow a result that blocks. */
+export function checkReplicas(
+  question: ScaleQuestion,
+  { source, user }: { readonly source?: RuleResult; readonly user?: string },
+): ScaleAnswer {
+  const { context, zone, from, to } = question;
+  const isShrink = to < from;
+  const action = isShrink ? 'scaleDown' : 'scaleUp';
+  const policies = policyAnswer({ context, action, zone, change: { from, to }, ...defined({ user }) });
+  const results = (isShrink ? scaleDownChecks : scaleUpChecks).flatMap((check) =>
+    resultsOf(check, { ...question, ...defined({ source }), policies }),
+  );
+  return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, to })), policies };
+}
 
 /** The rules of the deletion of a StatefulSet with its pods. */
 export const setLeavesRules: readonly Rule<ScaleQuestion>[] = [viewComplete, rolloutOver, otherZonesReady, gap];

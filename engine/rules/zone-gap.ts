@@ -2,10 +2,10 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { byPrecedence, result } from '../rule.ts';
+import { isWithinClockSkew } from '../snapshot.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface Shrunk {

@@ -4,8 +4,7 @@ import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { sha256 } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
-import { isWithinClockSkew } from '../observe/clock-skew.ts';
-import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
 
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };

@@ -2,11 +2,11 @@
 // The strategy `pinned` orders, chooses and replaces pods by the same functions.
 import type { GroupContext } from '../context.ts';
 import type { Action } from '../decision.ts';
-import { isAvailable, isCrashing, type ZoneView } from '../observe/view.ts';
+import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
+import { inFlightBefore, isClaimed, isStuck, isUp } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
-import { inFlightBefore, isStuck } from '../rules/stuck.ts';
 import type { PodView } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
@@ -38,8 +38,8 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
     if (isByOrdinal || first.includes(pod)) return 0;
     if (isStuck(context, zone.view, pod)) return 1;
     // A pod in flight keeps its place in the wave, also on a node where it does not terminate.
-    if (pod.isTerminating || isClaimed(question, pod)) return 2;
-    if (isUp(question, pod)) return leaving.has(pod.uid) ? 5 : 4;
+    if (pod.isTerminating || isClaimed(zone.view, pod)) return 2;
+    if (isUp(context, zone.view, pod)) return leaving.has(pod.uid) ? 5 : 4;
     return pod.nodeReady ? 3 : 6;
   };
   // Protected pods come last, so that a wave of some pods replaces others.
@@ -80,14 +80,14 @@ function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], {
     const because = reasonToReplace(question, pod, left);
     if (because === undefined) continue;
     chosen.push({ pod, because });
-    if (because === 'outdated' && isUp(question, pod)) left -= 1;
+    if (because === 'outdated' && isUp(question.context, view, pod)) left -= 1;
   }
   return chosen.slice(0, most);
 }
 
 /** Returns why the pod is replaced while the budget has room for `left` pods, or undefined if the pod is not replaced now. */
 function reasonToReplace(question: RollQuestion, pod: PodView, left: number): ChosenPod['because'] | undefined {
-  if (pod.isTerminating || isClaimed(question, pod)) return undefined;
+  if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;
   if (isStuck(question.context, question.zone.view, pod)) return 'stuck';
   return left > 0 && pod.nodeReady ? 'outdated' : undefined;
 }
@@ -108,14 +108,4 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
     if (because === 'stuck' || rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion, because };
     return { kind: 'evictPod', ...target, because };
   });
-}
-
-/** Reports whether the ledger has a claim on the pod. */
-export function isClaimed({ zone }: RollQuestion, pod: PodView): boolean {
-  return zone.view.claims.some((claim) => claim.uid === pod.uid);
-}
-
-/** Reports whether the pod is available by the readiness setting of its group. */
-export function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
-  return isAvailable(pod, context.group, zone.view.set?.minReadySeconds ?? 0, context.nowMs);
 }

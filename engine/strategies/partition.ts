@@ -1,15 +1,16 @@
 // The strategy `partition`: the agent lowers the partition, and the StatefulSet controller replaces the pods that are no longer below it.
-import { holdingPartition } from '../../policies/strategies.ts';
+
+import type { Source } from '../../policies/definition.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods, waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import type { RollQuestion } from '../rules/roll.ts';
-import { inFlightBefore, isBelowPartition, isNextDown, isStuck } from '../rules/stuck.ts';
-import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { hasInterval, isUp, replacePods } from './on-delete.ts';
-import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition/writes.ts';
+import { inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp } from '../rules/pod-state.ts';
+import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
+import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
+import { hasInterval, replacePods } from './on-delete.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const partition: Strategy = {
@@ -67,7 +68,7 @@ function chooseNextDown(
     // Only the next pod down can be replaced: every pod below the partition stays.
     if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isTaken && left <= 0) || pod.isTerminating) break;
     chosen.push({ pod, because: 'outdated' });
-    if (isUp(question, pod) && !isTaken) left -= 1;
+    if (isUp(question.context, view, pod) && !isTaken) left -= 1;
   }
   return chosen;
 }
@@ -151,4 +152,94 @@ function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | u
   if (below.length === 0) return undefined;
   const names = below.length > 3 ? `${pods(below.length)} of zone ${view.zone.name}` : below.map(({ name }) => name).join(', ');
   return `${names} would come back at ${set.status.currentRevision || 'an unknown revision'} when restarted, below partition ${set.partition}`;
+}
+
+export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
+
+/** Returns the pods that the StatefulSet controllers of the group may replace as claims of this instant, for budgets that count claims alone. */
+export function releasedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {
+  return view.zones.flatMap(({ zone, exposedByPartition }) =>
+    exposedByPartition.map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: nowMs })),
+  );
+}
+
+/** Returns the write of the partition `to`, after which the controller replaces the pods `going`, in their order. */
+export function setPartition(
+  context: GroupContext,
+  { zone, set }: ZoneView,
+  { to, because, going = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly going?: readonly PodView[] },
+): readonly SetPartition[] {
+  if (set === undefined) return [];
+  const { uid, resourceVersion, partition: from } = set;
+  return [
+    {
+      kind: 'setPartition',
+      namespace: context.group.namespace,
+      zone: zone.name,
+      statefulSet: zone.statefulSet,
+      uid,
+      resourceVersion,
+      from,
+      to,
+      because,
+      pods: going.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid })),
+    },
+  ];
+}
+
+/** Returns where the partition of a StatefulSet stands. */
+export function partitionSource({ namespace, name }: Pick<StatefulSetView, 'namespace' | 'name'>): Source {
+  return { object: `StatefulSet ${namespace}/${name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
+}
+
+/**
+ * Returns a snapshot of manifests with the partitions that the agent would have written: manifests leave the partition out, and members at rest
+ * have 1000000.
+ */
+export function heldPartitions(snapshot: Snapshot): Snapshot {
+  const members = new Set(
+    snapshot.groups
+      .filter((group) => traitsOf(group).holdsPartition)
+      .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
+  );
+  if (members.size === 0) return snapshot;
+  const isHeld = ({ namespace, name, updateStrategy, partition }: StatefulSetView): boolean =>
+    members.has(`${namespace}/${name}`) && updateStrategy === 'RollingUpdate' && partition === 0;
+  return {
+    ...snapshot,
+    statefulSets: snapshot.statefulSets.map((set) => (isHeld(set) ? { ...set, partition: holdingPartition } : set)),
+  };
+}
+
+/** Asks `settle` for each zone whose partition the agent may write now: its status is new and no other write of the StatefulSet is announced. */
+export function settleZones(
+  context: GroupContext,
+  settle: (context: GroupContext, view: ZoneView, set: StatefulSetView) => readonly SetPartition[],
+): readonly SetPartition[] {
+  return context.view.zones.flatMap((view) => {
+    const { set, claims, unknown } = view;
+    if (set === undefined || unknown !== undefined || set.updateStrategy !== 'RollingUpdate' || oldStatusOf(view) !== undefined) return [];
+    if (claims.some(({ verb }) => verb === 'setPartition' || verb === 'scaleDown')) return [];
+    return settle(context, view, set);
+  });
+}
+
+/**
+ * Warns of zones whose rollout Kubernetes counts as complete because they have no pods, and of pods for which `factOf` returns a fact. These
+ * results block nothing.
+ */
+export function restartWarnings(
+  context: GroupContext,
+  run: RunState | undefined,
+  factOf: (view: ZoneView, set: StatefulSetView) => string | undefined,
+): readonly RuleResult[] {
+  return context.view.zones.flatMap((view) => {
+    const { set, zone, unknown } = view;
+    if (set === undefined || unknown !== undefined || set.updateStrategy !== 'RollingUpdate') return [];
+    const isEmpty = view.replicas === 0 && run?.outcome === 'running';
+    const fact = isEmpty
+      ? `zone ${zone.name} has no pods, so Kubernetes counts its rollout as complete: new pods start at the update revision`
+      : factOf(view, set);
+    return fact === undefined ? [] : [result('restart-version', 'wait', fact, { source: partitionSource(set) })];
+  });
 }

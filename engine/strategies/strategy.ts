@@ -7,8 +7,7 @@ import type { ZoneView } from '../observe/view.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import type { PodView, RunState } from '../snapshot.ts';
 import { onDelete } from './on-delete.ts';
-import type { SetPartition } from './partition/writes.ts';
-import { partition } from './partition.ts';
+import { partition, type SetPartition } from './partition.ts';
 import { pinned } from './pinned.ts';
 
 /** A pod that is replaced now, and why. */

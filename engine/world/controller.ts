@@ -1,7 +1,7 @@
 // The StatefulSet controller of Kubernetes 1.34 to 1.36, as far as groups can see it: which pods it makes and deletes, and what it counts.
 import type { StatefulSetView } from '../snapshot.ts';
+import { becomeReady, type Clock, startPod, terminatePod } from './draft.ts';
 import type { ModelPod, PodDurations } from './model.ts';
-import { becomeReady, type Clock, startPod, terminatePod } from './pod.ts';
 
 /** One StatefulSet of the model with its pods, by ordinal. */
 export interface SetState {

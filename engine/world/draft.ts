@@ -1,10 +1,9 @@
-// One step of the model in progress: the StatefulSets that it touches. Everything else keeps its identity.
-
-import type { Ledger, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
+// One step of the model in progress: the StatefulSets that it touches and their pods. Everything else keeps its identity.
+import { controllerLabels } from '../observe/manifests.ts';
+import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
 import { reconcile, type SetState, settle, summarize } from './controller.ts';
-import type { ModelPod, World } from './model.ts';
-import type { Clock } from './pod.ts';
+import type { ModelPod, PodDurations, World } from './model.ts';
 
 /** A step under way. It belongs to the one call that made it. */
 export interface StepDraft extends Clock {
@@ -111,4 +110,81 @@ export function finishStep(draft: StepDraft): World {
 /** Returns the old list if no item changed, so that callers can remember results by list. */
 function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly Item[] {
   return after.every((item, index) => item === before[index]) ? before : after;
+}
+
+/** The instant of a step, and the serial numbers that it may hand out. */
+export interface Clock {
+  readonly nowMs: number;
+  readonly nextSerial: () => number;
+}
+
+/** A pod that the controller has just made: running, and ready when its start time is over. */
+export function startPod(
+  set: StatefulSetView,
+  place: { readonly ordinal: number; readonly revision: string },
+  durations: PodDurations,
+  clock: Clock,
+): ModelPod {
+  const serial = clock.nextSerial();
+  const { ordinal, revision } = place;
+  const view: PodView = {
+    name: `${set.name}-${ordinal}`,
+    uid: `model-${serial}`,
+    resourceVersion: `${serial}`,
+    ordinal,
+    revision,
+    labels: controllerLabels(set, ordinal, revision),
+    phase: 'Running',
+    isReady: false,
+    containersReady: false,
+    readyChangedMs: clock.nowMs,
+    isTerminating: false,
+    waitingReasons: [],
+    node: '',
+    nodeReady: true,
+  };
+  return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
+}
+
+/** The pod once its containers answer. The instant is kept as grafana/rollout-operator's pod observer keeps it. */
+export function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
+  const view: PodView = {
+    ...pod.view,
+    resourceVersion: `${clock.nextSerial()}`,
+    isReady: true,
+    containersReady: true,
+    readyChangedMs: clock.nowMs,
+    waitingReasons: [],
+    readyTimeMs: clock.nowMs,
+  };
+  return { view, goneAtMs: undefined, readyAtMs: undefined };
+}
+
+/** The pod after a request to delete it: unready at once, since draining is what it does with its readiness, and gone when it has drained. */
+export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
+  if (pod.view.isTerminating) return pod;
+  return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
+}
+
+/** The pod when it breaks and stays broken, with the reason for which its container waits, if it does. */
+export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock): ModelPod {
+  const view = { ...unready(pod.view, clock), waitingReasons: reason === undefined ? [] : [reason] };
+  return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
+}
+
+/**
+ * Adopts an observed pod and predicts its future. A terminating pod has its whole drain time left, because its start is unknown. A pod that
+ * has been unready for less than a start takes is starting; a pod that has been unready longer, or whose container waits, stays broken.
+ */
+export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
+  if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
+  const readyAtMs = view.readyChangedMs + durations.startMs;
+  const isStarting = !view.isReady && view.waitingReasons.length === 0 && view.phase !== 'Failed' && readyAtMs > nowMs;
+  return { view, goneAtMs: undefined, readyAtMs: isStarting ? readyAtMs : undefined };
+}
+
+function unready(view: PodView, clock: Clock): PodView {
+  const { readyTimeMs: _readyTimeMs, ...rest } = view;
+  const readyChangedMs = view.isReady ? clock.nowMs : view.readyChangedMs;
+  return { ...rest, resourceVersion: `${clock.nextSerial()}`, isReady: false, containersReady: false, readyChangedMs };
 }

@@ -7,10 +7,10 @@ import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
-import { readPublished } from '../../engine/publish/decision.ts';
 import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isStatusMapName } from '../../engine/publish/status-map.ts';
+import { isStatusMapName } from '../../engine/publish/published.ts';
+import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';

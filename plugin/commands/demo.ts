@@ -1,6 +1,6 @@
 // The verb demo: shows the plan of an embedded example, then runs it on a virtual clock.
 import { setTimeout as pause } from 'node:timers/promises';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';

@@ -1,5 +1,5 @@
 // The verb history: shows the runs of a group, or one run in full.
-import { type ShownRun, shownRuns } from '../../engine/publish/run-outcome.ts';
+import { type ShownRun, shownRuns } from '../../engine/publish/run-record.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';

@@ -1,7 +1,7 @@
 // The conditions of `status --for`, and whether a group fulfils them.
 
-import { type PersonNeeded, personNeeded } from '../../engine/publish/person.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
 export type Condition =

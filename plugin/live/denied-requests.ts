@@ -2,7 +2,7 @@
 
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
-import { decodeRequest } from '../../engine/judge/request-document.ts';
+import { decodeRequest } from '../../engine/judge/request-text.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';

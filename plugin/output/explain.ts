@@ -2,7 +2,7 @@
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
 import { describeAction } from '../../engine/plan/action-text.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
-import { isMisplacedForGood } from '../../engine/publish/person.ts';
+import { isMisplacedForGood } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Style } from './colour.ts';

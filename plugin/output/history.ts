@@ -1,5 +1,5 @@
 // Renders the runs of a group as a table, or one run in full.
-import type { ShownRun } from '../../engine/publish/run-outcome.ts';
+import type { ShownRun } from '../../engine/publish/run-record.ts';
 import type { Style } from './colour.ts';
 import { shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';

@@ -1,6 +1,7 @@
 // Describes why a group needs a person to continue.
-import type { PersonNeeded } from '../../engine/publish/person.ts';
+
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { PersonNeeded } from '../../engine/publish/status.ts';
 import { instantText } from '../../policies/instant.ts';
 
 /** Returns a clause such as `mimir/ingester is paused until it is resumed`. */

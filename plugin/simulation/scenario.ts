@@ -1,5 +1,5 @@
 // Builds the scenario of a run of the user's group: objects, policies and change, with the requested faults.
-import type { Quantiles } from '../../engine/plan/assumptions.ts';
+import type { Quantiles } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { World } from '../../engine/world/model.ts';

@@ -1,6 +1,6 @@
 // Reads assumptions from a file: durations as seconds or as text such as 90s, checked field by field.
 import { parseDocument } from 'yaml';
-import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/assumptions.ts';
+import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/document.ts';
 import { durationMs } from '../../policies/duration.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import type { InputFile } from './input.ts';

@@ -2,7 +2,7 @@
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { instantMs } from '../../engine/observe/raw.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
-import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { type Assumptions, defaultAssumptions } from '../../engine/plan/document.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

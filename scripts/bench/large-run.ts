@@ -2,7 +2,7 @@
 
 import { openClaimLimit } from '../../engine/ledger/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger/ledger-document.ts';
-import { podsPerPage } from '../../engine/notify/slack-text.ts';
+import { podsPerPage } from '../../engine/notify/texts.ts';
 import { createKinds, type LargeRun, type LargeRunOptions, playLargeRun, podLinesOf, wavePercents } from '../../test/agent/large-run.ts';
 import { expectedStretches, type LargeRunFacts, largeRunFacts } from '../../test/agent/large-run-audit.ts';
 import type { ControlPlane } from '../../test/control-plane/control-plane.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { snapshotFromManifests } from '../../engine/observe/manifests.ts';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { createWorld, step } from '../../engine/world/world.ts';

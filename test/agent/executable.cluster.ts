@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { readPublished } from '../../engine/publish/decision.ts';
+import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';

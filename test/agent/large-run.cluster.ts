@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openClaimLimit } from '../../engine/ledger/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger/ledger-document.ts';
-import { podsPerPage } from '../../engine/notify/slack-text.ts';
+import { podsPerPage } from '../../engine/notify/texts.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { checkHistory } from '../kit/watcher.ts';

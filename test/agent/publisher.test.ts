@@ -3,7 +3,7 @@ import { GroupObjects } from '../../agent/published/group-objects.ts';
 import { DecisionPublisher, mergePatch } from '../../agent/published/publisher.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
-import { readPublished } from '../../engine/publish/decision.ts';
+import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { snapshotOf } from '../kit/snapshots.ts';

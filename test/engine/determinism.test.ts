@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../engine/decide/decide.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { emptySnapshot, type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';

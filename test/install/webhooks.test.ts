@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isExempt } from '../../engine/judge/exemption.ts';
+import { isExempt } from '../../engine/judge/judge.ts';
 import { installation } from '../../install/installation.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { annotationKeys } from '../../policies/adopt/keys.ts';

@@ -1,5 +1,5 @@
 // Builders of StatefulSet manifests as they stand in Git, and of the input of a plan made from them.
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import { group } from './groups.ts';
 import { kitNowMs } from './objects.ts';

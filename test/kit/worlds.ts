@@ -1,7 +1,7 @@
 // Worlds for tests: pods drain in 30 s and start in 60 s, and one line per StatefulSet tells where they are.
 
 import type { Action } from '../../engine/decision.ts';
-import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { type Assumptions, defaultAssumptions } from '../../engine/plan/document.ts';
 import type { PodView, StatefulSetView } from '../../engine/snapshot.ts';
 import type { World, WorldInput } from '../../engine/world/model.ts';
 import { createWorld, nextEventMs, step } from '../../engine/world/world.ts';

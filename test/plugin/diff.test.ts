@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import {
   type Difference,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { Failure } from '../../plugin/failure.ts';
 import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
 import { eventsOf, faultsNamed, parseFault, parseFaults } from '../../plugin/source/faults.ts';

@@ -1,7 +1,14 @@
 // Plans built by hand: realistic groups for the renderers, without the engine.
 import { PassThrough } from 'node:stream';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
-import type { GroupPlan, Plan, PlannedChange, PlannedStep, PlannedWave, TimelineSpan } from '../../engine/plan/document.ts';
+import {
+  defaultAssumptions,
+  type GroupPlan,
+  type Plan,
+  type PlannedChange,
+  type PlannedStep,
+  type PlannedWave,
+  type TimelineSpan,
+} from '../../engine/plan/document.ts';
 import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { outputStream } from '../../plugin/output/terminal.ts';
 

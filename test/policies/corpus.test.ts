@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { findingCodes } from '../../policies/findings/codes.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';

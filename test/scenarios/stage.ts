@@ -1,5 +1,5 @@
 // What a scenario plays on: the model of a cluster, the policies in force, what people asked, and what the observer can see of it all.
-import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/document.ts';
 import {
   emptySnapshot,
   type GateReading,

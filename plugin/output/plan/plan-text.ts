@@ -1,8 +1,7 @@
 // The texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { Assumptions, Quantiles } from '../../../engine/plan/assumptions.ts';
-import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../../engine/plan/document.ts';
-import { isMisplacedForGood } from '../../../engine/publish/person.ts';
+import type { Assumptions, GroupPlan, Plan, PlannedStep, Quantiles, Refusal } from '../../../engine/plan/document.ts';
+import { isMisplacedForGood } from '../../../engine/publish/status.ts';
 import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';

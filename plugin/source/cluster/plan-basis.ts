@@ -1,7 +1,6 @@
 // The basis of a plan: every object that its decision read, reduced to the fields that the engine reads, to detect changes.
 import { createHash } from 'node:crypto';
-import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { isServerField } from '../../../engine/diff/field-rules.ts';
+import { isServerField, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';

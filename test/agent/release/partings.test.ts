@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventWriter } from '../../../agent/published/events.ts';
 import { GroupObjects } from '../../../agent/published/group-objects.ts';
-import { partingGraceMs } from '../../../engine/release/parting.ts';
+import { partingGraceMs } from '../../../engine/release/removal.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
 import { customKinds } from '../../kit/memory-api.ts';
 import { type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rollChecks, scaleDownChecks, scaleUpChecks } from '../../../engine/decide/checks.ts';
+import { rollChecks } from '../../../engine/decide/roll.ts';
+import { scaleDownChecks, scaleUpChecks } from '../../../engine/rules/scale.ts';
 
 describe('the checks of a step', () => {
   it('of a rollout stand in reading order', () => {
@@ -39,6 +40,7 @@ describe('the checks of a step', () => {
       'other-zones-ready',
       'zone-gap',
       'protected',
+      'delayed-downscale',
       'window',
       'policies',
     ]);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
-import { type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
+import { type DisruptionVerdict, disruptionVerdict, zoneBudgetsFor } from '../../../engine/disruption/disruption.ts';
 import type { ZoneBudgetView } from '../../../engine/snapshot.ts';
 import { askDisruption, type DisruptionCase, partition, unready, zoneSets, zpdb } from '../../kit/disruptions.ts';
 import { adopted, group } from '../../kit/groups.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
-import { failsOpen, isExempt } from '../../../engine/judge/exemption.ts';
-import { judge } from '../../../engine/judge/judge.ts';
+import { failsOpen, isExempt, judge } from '../../../engine/judge/judge.ts';
 import { group } from '../../kit/groups.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 

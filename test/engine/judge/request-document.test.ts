@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge/judge.ts';
-import { decodeRequest, encodeRequest } from '../../../engine/judge/request-document.ts';
+import { decodeRequest, encodeRequest } from '../../../engine/judge/request-text.ts';
 import { group } from '../../kit/groups.ts';
 import { statefulSet } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';

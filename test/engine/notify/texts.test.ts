@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { callbackBody, signedText } from '../../../engine/notify/callback-body.ts';
-import { commitStatus } from '../../../engine/notify/commit-status.ts';
 import { type Delivery, isSettled, nextDelivery, type Telling, untold } from '../../../engine/notify/deliveries.ts';
 import { podLines, runFacts } from '../../../engine/notify/facts.ts';
 import type { ChannelNotes, NotedEvent, RunNotes } from '../../../engine/notify/notes.ts';
-import { escaped, eventMessage, mainMessage, pageCount, pageMessage } from '../../../engine/notify/slack-text.ts';
-import { cut } from '../../../engine/notify/words.ts';
+import {
+  callbackBody,
+  commitStatus,
+  cut,
+  escaped,
+  eventMessage,
+  mainMessage,
+  pageCount,
+  pageMessage,
+  signedText,
+} from '../../../engine/notify/texts.ts';
 import { group } from '../../kit/groups.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 

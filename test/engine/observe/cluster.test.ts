@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import { foreignPods, type Observed, snapshotOf } from '../../../engine/observe/cluster.ts';
 import type { ObservedPod } from '../../../engine/observe/objects.ts';
-import { replicaSourcesOf, watchedReplicaKinds } from '../../../engine/observe/replica-sources.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
 import { emptySnapshot, isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -164,34 +163,5 @@ describe('a second snapshot of the same views', () => {
     const [first, second] = [views(), views()];
     expect(first.every((view, index) => view === second[index])).toBe(true);
     expect(podsOf({ ...given, nodes: new Map() }, a.name)).not.toBe(first[0]?.pods);
-  });
-});
-
-describe('replica sources of groups', () => {
-  const mirror = (name: string, kind = 'ReplicaTemplate') => ({
-    kind: 'mirror' as const,
-    apiVersion: 'example.com/v1',
-    resourceKind: kind,
-    name,
-    read: 'scale' as const,
-    writeBack: 'none' as const,
-    onMissing: 'hold' as const,
-  });
-
-  it('are read once each, and watched by kind', () => {
-    const zones = [
-      { name: 'a', replicas: mirror('x') },
-      { name: 'b', replicas: mirror('x') },
-      { name: 'c', replicas: mirror('y', 'Other') },
-    ];
-    const one = group({ zones });
-    expect(replicaSourcesOf(one).map(({ kind, name, namespace }) => `${namespace} ${kind} ${name}`)).toEqual([
-      'mimir ReplicaTemplate x',
-      'mimir Other y',
-    ]);
-    expect(watchedReplicaKinds([one, group({ zones: ['a'] })])).toEqual([
-      { apiVersion: 'example.com/v1', kind: 'Other' },
-      { apiVersion: 'example.com/v1', kind: 'ReplicaTemplate' },
-    ]);
   });
 });

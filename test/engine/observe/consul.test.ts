@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ConsulAnswer, readConsul } from '../../../engine/observe/consul.ts';
+import { type ConsulAnswer, readConsul } from '../../../engine/observe/readings.ts';
 
 const atMs = Date.parse('2026-03-02T12:00:00Z');
 

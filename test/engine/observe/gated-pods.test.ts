@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podsAvailable, updatedPods } from '../../../engine/observe/gated-pods.ts';
+import { podsAvailable, updatedPods } from '../../../engine/observe/readings.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readPrometheus } from '../../../engine/observe/prometheus.ts';
+import { readPrometheus } from '../../../engine/observe/readings.ts';
 
 const atMs = Date.UTC(2026, 0, 15, 12);
 const seconds = atMs / 1000;

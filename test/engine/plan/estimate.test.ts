@@ -1,6 +1,6 @@
 // The likely end of a rollout under way: the model run forward with the times that the run itself has shown.
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { type BroughtBack, type Estimate, type EstimateInput, estimateEnd } from '../../../engine/plan/estimate.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';

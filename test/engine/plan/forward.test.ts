@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeActions } from '../../../engine/plan/action-text.ts';
-import type { Assumptions } from '../../../engine/plan/assumptions.ts';
+import type { Assumptions } from '../../../engine/plan/document.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';

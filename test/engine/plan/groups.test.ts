@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';

@@ -1,7 +1,7 @@
 // What a partition keeps by itself: with ordinals that begin elsewhere, and when nobody decides any more.
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';

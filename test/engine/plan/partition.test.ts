@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Assumptions, defaultAssumptions } from '../../../engine/plan/assumptions.ts';
-import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
+import { type Assumptions, defaultAssumptions, type GroupPlan, type PlannedStep } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { snapshotFromManifests, templateRevision } from '../../../engine/observe/manifests.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
-import { requestChanges } from '../../../engine/plan/request.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
+import { requestChanges } from '../../../engine/plan/world.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../../policies/definition.ts';

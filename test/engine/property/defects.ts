@@ -61,14 +61,14 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'a pod is cured the moment it is unready',
-    file: 'engine/rules/stuck.ts',
+    file: 'engine/rules/pod-state.ts',
     find: 'nowMs - pod.readyChangedMs >= afterMs',
     replace: 'nowMs - pod.readyChangedMs >= 0 * afterMs',
     by: 'decisions',
   },
   {
     name: 'pods on a dead node are cured',
-    file: 'engine/rules/stuck.ts',
+    file: 'engine/rules/pod-state.ts',
     find: 'pod.isTerminating || !pod.nodeReady ||',
     replace: 'pod.isTerminating ||',
     by: 'decisions',

@@ -5,7 +5,7 @@ import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleR
 import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants/invariants.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { decidedLedger } from '../../../engine/ledger/ledger.ts';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld } from '../../../engine/world/world.ts';

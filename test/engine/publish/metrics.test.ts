@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { publishedDecision, readPublished, samePublished } from '../../../engine/publish/decision.ts';
+import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
 import { boundInputs, metricsOf } from '../../../engine/publish/metrics.ts';
 import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';
+import { readPublished } from '../../../engine/publish/read.ts';
 import type { MetricView } from '../../../engine/snapshot.ts';
 import type { PolicyDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { factsOf } from '../../../agent/published/event-facts.ts';
-import { type Held, personNeeded } from '../../../engine/publish/person.ts';
-import { groupStatus } from '../../../engine/publish/status.ts';
+import { groupStatus, type Held, personNeeded } from '../../../engine/publish/status.ts';
 import { misplacedAfter, misplacedTurn } from '../../plugin/person-needed-kit.ts';
 
 const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['waits'][number] => ({

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ledgerName } from '../../../engine/ledger/ledger-document.ts';
-import { isStatusMapName, statusMapName } from '../../../engine/publish/status-map.ts';
+import { isStatusMapName, statusMapName } from '../../../engine/publish/published.ts';
 
 it.each(['foo', 'foo-status', 'status-foo', 'rollout-status-foo', 'status'])(
   'the decision of group %s lies where no ledger can',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { publishedDecision, readPublished } from '../../../engine/publish/decision.ts';
+import { publishedDecision } from '../../../engine/publish/decision.ts';
+import { readPublished } from '../../../engine/publish/read.ts';
 import type { Ledger } from '../../../engine/snapshot.ts';
 import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';

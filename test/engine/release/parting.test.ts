@@ -1,6 +1,6 @@
 // What there is to tell when the definition of a group goes away.
 import { describe, expect, it } from 'vitest';
-import { decideParting, type Parting, type PartingQuestion, partingGraceMs, undoneBy } from '../../../engine/release/parting.ts';
+import { decideParting, type Parting, type PartingQuestion, partingGraceMs, undoneBy } from '../../../engine/release/removal.ts';
 import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { rollChecks, scaleDownChecks } from '../../../engine/decide/checks.ts';
+import { rollChecks } from '../../../engine/decide/roll.ts';
 import { reasonOf, ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
-import { scaleUpRules } from '../../../engine/rules/scale.ts';
+import { scaleDownChecks, scaleUpRules } from '../../../engine/rules/scale.ts';
 
 const ids = ruleCatalog.map(({ id }) => id);
 

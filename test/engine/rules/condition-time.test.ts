@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changesAtMs } from '../../../engine/rules/condition-time.ts';
-import { policyAnswer } from '../../../engine/rules/policy.ts';
+import { changesAtMs, policyAnswer } from '../../../engine/rules/policy.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, minuteMs, policy, policyRule, zoneIn } from '../../kit/questions.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deadlineFailure, progressDeadline, runDeadline } from '../../../engine/rules/deadline.ts';
+import { deadlineFailure, progressDeadline, runDeadline } from '../../../engine/rules/roll.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';

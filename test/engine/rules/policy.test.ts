@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type PolicyQuestion, policyAnswer } from '../../../engine/rules/policy.ts';
-import { conditionData } from '../../../engine/rules/policy-data.ts';
+import { conditionData, type PolicyQuestion, policyAnswer } from '../../../engine/rules/policy.ts';
 import { digestOfRule } from '../../../engine/run/requests.ts';
 import type { MetricView } from '../../../engine/snapshot.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../../policies/definition.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isStuck, stuckInstants } from '../../../engine/rules/stuck.ts';
+import { isStuck, stuckInstants } from '../../../engine/rules/pod-state.ts';
 import type { PodView } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type UnderWay, windowResult } from '../../../engine/rules/window.ts';
+import { type UnderWay, windowResult } from '../../../engine/rules/policy.ts';
 import type { WindowDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';

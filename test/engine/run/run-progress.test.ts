@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { waveProgress } from '../../../engine/run/progress.ts';
 import { revertProgress } from '../../../engine/run/states.ts';
+import { waveProgress } from '../../../engine/run/waves.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';

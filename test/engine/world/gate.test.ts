@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { modelReadings } from '../../../engine/world/gate.ts';
+import { modelReadings } from '../../../engine/world/model.ts';
 import { evaluateCondition } from '../../../policies/condition/condition.ts';
 import { gate } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';

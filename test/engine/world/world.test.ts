@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import type { World, WorldInput } from '../../../engine/world/model.ts';
 import { createWorld, nextEventMs } from '../../../engine/world/world.ts';
 import { group } from '../../kit/groups.ts';

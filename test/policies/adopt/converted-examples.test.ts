@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import { snapshotFromManifests } from '../../../engine/observe/manifests.ts';
-import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import type { GateReading } from '../../../engine/snapshot.ts';
 import { lintPolicies } from '../../../policies/lint/lint.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readPrometheus } from '../../../engine/observe/prometheus.ts';
+import { readPrometheus } from '../../../engine/observe/readings.ts';
 import { createGateServer, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
 import type { GateFault } from '../../../simulation/faults/fault.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';

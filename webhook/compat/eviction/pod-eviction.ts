@@ -4,8 +4,7 @@
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
-import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
-import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
+import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict, zoneBudgetsFor } from '../../../engine/disruption/disruption.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import {
   type Claim,

@@ -3,7 +3,7 @@ import type { ClusterEnv } from '../../../cluster/env.ts';
 import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { shortfall } from '../../../engine/rules/prepared-rows.ts';
+import { shortfall } from '../../../engine/rules/scale.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys, podNameLabel } from '../../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../../policies/adopt/settings.ts';

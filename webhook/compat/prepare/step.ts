@@ -3,7 +3,7 @@
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { leavingFromTop } from '../../../engine/rules/prepared-rows.ts';
+import { leavingFromTop } from '../../../engine/rules/prepare.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';

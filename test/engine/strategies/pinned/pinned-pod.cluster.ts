@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { pinnedPod } from '../../../../engine/strategies/pinned/pinned-pod.ts';
+import { pinnedPod } from '../../../../engine/strategies/pinned/placement.ts';
 import type { KubernetesObject } from '../../../control-plane/client.ts';
 import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { describeOnControlPlane } from '../../../control-plane/suite.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pinnedPod } from '../../../../engine/strategies/pinned/pinned-pod.ts';
+import { pinnedPod } from '../../../../engine/strategies/pinned/placement.ts';
 
 type Content = Readonly<Record<string, unknown>>;
 

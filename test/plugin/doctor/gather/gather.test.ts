@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../../engine/decide/decide.ts';
 import type { RuleResult } from '../../../../engine/decision.ts';
 import { publishedDecision } from '../../../../engine/publish/decision.ts';
-import { statusMapName } from '../../../../engine/publish/status-map.ts';
+import { statusMapName } from '../../../../engine/publish/published.ts';
 import { gatherFacts } from '../../../../plugin/doctor/gather/gather.ts';
 import { group } from '../../../kit/groups.ts';
 import { kitNowMs } from '../../../kit/objects.ts';

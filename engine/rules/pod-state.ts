@@ -1,4 +1,4 @@
-// Stuck pods: outdated and unready for long enough, or for a cause that waiting does not end.
+// The states of a pod that rules and strategies ask for: available, claimed, below the partition, and stuck (unready too long or for good).
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
@@ -95,6 +95,12 @@ export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: re
     .filter((instant) => instant > nowMs);
 }
 
-function isUp({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
+/** Reports whether the pod is available by the readiness setting of its group. */
+export function isUp({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   return isAvailable(pod, group, view.set?.minReadySeconds ?? 0, nowMs);
+}
+
+/** Reports whether the ledger has a claim on the pod. */
+export function isClaimed({ claims }: ZoneView, { uid }: PodView): boolean {
+  return claims.some((claim) => claim.uid === uid);
 }

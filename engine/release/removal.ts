@@ -4,8 +4,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
 import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
-import { outdatedOf, viewMember } from './members.ts';
-import { type Definitions, sourceOf, standingOf, termsOf } from './terms.ts';
+import { type Definitions, outdatedOf, sourceOf, standingOf, termsOf, viewMember } from './terms.ts';
 
 /** A tool that applies definitions may delete and recreate one; the removal is reported after this time. */
 export const partingGraceMs = 5_000;

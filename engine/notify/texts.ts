@@ -1,0 +1,264 @@
+// The texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
+import { formatDuration } from '../../policies/duration.ts';
+import { instantText } from '../../policies/instant.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import type { Hold, PodLine, Progress, RunFacts } from './facts.ts';
+import type { NotedEvent, RunNotes } from './notes.ts';
+
+/** The group of a run. */
+export interface GroupName {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+/** `the rollout`, `the rollback`. */
+function subjectOf({ kind }: Pick<RunNotes, 'kind'>): string {
+  return `the ${kind}`;
+}
+
+/** Returns the event as a sentence without the name of the group. */
+function eventSentence(run: RunNotes, event: NotedEvent): string {
+  const subject = subjectOf(run);
+  switch (event.kind) {
+    case 'started':
+      return `${subject} began`;
+    case 'waiting':
+      return `${subject} waits${event.hold === undefined ? '' : `: ${holdText(event.hold)}`}`;
+    case 'failed':
+      return `${subject} failed: ${event.failure ?? 'a limit was passed'}`;
+    case 'completed':
+      return `${subject} is complete${tookText(run)}`;
+    case 'superseded':
+      return `${subject} came to no end: another target took its place`;
+    default:
+      return event.kind satisfies never;
+  }
+}
+
+/** Returns the next action of the reader; undefined if no action is needed. */
+function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
+  if (event.kind === 'failed') return 'No further pod is replaced until a person acts. Replaced pods stay updated.';
+  if (event.kind !== 'waiting') return undefined;
+  return event.hold?.rule === 'approval' ? 'It continues when it is approved.' : 'It does not end by itself: a person must act.';
+}
+
+function holdText({ rule, fact, limit }: Hold): string {
+  return `${rule}: ${fact}${limit === undefined ? '' : ` (${limit})`}`;
+}
+
+/** `34 % done: 102 of 300 pods are new, 297 available`, with the wave under way. */
+function progressText({ percent, pods, updated, available, wave }: Progress): string {
+  const place = wave === undefined ? '' : `, wave ${wave.name} (${wave.place} of ${wave.count})`;
+  return `${percent} % done: ${updated} of ${pods} pods are new, ${available} available${place}`;
+}
+
+function tookText({ startedMs, endedMs }: RunNotes): string {
+  return endedMs === undefined || endedMs < startedMs ? '' : ` after ${durationText(endedMs - startedMs)}`;
+}
+
+/** In whole seconds. */
+function durationText(ms: number): string {
+  return formatDuration(Math.max(0, Math.round(ms / 1000)) * 1000);
+}
+
+/** `2026-11-02 09:00 UTC`. */
+function timeText(ms: number): string {
+  return `${(instantText(ms) ?? '').slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** The command that says more. */
+function explainCommand({ namespace, group }: GroupName): string {
+  return `kubectl rollout-group explain ${group} -n ${namespace}`;
+}
+
+/** Returns the state of the run as a predicate. */
+function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
+  switch (outcome) {
+    case 'running':
+      return live?.hold === undefined ? 'is under way' : 'waits';
+    case 'completed':
+      return 'is complete';
+    case 'failed':
+      return 'has failed';
+    case 'superseded':
+      return 'came to no end, another target took its place';
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** At most that many UTF-16 units, with a sign that something was cut; never half of a pair. */
+export function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const kept = text.slice(0, most - 1);
+  return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`;
+}
+
+/** Pods on one page. */
+export const podsPerPage = 50;
+
+/** chat.update takes 4,000 characters of text; escapes make some longer. */
+const longestMessage = 3900;
+const longestPart = 600;
+const mostZones = 20;
+/** 50 lines of this and a word stay below the limit of a message. */
+const longestName = 60;
+
+const signs: Readonly<Record<string, string>> = {
+  running: ':arrows_counterclockwise:',
+  waiting: ':double_vertical_bar:',
+  started: ':arrow_forward:',
+  failed: ':x:',
+  completed: ':white_check_mark:',
+  superseded: ':fast_forward:',
+};
+
+/** Escapes the three special characters of Slack, and the one that ends code, in foreign text. */
+export function escaped(text: string): string {
+  return text.replace(/[&<>`]/g, (character) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[character] ?? "'");
+}
+
+/** Texts of others on one line: a line of theirs must not look like one of ours. */
+function inline(text: string, most = longestPart): string {
+  return escaped(cut(text.replace(/\s+/g, ' ').trim(), most));
+}
+
+/** Returns the current message of a run; `live` while the run is observed. */
+export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | undefined): string {
+  const last = run.events.at(-1);
+  const now = run.outcome === 'running' ? live : undefined;
+  const progress = live ?? last?.progress;
+  const sign = run.outcome === 'running' && now?.hold !== undefined ? signs['waiting'] : signs[run.outcome];
+  const origin = [
+    run.commit === undefined ? '' : `commit ${inline(run.commit, 60)}`,
+    run.cause === undefined ? '' : inline(run.cause, 200),
+  ];
+  const ended = run.endedMs === undefined ? '' : `, ended ${timeText(run.endedMs)}`;
+  const lines = [
+    `${sign} *${inline(`${name.namespace}/${name.group}`)}*: ${subjectOf(run)} ${stateText(run, now)}`,
+    run.outcome === 'running' ? inline(live?.goal ?? run.goal) : '',
+    progress === undefined ? '' : inline(progressText(progress)),
+    ...(now?.hold === undefined ? [] : [`Held by ${inline(holdText(now.hold))}${untilText(now.hold.untilMs)}`]),
+    ...(run.outcome === 'failed' && last?.failure !== undefined ? [`Why: ${inline(last.failure)}`] : []),
+    zonesText(live),
+    `Started ${timeText(run.startedMs)}${ended}${origin.map((part) => (part === '' ? '' : ` · ${part}`)).join('')}`,
+    `\`${inline(explainCommand(name), 600)}\``,
+  ];
+  return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
+}
+
+function untilText(untilMs: number | undefined): string {
+  return untilMs === undefined ? '' : `, until ${timeText(untilMs)} at the earliest`;
+}
+
+function zonesText(live: RunFacts | undefined): string {
+  if (live === undefined || live.zones.length < 2) return '';
+  const zones = live.zones.slice(0, mostZones).map(({ zone, updated, pods }) => `${inline(zone, longestName)} ${updated}/${pods}`);
+  return `Zones: ${zones.join(', ')}${live.zones.length > mostZones ? ` and ${live.zones.length - mostZones} more` : ''}`;
+}
+
+/** A reply in the thread. */
+export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent): string {
+  const lines = [
+    `${signs[event.kind]} *${inline(`${name.namespace}/${name.group}`)}*: ${inline(eventSentence(run, event))}`,
+    inline(progressText(event.progress)),
+    whatNext(event) ?? '',
+    event.kind === 'completed' ? '' : `\`${inline(explainCommand(name), 600)}\``,
+  ];
+  return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
+}
+
+/** Returns the number of pages for this many pods; pages are never removed. */
+export function pageCount(pods: number, most: number): number {
+  return Math.min(most, Math.ceil(pods / podsPerPage));
+}
+
+/** Page `page` (from 1 on) holds the pods 50(page - 1) + 1 to 50 page, in their order. */
+export function pageMessage(pods: readonly PodLine[], page: number): string {
+  const first = podsPerPage * (page - 1);
+  const shown = pods.slice(first, first + podsPerPage);
+  if (shown.length === 0) return `Pods from ${first + 1} on were removed: the group has ${pods.length} pods.`;
+  const lines = shown.map(({ pod, state }) => `${state.padEnd(8)} ${pod.length <= longestName ? pod : `…${pod.slice(1 - longestName)}`}`);
+  return [`Pods ${first + 1} to ${first + shown.length} of ${pods.length}`, '```', ...lines, '```'].join('\n');
+}
+
+/** Version of the shape; a field may be added under the same one. */
+const callbackFormat = 'rollout-group.dev/notification/v1';
+
+/** The body of the POST. */
+export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {
+  const { percent, pods, updated, available, wave } = event.progress;
+  return canonicalJson({
+    format: callbackFormat,
+    id: event.id,
+    event: event.kind,
+    at: instantText(event.atMs),
+    group: { namespace, name: group },
+    run: { id: run.key, kind: run.kind, startedAt: instantText(run.startedMs), commit: run.commit, cause: run.cause },
+    // An event that ends nothing means that the run continues.
+    result: event.kind === 'started' || event.kind === 'waiting' ? 'running' : event.kind,
+    reason: cut(reasonOf(run, event), 600),
+    rule: event.hold?.rule,
+    percent,
+    counts: { pods, updated, available },
+    wave: wave === undefined ? undefined : { name: wave.name, place: wave.place, count: wave.count },
+  });
+}
+
+function reasonOf(run: RunNotes, event: NotedEvent): string {
+  return event.failure ?? (event.hold === undefined ? eventSentence(run, event) : holdText(event.hold));
+}
+
+/** Returns the signed text: the time (Unix seconds) and the body, so that a signature is invalid at another time. */
+export function signedText(timestamp: string, body: string): string {
+  return `${timestamp}.${body}`;
+}
+
+export interface CommitStatus {
+  readonly sha: string;
+  readonly state: string;
+  /** Statuses of one name take each other's place. */
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Limits of a service. */
+interface Service {
+  readonly states: Readonly<Record<NotedEvent['kind'], string>>;
+  readonly longestDescription: number;
+  readonly longestName: number;
+}
+
+/** https://docs.github.com/en/rest/commits/statuses: error, failure, pending, success; 140 characters. */
+const github: Service = {
+  states: { started: 'pending', waiting: 'pending', failed: 'failure', completed: 'success', superseded: 'error' },
+  longestDescription: 140,
+  longestName: 255,
+};
+
+/** https://docs.gitlab.com/api/commits/#set-commit-pipeline-status: pending, running, success, failed, canceled, skipped; 255 characters. */
+const gitlab: Service = {
+  states: { started: 'running', waiting: 'running', failed: 'failed', completed: 'success', superseded: 'canceled' },
+  longestDescription: 255,
+  longestName: 255,
+};
+
+const services = { github, gitlab } as const;
+
+/** A whole commit id, SHA-1 or SHA-256. A name of a branch, or a part of an id, may mean another commit tomorrow. */
+const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** undefined when the run names no commit that a status can be given to. */
+export function commitStatus(service: keyof typeof services, name: GroupName, run: RunNotes, event: NotedEvent): CommitStatus | undefined {
+  const sha = run.commit?.trim().toLowerCase() ?? '';
+  if (!commitId.test(sha)) return undefined;
+  const { states, longestDescription, longestName } = services[service];
+  const { percent } = event.progress;
+  const ends = event.kind === 'completed' ? '' : `${percent} %, `;
+  return {
+    sha,
+    state: states[event.kind],
+    name: cut(`rollout-group/${name.namespace}/${name.group}`, longestName),
+    description: cut(`${ends}${eventSentence(run, event)}`.replace(/\s+/g, ' '), longestDescription),
+  };
+}

@@ -1,0 +1,302 @@
+// Readings of gates and metric inputs, from answers of Prometheus and Consul and from the pods of a group.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import type { GateReading, MetricView, PodView, RunState } from '../snapshot.ts';
+import { fieldAt } from './raw.ts';
+import { type GroupView, isAvailable, type ZoneView } from './view.ts';
+
+/** An answer of `/api/v1/query` as it came. */
+interface PrometheusAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+interface ReadOptions {
+  /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
+  readonly atMs: number;
+  /** Maximum distance between `atMs` and the evaluation time of the provider, in milliseconds. */
+  readonly toleranceMs: number;
+  /** `evaluatedMs` of the reading before. */
+  readonly beforeMs?: number | undefined;
+}
+
+interface PrometheusReading {
+  readonly reading: GateReading;
+  /** The instant for which the provider evaluated the query; absent when the answer has no sample. */
+  readonly evaluatedMs?: number;
+}
+
+/**
+ * Reads an answer. One number is the value, as a vector of one series or as a scalar; it may be not finite. An empty vector is no data.
+ * Anything else is an error: a status other than 200, several series, text, ranges and histograms, an answer with warnings (it may be
+ * partial), a sample that is too old or of the future, and one of the same instant as the reading before, which a cache has repeated. What the
+ * body says in words is never repeated. `infos` of the answer say nothing about its value.
+ */
+export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): PrometheusReading {
+  const { atMs } = options;
+  const failed = (message: string): PrometheusReading => ({ reading: { atMs, result: 'error', message } });
+  if (answer.status !== 200) return failed(refusal(answer));
+  const body = parsed(answer.body);
+  if (body === undefined) return failed('the answer is not JSON');
+  const status = fieldAt(body, ['status']);
+  if (status !== 'success') return failed(`the query failed${kindOfError(body)}`);
+  const warnings = fieldAt(body, ['warnings']);
+  if (warnings !== undefined && !isEmptyList(warnings)) return failed('the answer has warnings, so it may be partial');
+  const sample = sampleOf(fieldAt(body, ['data']));
+  if (typeof sample === 'string') return failed(sample);
+  if (sample === undefined) return { reading: { atMs, result: 'noData' } };
+  const { evaluatedMs, value } = sample;
+  const problem = instantProblem(evaluatedMs, options);
+  if (problem !== undefined) return { ...failed(problem), evaluatedMs };
+  const reading: GateReading = typeof value === 'number' ? { atMs, result: 'value', value } : { atMs, result: 'notFinite', value };
+  return { reading, evaluatedMs };
+}
+
+function refusal({ status, body }: PrometheusAnswer): string {
+  if (status === 401 || status === 403) return `the provider does not accept the credentials (HTTP ${status})`;
+  return `the provider answered HTTP ${status}${kindOfError(parsed(body))}`;
+}
+
+/** https://prometheus.io/docs/prometheus/latest/querying/api/ and web/api/v1/api.go. Every other value is free text. */
+const kindsOfError: ReadonlySet<unknown> = new Set([
+  'timeout',
+  'canceled',
+  'execution',
+  'bad_data',
+  'internal',
+  'unavailable',
+  'not_found',
+  'not_acceptable',
+]);
+
+function kindOfError(body: unknown): string {
+  const kind = fieldAt(body, ['errorType']);
+  return typeof kind === 'string' && kindsOfError.has(kind) ? `: ${kind}` : '';
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+interface Sample {
+  readonly evaluatedMs: number;
+  readonly value: number | 'NaN' | '+Inf' | '-Inf';
+}
+
+/** The one sample of a result; undefined without one; text when it is no single number. */
+function sampleOf(data: unknown): Sample | string | undefined {
+  const type = fieldAt(data, ['resultType']);
+  const result = fieldAt(data, ['result']);
+  if (type === 'scalar') return pairOf(result);
+  if (type === 'string' || type === 'matrix') return `the query answers with a ${type}; a gate needs one number`;
+  if (type !== 'vector' || !Array.isArray(result)) return 'the answer has no result';
+  if (result.length === 0) return undefined;
+  if (result.length > 1) return `the query answers with ${result.length} series; a gate needs one number`;
+  const [series]: readonly unknown[] = result;
+  if (fieldAt(series, ['histogram']) !== undefined) return 'the query answers with a histogram; a gate needs one number';
+  return pairOf(fieldAt(series, ['value']));
+}
+
+/** As Go writes finite numbers (strconv.FormatFloat). */
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/** `[1768478400.123, "0.5"]`: seconds since 1970, and the value as text. */
+function pairOf(pair: unknown): Sample | string {
+  if (!Array.isArray(pair) || pair.length !== 2) return 'the answer has no sample';
+  const [seconds, text]: readonly unknown[] = pair;
+  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return 'the sample has no instant';
+  if (typeof text !== 'string') return 'the sample has no value';
+  const value = numberOf(text);
+  return value === undefined ? 'the value of the sample is not a number' : { evaluatedMs: Math.round(seconds * 1000), value };
+}
+
+function numberOf(text: string): Sample['value'] | undefined {
+  if (text === 'NaN' || text === '+Inf' || text === '-Inf') return text;
+  if (!decimal.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+function instantProblem(evaluatedMs: number, { atMs, toleranceMs, beforeMs }: ReadOptions): string | undefined {
+  if (evaluatedMs < atMs - toleranceMs) return `the sample is ${lengthOf(atMs - evaluatedMs)} old`;
+  if (evaluatedMs > atMs + toleranceMs) return `the sample is ${lengthOf(evaluatedMs - atMs)} ahead of the clock here`;
+  return evaluatedMs === beforeMs ? 'the answer is the one before it again' : undefined;
+}
+
+/** To the second: a fact that counts milliseconds is another one each time. */
+function lengthOf(durationMs: number): string {
+  return formatDuration(Math.round(durationMs / 1000) * 1000);
+}
+
+/** An answer of `/v1/health/service/NAME` as it came. */
+export interface ConsulAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** Lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface ReadConsulOptions {
+  /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
+  readonly atMs: number;
+  /** Counted instances: passing or failing. */
+  readonly counts: 'passing' | 'notPassing';
+  /** For how long the agent that answers may not have heard of the leader of its datacenter, in milliseconds. */
+  readonly toleranceMs: number;
+}
+
+/**
+ * Reads an answer. An instance passes when each of its checks does, those of its node included; maintenance is a check that does not. A service
+ * without instances is no data: it may be misspelt, or gone. Anything that may be old or only a part is an error: without a leader, without
+ * contact to it for too long, or with instances that the token may not see.
+ */
+export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: ReadConsulOptions): GateReading {
+  const failed = (message: string): GateReading => ({ atMs, result: 'error', message });
+  const { status, headers = {} } = answer;
+  if (status === 401 || status === 403) return failed(`the provider does not accept the credentials (HTTP ${status})`);
+  if (status !== 200) return failed(`the provider answered HTTP ${status}`);
+  if (headers['x-consul-knownleader'] === 'false') return failed('the datacenter has no leader, so the answer may be old');
+  if (headers['x-consul-results-filtered-by-acls'] === 'true') return failed('the token may not see every instance');
+  const silenceMs = Number(headers['x-consul-lastcontact'] ?? 0);
+  if (!Number.isFinite(silenceMs)) return failed('the answer does not say how old it is');
+  if (silenceMs > toleranceMs) return failed(`the answer is ${formatDuration(Math.round(silenceMs / 1000) * 1000)} old`);
+  const instances = instancesOf(answer.body);
+  if (typeof instances === 'string') return failed(instances);
+  if (instances.length === 0) return { atMs, result: 'noData' };
+  const passing = instances.filter((statuses) => statuses.every((one) => one === 'passing')).length;
+  return { atMs, result: 'value', value: counts === 'passing' ? passing : instances.length - passing };
+}
+
+/** The statuses of the checks of each instance, or why they are not known. */
+function instancesOf(body: string): readonly (readonly string[])[] | string {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(body);
+  } catch {
+    return 'the answer is not JSON';
+  }
+  if (!Array.isArray(entries)) return 'the answer is not a list of instances';
+  const instances: string[][] = [];
+  for (const entry of entries as readonly unknown[]) {
+    const checks = fieldAt(entry, ['Checks']);
+    if (!Array.isArray(checks)) return 'an instance has no checks';
+    const statuses = (checks as readonly unknown[]).map((check) => fieldAt(check, ['Status']));
+    if (!statuses.every((status) => typeof status === 'string')) return 'a check has no status';
+    instances.push(statuses);
+  }
+  return instances;
+}
+
+/** `noData: zero` of an input asks for exactly this. */
+export const noData = 'no data';
+
+/** The readings of an input that count: the last one, and the last one that had an answer. Oldest first. */
+export function countedInputs(readings: readonly GateReading[]): readonly GateReading[] {
+  const last = readings.at(-1);
+  if (last === undefined || last.result !== 'error') return readings.slice(-1);
+  const answered = readings.findLast(({ result }) => result !== 'error');
+  return answered === undefined ? [last] : [answered, last];
+}
+
+/**
+ * The value of an input by its readings, oldest first; undefined without any. Where the last question had no answer, what the one before it said
+ * stands, as old as it is, with the reason why there is nothing newer: until when it counts, the policy says.
+ */
+export function metricView(
+  name: Pick<MetricView, 'namespace' | 'policy' | 'input'>,
+  readings: readonly GateReading[],
+): MetricView | undefined {
+  const counted = countedInputs(readings);
+  const last = counted.at(-1);
+  const [answered] = counted;
+  if (last === undefined || answered === undefined) return undefined;
+  const problem = last.result === 'error' ? last.message : undefined;
+  return {
+    ...name,
+    value: knownOf(answered),
+    atMs: answered.atMs,
+    ...(problem === undefined || answered === last ? {} : { problem }),
+  };
+}
+
+function knownOf(reading: GateReading): MetricView['value'] {
+  switch (reading.result) {
+    case 'value':
+      return reading.value;
+    case 'noData':
+      return { unknown: noData };
+    case 'notFinite':
+      return { unknown: `the value is ${reading.value}` };
+    case 'error':
+      return { unknown: reading.message };
+  }
+}
+
+/** A pod with what its address is made of. */
+export interface GatedPod {
+  readonly pod: PodView;
+  /** `spec.serviceName` of its StatefulSet. */
+  readonly serviceName: string;
+}
+
+/**
+ * The pods of the group that run what the run is to bring, by zone and ordinal; or why they are not known. Pods on their way out are among
+ * them: what they answer is what clients get. Those of a zone in which the run changes nothing are not.
+ */
+export function updatedPods(
+  { zones }: GroupView,
+  { target, previous }: Pick<RunState, 'target' | 'previous'>,
+): readonly GatedPod[] | string {
+  const unknown = zones.find((zone) => zone.unknown !== undefined)?.unknown;
+  if (unknown !== undefined) return unknown;
+  const changed = zones.filter(({ zone }) => target[zone.name] !== previous[zone.name]);
+  return changed.flatMap(({ zone, set, pods }) =>
+    pods.filter(({ revision }) => revision === target[zone.name]).map((pod) => ({ pod, serviceName: set?.serviceName ?? '' })),
+  );
+}
+
+/**
+ * Returns how many pods of the wave's zones have not been available for the required time. Before the first pod of the wave every pod
+ * counts; afterwards only updated pods, so that a broken outdated pod does not block its own repair. A missing pod is not available at any
+ * revision. Returns an error if the pods are unknown, or no wave is current.
+ */
+export function podsAvailable(
+  view: GroupView,
+  run: Pick<RunState, 'wave' | 'waveAvailableMs' | 'target'>,
+  { atMs, minReadySeconds }: { readonly atMs: number; readonly minReadySeconds: number },
+): GateReading {
+  const failed = (message: string): GateReading => ({ atMs, result: 'error', message });
+  const { group } = view;
+  const wave = group.rollout.waves[run.wave];
+  if (wave === undefined) return failed('no wave is under way');
+  const zones = view.zones.filter(({ zone }) => wave.zones.includes(zone.name));
+  const unknown = zones.find((zone) => zone.unknown !== undefined)?.unknown;
+  if (unknown !== undefined) return failed(unknown);
+  const counts = (zone: ZoneView, pod: PodView): boolean =>
+    run.waveAvailableMs === undefined || pod.revision === run.target[zone.zone.name];
+  const value = zones.reduce((sum, zone) => sum + unavailableIn(group, zone, { atMs, minReadySeconds, counts }), 0);
+  return { atMs, result: 'value', value };
+}
+
+interface Counted {
+  readonly atMs: number;
+  readonly minReadySeconds: number;
+  readonly counts: (zone: ZoneView, pod: PodView) => boolean;
+}
+
+function unavailableIn(group: GroupDefinition, zone: ZoneView, { atMs, minReadySeconds, counts }: Counted): number {
+  const { set, replicas, pods } = zone;
+  const first = set?.firstOrdinal ?? 0;
+  const seconds = Math.max(minReadySeconds, set?.minReadySeconds ?? 0);
+  const standing = pods.filter(({ ordinal }) => ordinal >= first && ordinal < first + replicas);
+  const down = standing.filter((pod) => counts(zone, pod) && !isAvailable(pod, group, seconds, atMs));
+  return replicas - standing.length + down.length;
+}
