@@ -88,7 +88,7 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: replacing,
-        find: 'if (pod.isTerminating || isClaimed(question, pod)) return undefined;',
+        find: 'if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;',
         replace: 'if (isClaimed(question, pod)) return undefined;',
       },
       {
@@ -107,7 +107,7 @@ export const countingDefects: readonly Defect[] = [
     id: 'budget-not-spent',
     title: 'the pods that go in one turn do not count against one another',
     edits: [
-      { file: replacing, find: "if (because === 'outdated' && isUp(question, pod)) left -= 1;", replace: '' },
+      { file: replacing, find: "if (because === 'outdated' && isUp(question.context, view, pod)) left -= 1;", replace: '' },
       {
         file: replacing,
         find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
