@@ -5,8 +5,19 @@ import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
 import type { Assumptions, PodTimes } from '../plan/document.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import type { SetState } from './controller.ts';
-import { adoptPod, beginStep, breakPod, changePod, changeSet, finishStep, type StepDraft, setKey, stateOf, terminatePod } from './draft.ts';
+import {
+  adoptPod,
+  beginStep,
+  breakPod,
+  changePod,
+  changeSet,
+  finishStep,
+  type SetState,
+  type StepDraft,
+  setKey,
+  stateOf,
+  terminatePod,
+} from './draft.ts';
 import type { ModelPod, Place, PodDurations, Quantile, World, WorldInput } from './model.ts';
 
 export type { Quantile };
