@@ -1,4 +1,5 @@
 // The agent: caches, policies, leadership and the loop of turns, started in this order and stopped in the reverse one.
+
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
 import { AdmissionGuard } from './admission/guard.ts';
@@ -6,7 +7,7 @@ import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { GateReader } from './gates/gate-reader.ts';
 import { type MetricReader, metricReader } from './gates/metric-reader.ts';
-import { seenPods } from './gates/seen-pods.ts';
+import { seenPods } from './gates/pods.ts';
 import { Leadership } from './leadership.ts';
 import { type NextTurn, TurnLoop } from './loop.ts';
 import { type ActivePolicies, PolicySource } from './policies/policies.ts';
@@ -19,7 +20,6 @@ import { Ledgers } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
 import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
-import { type CountedChanges, countChanges } from './watched/changes.ts';
 import { ReplicaSources } from './watched/replica-sources.ts';
 
 /** Limits each read of a turn regardless of the flags: a turn that hangs does not react. */
@@ -29,7 +29,10 @@ const longestActMs = 5_000;
 /** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;
 
-/** Starts the agent. It works until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads and writes through `admissionEnv`. */
+/**
+ * Works from its creation until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads and
+ * writes through `admissionEnv`.
+ */
 export class Agent {
   /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
@@ -355,5 +358,37 @@ function whenChanged<Value>(current: () => Value, report: (value: Value) => void
     if (text === before) return;
     before = text;
     report(value);
+  };
+}
+
+interface CountedChanges {
+  /** Passes everything through. */
+  readonly env: AgentEnv;
+  /** Writes to the API server and calls to pods that have not ended. */
+  readonly underWay: () => number;
+}
+
+/** Counts what goes through. */
+function countChanges(env: AgentEnv): CountedChanges {
+  let underWay = 0;
+  const counted = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    underWay += 1;
+    try {
+      return await ask();
+    } finally {
+      underWay -= 1;
+    }
+  };
+  const { kubernetes, pods } = env;
+  return {
+    env: {
+      ...env,
+      kubernetes: {
+        request: (request) => (request.method === 'GET' ? kubernetes.request(request) : counted(() => kubernetes.request(request))),
+        stream: (request, onLine) => kubernetes.stream(request, onLine),
+      },
+      pods: { call: (request) => counted(() => pods.call(request)) },
+    },
+    underWay: () => underWay,
   };
 }

@@ -37,8 +37,8 @@ export interface TurnReport {
 }
 
 /**
- * Returns whether the run of the decision is the one that is remembered. One that was decided on and not stored, since the turn ended before, never was: the
- * next turn, or the next leader, begins another run.
+ * Reports whether the run of the decision is the stored run. A run that was decided on and not stored never was: the next turn, or the next
+ * leader, begins another run.
  */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;

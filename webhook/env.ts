@@ -14,7 +14,7 @@ export interface WebhookEnv extends ClusterEnv {
   readonly log: Log;
 }
 
-/** Objects of one kind from the shared watch of the process (`Shared` of agent/watched/watched.ts). */
+/** Objects of one kind from the shared watch of the process (`FollowedWatch` of agent/watched/watched.ts). */
 export interface Followed<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   readonly list: (namespace?: string) => readonly View[];

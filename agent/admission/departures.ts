@@ -10,13 +10,6 @@ import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 
-export interface Departures {
-  /** As they are stored now, read from the quorum, without those that are over. Rejects when they cannot be read or understood. */
-  readonly read: (namespace: string) => Promise<readonly Departure[]>;
-  /** Adds to what is stored. Rejects when it could not be stored. */
-  readonly keep: (namespace: string, departures: readonly Departure[]) => Promise<void>;
-}
-
 /** The name of no ledger: those have a dash where this has a dot. */
 export const departuresName = 'rollout-group.departures';
 const key = 'departures';
@@ -26,36 +19,47 @@ const mostDepartures = 500;
 /** Expired departures are dropped after this long; clocks differ. */
 const graceMs = 60_000;
 
-/** The store of departures. `timeoutMs`: of each request. */
-export function departureStore(env: AgentEnv, { timeoutMs }: { readonly timeoutMs: number }): Departures {
-  const shared = new Map<string, SharedObject<readonly Departure[]>>();
-  const objectOf = (namespace: string): SharedObject<readonly Departure[]> => {
-    const known = shared.get(namespace);
+/** The departures of each namespace. */
+export class Departures {
+  readonly #env: AgentEnv;
+  readonly #timeoutMs: number;
+  readonly #shared = new Map<string, SharedObject<readonly Departure[]>>();
+
+  /** `timeoutMs`: of each request. */
+  constructor(env: AgentEnv, timeoutMs: number) {
+    this.#env = env;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Reads the departures from the quorum, without expired ones. Rejects when they cannot be read or understood. */
+  async read(namespace: string): Promise<readonly Departure[]> {
+    const { value } = await this.#objectOf(namespace).read();
+    return value.filter(({ untilMs }) => untilMs > this.#env.clock.nowMs());
+  }
+
+  /** Adds to what is stored. Rejects when it could not be stored. */
+  async keep(namespace: string, departures: readonly Departure[]): Promise<void> {
+    const nowMs = this.#env.clock.nowMs();
+    await this.#objectOf(namespace).update((stored) => added(stored, departures, nowMs));
+  }
+
+  #objectOf(namespace: string): SharedObject<readonly Departure[]> {
+    const known = this.#shared.get(namespace);
     if (known !== undefined) return known;
     const created = new SharedObject<readonly Departure[]>({
-      env,
+      env: this.#env,
       resource: resources.configMaps,
       namespace,
       name: departuresName,
       decode,
       encode,
       retries: 0,
-      timeoutMs,
+      timeoutMs: this.#timeoutMs,
       site: 'departures',
     });
-    shared.set(namespace, created);
+    this.#shared.set(namespace, created);
     return created;
-  };
-  return {
-    read: async (namespace) => {
-      const { value } = await objectOf(namespace).read();
-      return value.filter(({ untilMs }) => untilMs > env.clock.nowMs());
-    },
-    keep: async (namespace, departures) => {
-      const nowMs = env.clock.nowMs();
-      await objectOf(namespace).update((stored) => added(stored, departures, nowMs));
-    },
-  };
+  }
 }
 
 /** Merges departures. Of two for the same StatefulSet and group the later end counts, and the earlier protection is kept until it expires. */
@@ -100,43 +104,38 @@ function encode(departures: readonly Departure[], existing: KubernetesObject | u
   return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [key]: JSON.stringify(departures) } };
 }
 
-export interface UnprotectedSets {
-  /**
-   * Takes in what is known of a namespace now, with the departures that were read before it, and answers the UIDs of the StatefulSets that no
-   * policy is about, and that no departure can be about either: seen free before departures were read that do not name them, or free for longer
-   * than a departure lasts.
-   */
-  readonly look: (
-    namespace: string,
-    seen: Pick<Snapshot, 'groups' | 'statefulSets'>,
-    departures: Known<readonly Departure[]>,
-  ) => readonly string[];
-}
-
 interface Free {
   readonly sinceMs: number;
   readonly isCertain: boolean;
 }
 
 /** Remembers, by namespace and UID, since when a StatefulSet has belonged to no group. */
-export function unprotectedSets(clock: Pick<Clock, 'monotonicMs'>): UnprotectedSets {
-  const known = new Map<string, ReadonlyMap<string, Free>>();
-  return {
-    look: (namespace, seen, departures) => {
-      const nowMs = clock.monotonicMs();
-      const before = known.get(namespace);
-      const isNotNamed = (uid: string): boolean => !isUnknown(departures) && !departures.some((departure) => departure.uid === uid);
-      const free = seen.statefulSets
-        .filter((set) => set.namespace === namespace && !protectiveLabels.some((label) => set.labels[label] !== undefined))
-        .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
-        .map(({ uid }): readonly [string, Free] => {
-          const last = before?.get(uid);
-          // A StatefulSet that left its group between the two reads is in neither, so it must have been free before.
-          if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
-          return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
-        });
-      known.set(namespace, new Map(free));
-      return free.filter(([, { isCertain }]) => isCertain).map(([uid]) => uid);
-    },
-  };
+export class UnprotectedSets {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #known = new Map<string, ReadonlyMap<string, Free>>();
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Notes the StatefulSets of a namespace, with the departures that were read before them. Returns the UIDs of those that no policy and no
+   * departure protects: seen free before departures were read that do not name them, or free for longer than a departure lasts.
+   */
+  update(namespace: string, seen: Pick<Snapshot, 'groups' | 'statefulSets'>, departures: Known<readonly Departure[]>): readonly string[] {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#known.get(namespace);
+    const isNotNamed = (uid: string): boolean => !isUnknown(departures) && !departures.some((departure) => departure.uid === uid);
+    const free = seen.statefulSets
+      .filter((set) => set.namespace === namespace && !protectiveLabels.some((label) => set.labels[label] !== undefined))
+      .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
+      .map(({ uid }): readonly [string, Free] => {
+        const last = before?.get(uid);
+        // A StatefulSet that left its group between the two reads is in neither, so it must have been free before.
+        if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
+        return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
+      });
+    this.#known.set(namespace, new Map(free));
+    return free.filter(([, { isCertain }]) => isCertain).map(([uid]) => uid);
+  }
 }

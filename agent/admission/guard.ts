@@ -1,4 +1,4 @@
-// Gives admission its snapshots: the agent's caches and policies, with ledgers and objects from the quorum if a disruption is possible.
+// Starts admission and gives it its snapshots: the agent's caches and policies, with ledgers and objects from the quorum if a disruption is possible.
 
 import { sleep } from '../../cluster/env.ts';
 import { compareResourceVersions, type KubernetesObject } from '../../cluster/request/resource.ts';
@@ -13,15 +13,16 @@ import { traitsOf } from '../../policies/strategies.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
-import type { ActivePolicies } from '../policies/policies.ts';
-import { contradicted, type FreshRead, isAsWritten, readFresh } from '../turn/direct-reads.ts';
+import { type ActivePolicies, PolicySource } from '../policies/policies.ts';
+import type { Degradation } from '../report.ts';
+import { areCachesCurrent, contradicted, type FreshRead, readFresh } from '../turn/direct-reads.ts';
 import { openTimes } from '../turn/ledger-changes.ts';
 import { LedgerChanged, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
-import type { Caches, FreshObjects } from '../watched/caches.ts';
+import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
 import { createDenials, type Denials, type DeniedSubject } from './denials.ts';
-import { type Departures, departureStore, type UnprotectedSets, unprotectedSets } from './departures.ts';
-import { type JudgedMetrics, judgedMetrics } from './published-metrics.ts';
+import { Departures, UnprotectedSets } from './departures.ts';
+import { readInputs } from './published-metrics.ts';
 
 /** A group by its name. */
 interface GuardedGroup {
@@ -62,14 +63,16 @@ const lookAgainMs = 100;
 /** A watch that lives has been heard of within this time, since the server sends bookmarks every minute. */
 const longestUnheardMs = 120_000;
 
-/** A guard over the agent's caches. It needs no Lease: several of them, and the agent that leads, meet in the ledgers. A ledger of a snapshot has been looked at with the objects, and stands for the stored one when it is handed back to `store`. The guard of the webhook (`Guard` of webhook/env.ts). */
+/**
+ * The guard of the webhook (`Guard` of webhook/env.ts), from the agent's caches. It needs no Lease: guards and the leading agent meet in the
+ * ledgers. A ledger of a snapshot stands for the stored ledger when it is passed to `store`.
+ */
 export class AdmissionGuard {
   readonly #parts: GuardParts;
   readonly #ledgers: Ledgers;
   readonly #departures: Departures;
   readonly #denials: Denials;
   readonly #unprotected: UnprotectedSets;
-  readonly #inputs: JudgedMetrics;
   /** By group: since when each claim has been known here. One that is stored here is known since then. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
   readonly #storedAs = new WeakMap<Ledger, Ledger>();
@@ -83,10 +86,9 @@ export class AdmissionGuard {
       mayWrite: () => true,
       onDegraded: () => undefined,
     });
-    this.#departures = departureStore(env, { timeoutMs: longestDeparturesMs });
+    this.#departures = new Departures(env, longestDeparturesMs);
     this.#denials = createDenials(env, config);
-    this.#unprotected = unprotectedSets(env.clock);
-    this.#inputs = judgedMetrics({ env, agentNamespace: config.agentNamespace, own: parts.metrics });
+    this.#unprotected = new UnprotectedSets(env.clock);
   }
 
   // Another webhook may have written during the same request, so policies are read again too.
@@ -182,27 +184,29 @@ export class AdmissionGuard {
     return openTimes(sinceMs, claims, this.#parts.env.clock.monotonicMs());
   }
 
-  /** Undefined while what is written is newer than what the watches have told. */
+  /** Builds the snapshot; undefined while the watch cache is behind the API server. */
   async #trySnapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
+    const { env, config, caches, metrics: own } = this.#parts;
     const now = this.#parts.policies();
     if (now === undefined) throw new Error('policies were not read yet');
+    const inputs = { env, agentNamespace: config.agentNamespace, own, timeoutMs: Math.min(longestRequestMs, timeoutMs) };
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // The ledgers first, then the objects: what is seen is not older than what was announced.
     const [stored, departed, metrics] = await Promise.all([
       readLedgers(this.#ledgers, known),
       readDepartures(this.#departures, namespace),
-      this.#inputs.read(known, now.policies, Math.min(longestRequestMs, timeoutMs)),
+      readInputs(inputs, known, now.policies),
     ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
-    const isNeeded = known.length > 0 && (hasClaims || this.#parts.caches.ageMs(namespace) > longestSilenceMs);
-    const fresh = isNeeded ? await readObjects(this.#parts.env, known, { caches: this.#parts.caches, timeoutMs }) : undefined;
-    if (!(await isTold(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
+    const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
+    const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
+    if (!(await isSnapshotCurrent(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
     const seen = knownSnapshot({ ...this.#parts, policies: () => now }, namespace, {
       fresh,
       metrics,
       unread: stored.flatMap(({ problem }) => problem ?? []),
     });
-    const free = this.#unprotected.look(namespace, seen, departed);
+    const free = this.#unprotected.update(namespace, seen, departed);
     const observed = stored.flatMap(({ group, ledger }) => {
       if (ledger === undefined) return [];
       const next = observeLedger(ledger, seen, {
@@ -277,21 +281,56 @@ async function readObjects(
 }
 
 /**
- * Returns whether the watches have told of what people have written. That no group is concerned is believed for longer, and also when the server does not
- * answer: a request that concerns no group is not delayed.
+ * Reports whether the caches match what people wrote. For a request without a group an older cache is enough, and a server that does not
+ * answer: such a request is not delayed.
  */
-async function isTold(
-  { env, config, caches }: GuardParts,
+async function isSnapshotCurrent(
+  parts: GuardParts,
   namespace: string,
   { fresh, timeoutMs, hasGroups }: { readonly fresh: FreshObjects | undefined; readonly timeoutMs: number; readonly hasGroups: boolean },
 ): Promise<boolean> {
-  const asked = isAsWritten(env, {
-    caches,
-    namespace,
-    agentNamespace: config.agentNamespace,
+  const isCurrent = areCachesCurrent(parts, namespace, {
     fresh,
     longestAgeMs: hasGroups ? longestSilenceMs : longestUnheardMs,
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });
-  return await (hasGroups ? asked : asked.catch(() => true));
+  return await (hasGroups ? isCurrent : isCurrent.catch(() => true));
+}
+
+export interface Admission {
+  readonly guard: AdmissionGuard;
+  readonly followed: SharedWatches;
+  /** Ends every watch. */
+  readonly stop: () => void;
+}
+
+/** Starts watching. Never throws: what is missing is tried again, and `guard.isSettled` says when everything is known. */
+export function startAdmission(
+  env: AgentEnv,
+  config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,
+  /** Hears of what is missing, each time when something of it changes. */
+  onDegraded: (degradations: readonly Degradation[]) => void = () => undefined,
+): Admission {
+  let told = '[]';
+  const tell = (): void => {
+    const now = [...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined);
+    const text = JSON.stringify(now);
+    if (text === told) return;
+    told = text;
+    onDegraded(now);
+  };
+  const caches = startCaches(env, config, (change) => {
+    if (concernsPolicies(change)) policies.refresh();
+    if (change.kind === 'state') tell();
+  });
+  const policies = new PolicySource({ env, config, caches, onChange: () => undefined, onState: tell });
+  policies.refresh();
+  return {
+    guard: new AdmissionGuard({ env, config, caches, policies: () => policies.upToDate() }),
+    followed: caches.shared,
+    stop: () => {
+      policies.stop();
+      caches.stop();
+    },
+  };
 }

@@ -7,10 +7,9 @@ import type { MetricSourceDefinition } from '../../policies/integrations/metric-
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import { consulAsker } from './consul.ts';
 import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
-import { type GateOfSource, prometheusAsker } from './prometheus.ts';
 import { type GateAsker, type ReadGate, readGate } from './read-gate.ts';
+import { consulAsker, type GateOfSource, prometheusAsker } from './source-askers.ts';
 
 /** As in GroupDecision. */
 interface WantedReadings {

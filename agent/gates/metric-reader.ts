@@ -8,8 +8,8 @@ import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import { prometheusAsker } from './prometheus.ts';
 import { type ReadGate, readGate } from './read-gate.ts';
+import { prometheusAsker } from './source-askers.ts';
 
 export interface MetricReader {
   /** Returns the readings of every input. Without I/O. */

@@ -1,12 +1,16 @@
-// Gates that ask the pods: whether they are available, as the caches know, and whether they answer.
+// Gates that ask the pods of a group: available pods by the caches, and pods that answer an HTTP request.
 import { inParallel, podUrl } from '../../cluster/pods.ts';
+import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
-import type { GroupView } from '../../engine/observe/view.ts';
+import { type GroupView, viewGroup } from '../../engine/observe/view.ts';
 import type { GateReading, RunState } from '../../engine/snapshot.ts';
-import type { GateDefinition } from '../../policies/definition.ts';
+import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { durationMs, formatDuration } from '../../policies/duration.ts';
 import { counted } from '../../policies/wording.ts';
+import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import type { Caches } from '../watched/caches.ts';
 import type { AskedGate, GateAsker } from './read-gate.ts';
 
 /** The pods of a group as the caches show them. */
@@ -47,8 +51,8 @@ export function availableAsker(
 }
 
 /**
- * Updated pods that do not answer 2xx: GET, each within the time-out of its endpoint, or half of the time there is for all; redirects are not
- * followed. Without an updated pod there is no data. When not every pod could be asked in time it is an error, since those that were not may be well.
+ * Counts the updated pods that do not answer GET with 2xx, each within the timeout of its endpoint or half of the time for all. Redirects are
+ * not followed. Without an updated pod there is no data. Rejects if a pod could not be asked in time: it may be well.
  */
 export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
   return {
@@ -100,4 +104,31 @@ async function probe(
   });
   if (unasked > 0) throw new Error(`${counted(unasked, 'pod')} of ${pods.length} could not be called within ${formatDuration(timeoutMs)}`);
   return { atMs, result: 'value', value: answers.filter((isWell) => !isWell).length };
+}
+
+interface SeenPodsParts {
+  readonly clock: AgentEnv['clock'];
+  readonly config: Pick<AgentConfig, 'agentNamespace'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs'>;
+  readonly policies: ActivePolicies | undefined;
+}
+
+/** The pods of the group now; undefined while the policies are not known. Claims, which are no state of pods, are left out. */
+export function seenPods(group: GroupDefinition, { clock, config, caches, policies }: SeenPodsParts): SeenPods | undefined {
+  if (policies === undefined) return undefined;
+  const snapshot = snapshotOf({
+    nowMs: Math.floor(clock.nowMs()),
+    policyDigest: policies.digest,
+    agentNamespace: config.agentNamespace,
+    groups: policies.groups,
+    policies: [],
+    exceptions: [],
+    intents: [],
+    ...caches.observe(group.namespace),
+    replicaSources: [],
+    gateReadings: [],
+    metrics: [],
+    ledgers: [],
+  });
+  return { view: viewGroup(snapshot, group), ageMs: caches.ageMs(group.namespace) };
 }

@@ -28,14 +28,17 @@ interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   readonly userAgent: string;
-  /** Rejects with an Error that says why no whole answer came; with a `cause` when its words are those of the system, which may name an address. */
+  /** Rejects with an Error that says why no whole answer came. An Error with a `cause` repeats the system's message, which may name an address. */
   readonly exchange: (request: SourceRequest) => Promise<GateAnswer>;
 }
 
 /** Sources of which it is remembered what is wrong with them, so that it is logged once. */
 const mostProblems = 1000;
 
-/** The port to metric sources. Where a source is and what it is shown as credentials is read at each question, from the agent's own namespace alone: a revoked credential counts at once, and no credential is kept. The log of the agent says why a source does not answer; a group never sees an address or a Secret. */
+/**
+ * The port to metric sources. Each query reads the address and the credentials of its source from the agent's namespace: a revoked credential
+ * counts at once, and no credential is kept. The agent's log says why a source does not answer; a group never sees an address or a Secret.
+ */
 export class SourceHttp implements GateHttp {
   readonly #options: SourceHttpOptions;
   readonly #problems = new Map<string, string>();

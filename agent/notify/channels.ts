@@ -1,4 +1,4 @@
-// NotificationChannels as they are defined in the agent's own namespace: in its policy directory, or as objects. They are read when they are used.
+// Finds NotificationChannels of the agent's namespace, in its policy directory or as objects, when they are used.
 import { getObject } from '../../cluster/request/read.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
 import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/integrations/channel.ts';

@@ -177,25 +177,42 @@ class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
 
-export interface NotesStore {
-  /** From the quorum. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
-  readonly read: (namespace: string, group: string) => Promise<Notes>;
-  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read`, and with WriteRefused. */
-  readonly update: (namespace: string, group: string, change: (notes: Notes) => Notes) => Promise<Notes>;
-  readonly forget: (namespace: string, group: string) => void;
+interface NotesStoreOptions {
+  readonly env: AgentEnv;
+  /** Timeout of each request in milliseconds. */
+  readonly timeoutMs: number;
+  readonly mayWrite: () => boolean;
 }
 
-export function notesStore(
-  env: AgentEnv,
-  { timeoutMs, mayWrite }: { readonly timeoutMs: number; readonly mayWrite: () => boolean },
-): NotesStore {
-  const shared = new Map<string, SharedObject<Notes>>();
-  const objectOf = (namespace: string, group: string): SharedObject<Notes> => {
+/** The stored notes of each group. */
+export class NotesStore {
+  readonly #options: NotesStoreOptions;
+  readonly #shared = new Map<string, SharedObject<Notes>>();
+
+  constructor(options: NotesStoreOptions) {
+    this.#options = options;
+  }
+
+  /** Reads from the quorum. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
+  async read(namespace: string, group: string): Promise<Notes> {
+    return (await this.#objectOf(namespace, group).read()).value;
+  }
+
+  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read`, and with WriteRefused. */
+  async update(namespace: string, group: string, change: (notes: Notes) => Notes): Promise<Notes> {
+    return (await this.#objectOf(namespace, group).update(change)).value;
+  }
+
+  forget(namespace: string, group: string): void {
+    this.#shared.delete(`${namespace}/${group}`);
+  }
+
+  #objectOf(namespace: string, group: string): SharedObject<Notes> {
     const key = `${namespace}/${group}`;
-    const known = shared.get(key);
+    const known = this.#shared.get(key);
     if (known !== undefined) return known;
     const created = new SharedObject<Notes>({
-      env,
+      ...this.#options,
       resource: resources.configMaps,
       namespace,
       name: notesName(group),
@@ -204,19 +221,12 @@ export function notesStore(
       encode,
       // With labels, annotations and the escapes of JSON in JSON.
       maxBytes: 3 * notesByteLimit,
-      mayWrite,
       // The queues make the pauses.
       retries: 0,
-      timeoutMs,
     });
-    shared.set(key, created);
+    this.#shared.set(key, created);
     return created;
-  };
-  return {
-    read: async (namespace, group) => (await objectOf(namespace, group).read()).value,
-    update: async (namespace, group, change) => (await objectOf(namespace, group).update(change)).value,
-    forget: (namespace, group) => void shared.delete(`${namespace}/${group}`),
-  };
+  }
 }
 
 function decode(object: KubernetesObject | undefined, identity: { readonly namespace: string; readonly group: string }): Notes {

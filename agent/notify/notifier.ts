@@ -7,7 +7,7 @@ import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { type Channels, channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
-import { GroupNotifier, type NotesStore, notesStore } from './group-notifier.ts';
+import { GroupNotifier, NotesStore } from './group-notifier.ts';
 import { channelSecretReader } from './service.ts';
 
 interface NotifierOptions {
@@ -60,7 +60,11 @@ export class Notifier {
   constructor(options: NotifierOptions) {
     this.#options = options;
     this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
-    this.#store = notesStore(this.#options.env, { timeoutMs: this.#timeoutMs, mayWrite: () => this.#isLeader || this.#isHandingOver });
+    this.#store = new NotesStore({
+      env: this.#options.env,
+      timeoutMs: this.#timeoutMs,
+      mayWrite: () => this.#isLeader || this.#isHandingOver,
+    });
     this.#channels = channelSource(this.#options.env, this.#options.config, this.#timeoutMs);
     this.#deliverer = new Deliverer({
       env: this.#options.env,

@@ -36,7 +36,7 @@ const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
 /** A directory that cannot be read is tried again after this long. */
 const rereadAfterMs = 10_000;
 
-/** A manifest applied to hundreds of StatefulSets changes one after another; at most a tenth of the time goes into what they say, or the Lease suffers. */
+/** Hundreds of StatefulSets may change one after another. At most a tenth of the time goes into resolving policies, or the Lease suffers. */
 const restFactor = 9;
 
 /** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
@@ -78,7 +78,7 @@ export class PolicySource {
     return this.#current;
   }
 
-  /** Returns the policies after any requested refresh, without the usual pause. Admission uses it, because a policy may have just forbidden the request. */
+  /** Returns the policies after any requested refresh, without the usual pause: a policy may have just forbidden an admission request. */
   upToDate(): ActivePolicies | undefined {
     if (this.#isAsked) {
       this.#cancelRest();

@@ -1,4 +1,4 @@
-// The directory of policy files: read whole and at once, and watched through the swaps of symbolic links that git-sync and ConfigMap volumes make.
+// Reads the directory of policy files as a whole and watches it, through the swaps of symbolic links by git-sync and ConfigMap volumes.
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';

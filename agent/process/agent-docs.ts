@@ -13,7 +13,11 @@ const events: readonly (readonly [string, string, string])[] = [
   ['RolloutFailed', 'Warning', 'a gate or a deadline failed the rollout; the policy or a person decides how it continues'],
   ['ScaledUp, ScaledDown', 'Normal', 'the agent changed the replicas of a StatefulSet'],
   ['PodNotReplaced, ScalingFailed', 'Warning', 'the API server denied the request or did not answer'],
-  ['PreparationFailed', 'Warning', 'a pod did not prepare for its removal, so its StatefulSet does not scale down'],
+  [
+    'PreparationFailed',
+    'Warning',
+    'the call that prepares a pod for its removal failed; its StatefulSet does not scale down until it succeeds',
+  ],
   [
     'GroupGone',
     'Warning if a partition keeps pods outdated or a rollout was in progress, else Normal',

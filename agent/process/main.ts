@@ -1,10 +1,10 @@
-// The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent and the webhooks, and hands over when it is told to end.
+// The executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and hands over at SIGTERM.
 
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { startAdmission } from '../admission/admission.ts';
+import { startAdmission } from '../admission/guard.ts';
 import { Agent } from '../agent.ts';
 import type { Log } from '../env.ts';
 import { executableName, parseFlags, usageText } from '../flags/command-line.ts';

@@ -95,22 +95,19 @@ const actionMessages: Readonly<Record<Action['kind'], string>> = {
 };
 
 function fieldsOf(action: Action): LogFields {
+  if (action.kind === 'writeBackReplicas') return { kind: action.resourceKind, name: action.name, replicas: action.replicas };
+  const member = { zone: action.zone, statefulset: action.statefulSet };
   switch (action.kind) {
     case 'deletePod':
-      return { zone: action.zone, statefulset: action.statefulSet, pod: action.pod, reason: action.because };
     case 'evictPod':
-      return { zone: action.zone, statefulset: action.statefulSet, pod: action.pod, reason: action.because };
+      return { ...member, pod: action.pod, reason: action.because };
     case 'scaleStatefulSet':
-      return { zone: action.zone, statefulset: action.statefulSet, from: action.from, to: action.to };
-    case 'setPartition': {
-      const { zone, statefulSet, from, to, because, pods } = action;
-      return { zone, statefulset: statefulSet, from, to, reason: because, pods: pods.map(({ pod }) => pod).join(',') };
-    }
+      return { ...member, from: action.from, to: action.to };
+    case 'setPartition':
+      return { ...member, from: action.from, to: action.to, reason: action.because, pods: action.pods.map(({ pod }) => pod).join(',') };
     case 'callPods':
-      return { zone: action.zone, statefulset: action.statefulSet, call: action.call, method: action.method, pods: action.ordinals.length };
-    case 'writeBackReplicas':
-      return { kind: action.resourceKind, name: action.name, replicas: action.replicas };
+      return { ...member, call: action.call, method: action.method, pods: action.ordinals.length };
     case 'advanceCurrentRevision':
-      return { zone: action.zone, statefulset: action.statefulSet, revision: action.revision };
+      return { ...member, revision: action.revision };
   }
 }

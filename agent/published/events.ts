@@ -181,8 +181,10 @@ export class EventWriter {
     const regarding = await concern();
     const time = new Date(atMs).toISOString().replace('Z', '000Z');
     const { type, reason, action, note } = fact;
+    const { identity } = this.#options.config;
     // The name follows from the event, so that one whose answer was lost is not written twice.
-    const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: this.#options.config.identity })).slice(0, 16)}`;
+    const hash = hashText(canonicalJson({ regarding, time, fact, by: identity })).slice(0, 16);
+    const name = `${regarding.name.slice(0, 200)}.${hash}`;
     const event: KubernetesObject = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -194,7 +196,7 @@ export class EventWriter {
       action,
       note: cutOff(note),
       reportingController: controller,
-      reportingInstance: this.#options.config.identity.slice(0, 128),
+      reportingInstance: identity.slice(0, 128),
     };
     try {
       await createObject(this.#options.env, resources.events, event, { site: 'events.create', timeoutMs: this.#timeoutMs });

@@ -40,7 +40,10 @@ const patienceMs = 4000;
 /** All pods are looked at again this often. */
 const wholeMs = 300_000;
 
-/** Follows the pods and keeps the annotation of each that a budget selects: set once when it becomes ready, removed when it is ready no more. An instant that cannot be read is replaced, where the original would never again take the pod for ready. Failures are logged and tried again. */
+/**
+ * Keeps the annotation of each pod that a budget selects: set when the pod becomes ready, removed when it is no longer ready. An unreadable
+ * instant is replaced; grafana/rollout-operator would never count that pod as ready again. Failures are logged and tried again.
+ */
 export class ReadyTimes {
   readonly #env: ClusterEnv & { readonly log: Log };
   readonly #options: ReadyTimesOptions;

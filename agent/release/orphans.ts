@@ -148,8 +148,8 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
 }
 
 /**
- * Every StatefulSet that no group has and whose pods its controller replaces, as `namespace/name`, and whether a partition holds any back. One that holds
- * also counts: a process may have died after the release and left a ledger that still names it.
+ * Returns each StatefulSet without a group whose pods its controller replaces, as `namespace/name`, and whether its partition is above 0. A
+ * StatefulSet with partition 0 counts too: a process may have died after the release and left a ledger that still names it.
  */
 function setsAlone(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));

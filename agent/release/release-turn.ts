@@ -8,7 +8,7 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { NextTurn } from '../loop.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { ReleaseReport } from '../report.ts';
-import { type FreshRead, isAsWritten, readFresh } from '../turn/direct-reads.ts';
+import { areCachesCurrent, type FreshRead, readFresh } from '../turn/direct-reads.ts';
 import { sendAction } from '../turn/perform.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import type { TurnParts } from '../turn/turn.ts';
@@ -93,19 +93,15 @@ class ReleaseTurn {
     return this.#orphan.goneSinceMs ?? this.#parts.env.clock.monotonicMs();
   }
 
-  /** The members from the quorum; undefined while definitions are newer than what the watches have told. */
+  /** Reads the members from the quorum; undefined while the cached definitions are stale. */
   async #readPast(): Promise<FreshRead | undefined> {
     const { env, config, caches } = this.#parts;
     const { namespace } = this.#orphan;
     const timeoutMs = config.kubernetesTimeoutMs;
-    const fresh = await readFresh(
-      env,
-      { namespace, zones: this.#stored.release?.zones ?? [] },
-      { timeoutMs, nodes: caches.observe(namespace).nodes },
-    );
-    const places = { namespace, agentNamespace: config.agentNamespace };
-    const isTold = await isAsWritten(env, { caches, ...places, fresh, longestAgeMs: longestSilenceMs, timeoutMs });
-    return isTold ? fresh : undefined;
+    const members = { namespace, zones: this.#stored.release?.zones ?? [] };
+    const fresh = await readFresh(env, members, { timeoutMs, nodes: caches.observe(namespace).nodes });
+    const isCurrent = await areCachesCurrent(this.#parts, namespace, { fresh, longestAgeMs: longestSilenceMs, timeoutMs });
+    return isCurrent ? fresh : undefined;
   }
 
   /** Logs each new cause of a wait. Some have no Event, such as an unknown definition. */
@@ -137,14 +133,9 @@ class ReleaseTurn {
     const { env, leadership, actTimeoutMs, isStopping } = this.#parts;
     const mayAct = (): boolean => !isStopping() && leadership.mayAct(actTimeoutMs) && this.#decide().decision.kind === 'release';
     if (!mayAct()) return undefined;
-    const { result, message } = await sendAction(env, action, { timeoutMs: actTimeoutMs, mayAct, sourceOf: () => undefined });
+    const { result, message } = await sendAction(env, action, { timeoutMs: actTimeoutMs, mayAct, references: [] });
     const { namespace, statefulSet, from } = action;
-    env.log.info('releasing statefulset: partition set to 0', {
-      namespace,
-      statefulSet,
-      from,
-      result,
-    });
+    env.log.info('releasing statefulset: partition set to 0', { namespace, statefulSet, from, result });
     return { action, result, ...(message === undefined ? {} : { message }) };
   }
 }

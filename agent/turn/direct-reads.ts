@@ -8,15 +8,8 @@ import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { ZoneDefinition } from '../../policies/definition.ts';
-import {
-  type CachedStatefulSet,
-  type Caches,
-  cachedPod,
-  cachedStatefulSet,
-  type FreshObjects,
-  type ReadKind,
-  type WrittenPlaces,
-} from '../watched/caches.ts';
+import type { AgentConfig } from '../config.ts';
+import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type FreshObjects, type ReadKind } from '../watched/caches.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
@@ -167,28 +160,34 @@ function expressionText(expression: unknown): string {
   return `${String(key)} ${operator === 'NotIn' ? 'notin' : 'in'} ${set}`;
 }
 
-interface WrittenQuestion extends WrittenPlaces {
+interface CurrentParts {
+  readonly env: Pick<ClusterEnv, 'kubernetes' | 'clock'>;
+  readonly config: Pick<AgentConfig, 'agentNamespace'>;
   readonly caches: Pick<Caches, 'written' | 'statefulSet'>;
-  /** The StatefulSets as they were read past the caches, when they were. */
+}
+
+interface CurrentCheck {
+  /** The StatefulSets as they were read past the caches, if they were. */
   readonly fresh: FreshObjects | undefined;
-  /** A cache that is no older than this for certain is believed, in milliseconds. */
+  /** A cache that is certainly no older than this, in milliseconds, is not compared. */
   readonly longestAgeMs: number;
   /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Asks the quorum for what people have written wherever a cache may be behind, and compares it with the caches, from which definitions are made.
- * Returns false if a cache is stale, because the decision may already be forbidden (S28). Rejects if an object cannot be read.
+ * Compares the caches with what people wrote, read from the quorum where a cache may be stale: a pause that no watch reported must be found
+ * before a pod is deleted (S28), and so must a recreated zone that only its labels name. Rejects if an object cannot be read.
  */
-export async function isAsWritten(
-  env: Pick<ClusterEnv, 'kubernetes' | 'clock'>,
-  { caches, namespace, agentNamespace, fresh, longestAgeMs, timeoutMs }: WrittenQuestion,
+export async function areCachesCurrent(
+  { env, config, caches }: CurrentParts,
+  namespace: string,
+  { fresh, longestAgeMs, timeoutMs }: CurrentCheck,
 ): Promise<boolean> {
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const doubtful = caches.written({ namespace, agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const doubtful = caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
     doubtful.map(async (written) => {
       const askedMs = env.clock.monotonicMs();

@@ -6,8 +6,8 @@ import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 
 /**
- * Reports whether a reader of the stored ledger would decide differently than with this one. Instants that only age with the clock, such as the time
- * in which the group was free to move, follow from what is stored; records that have grown too old are dropped again by the next reader.
+ * Reports whether a reader of the stored ledger would decide differently than with this one. Instants that only age with the clock follow from
+ * what is stored, and the next reader drops expired records itself.
  */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   if (next === stored) return false;
@@ -44,8 +44,8 @@ function sorted(values: readonly unknown[]): readonly string[] {
 }
 
 /**
- * The ledger without the claims of actions that were certainly not carried out. Of one StatefulSet several decreases may be announced: the pods of
- * one that was carried out are still on their way out when the next one is refused.
+ * Returns the ledger without the claims of actions that were certainly not carried out. One StatefulSet may have several claims of
+ * scale-downs: pods of an earlier one still terminate when the next one is refused.
  */
 export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
   const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
@@ -69,7 +69,7 @@ function verbOf(kind: Action['kind']): string {
   return kind === 'scaleStatefulSet' ? 'scaleDown' : kind;
 }
 
-/** In how many milliseconds the next claim ends by time, if nothing is seen of what it announced. `sinceMs`: since when each one is known, by its text. */
+/** Returns the milliseconds until the next unapplied claim expires. `sinceMs`: since when each claim is known, by its text. */
 export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): number | undefined {
   const ends = claims
     .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
@@ -78,8 +78,8 @@ export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string
 }
 
 /**
- * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one
- * could be dropped while its request is on the way, or hold the group for as long as a clock was wrong.
+ * Returns how long this process has known each claim, by a clock that does not jump. By the instants of a wrong clock a claim could be dropped
+ * while its request is in flight, or block the group for too long.
  */
 export function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
   const open = new Set(claims.map(canonicalJson));

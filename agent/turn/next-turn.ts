@@ -85,7 +85,7 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
 
-/** Reports whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
+/** Reports whether the action must be tried again and no event will tell when. The decision says when pods are asked again to prepare. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
   // A forbidden action has its own pause.

@@ -1,12 +1,14 @@
-// Carries out the actions of one decision in their order against the API server and the pods, and reports the result of each.
+// Carries out the actions of one decision in their order, and revokes earlier deletions with an unknown outcome.
+
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { podUrl } from '../../cluster/pods.ts';
-import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { deleteObject, evictPod, patchObject, replaceObject } from '../../cluster/request/write.ts';
 import { noteAnswers, type PodAnswer } from '../../engine/decide/preparations.ts';
 import { type Action, replacedBy } from '../../engine/decision.ts';
+import { type ObservedObjects, type Revocation, revocationsOf } from '../../engine/ledger/ledger.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -21,16 +23,11 @@ import { askToPrepare, askToStay, type CalledPod } from './pod-calls.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
-interface PerformOptions {
+interface PerformOptions extends ActOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'clusterDomain' | 'podTimeoutMs'>;
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
-  /** The mirrored objects as they were read for this decision. */
-  readonly references: readonly SourceReference[];
-  /** Timeout of each request to the API server in milliseconds. */
-  readonly timeoutMs: number;
-  readonly mayAct: () => boolean;
   /** States how long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
   readonly leftMs: () => number;
   /** Asked before each request by which pods go or replicas change: whether the rest of the decision still holds by what is known now. */
@@ -53,7 +50,8 @@ export async function perform(actions: readonly Action[], options: PerformOption
   for (const [index, action] of actions.entries()) {
     if (!options.mayAct() || (needsFreshSnapshot(action) && !options.mayDisrupt(actions.slice(index)))) break;
     if (outcomes.length === 0) options.onFirst();
-    const outcome = action.kind === 'callPods' ? await callPods(action, options) : await onObject(action, options);
+    const outcome =
+      action.kind === 'callPods' ? await callPods(action, options) : { action, ...(await sendAction(options.env, action, options)) };
     outcomes.push(outcome);
     if (action.kind !== 'callPods' && (outcome.result === 'unknown' || outcome.result === 'failed')) break;
   }
@@ -71,12 +69,6 @@ export function isDestructive(action: Action): boolean {
  */
 export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
-}
-
-async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, mayAct, references }: PerformOptions): Promise<Outcome> {
-  const sourceOf = ({ namespace, name }: { readonly namespace: string; readonly name: string; readonly resourceKind: string }) =>
-    references.find((reference) => reference.namespace === namespace && reference.name === name);
-  return { action, ...(await sendAction(env, action, { timeoutMs, mayAct, sourceOf })) };
 }
 
 /** Returns the pods of the ordinals in their order. A missing pod needs no preparation and no cancellation. */
@@ -132,7 +124,7 @@ export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs:
 }
 
 /** Actions on objects; calls to pods are carried out by `pod-calls.ts`. */
-type ObjectAction = Exclude<Action, { readonly kind: 'callPods' }>;
+type ObjectAction = Exclude<Action, CallPods>;
 
 interface ActionOutcome {
   readonly result: ActionResult;
@@ -150,8 +142,8 @@ interface ActOptions {
   readonly timeoutMs: number;
   /** Asked again before a request that follows another one. */
   readonly mayAct: () => boolean;
-  /** The mirrored object as it was read for this decision. */
-  readonly sourceOf: (action: Extract<Action, { readonly kind: 'writeBackReplicas' }>) => SourceReference | undefined;
+  /** The mirrored objects as they were read for this decision. */
+  readonly references: readonly SourceReference[];
 }
 
 /** Sends the request of the action, with its preconditions. Never throws for what the server answers, or does not. */
@@ -165,7 +157,7 @@ export async function sendAction(env: Pick<ClusterEnv, 'kubernetes'>, action: Ob
 }
 
 async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ChangedObject | undefined> {
-  const { timeoutMs, sourceOf } = options;
+  const { timeoutMs, references } = options;
   switch (action.kind) {
     case 'deletePod': {
       const { namespace, pod: name, uid, resourceVersion } = action;
@@ -188,7 +180,7 @@ async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, o
     case 'advanceCurrentRevision':
       return await advanceCurrentRevision(env, action, options);
     case 'writeBackReplicas': {
-      const source = sourceOf(action);
+      const source = references.find(({ namespace, name }) => namespace === action.namespace && name === action.name);
       if (source === undefined)
         throw new TransportFailure('the mirrored object was not read', { site: 'act.writeBackReplicas', mayBeApplied: false });
       const { namespace, name, uid, resourceVersion, resource } = source;
@@ -246,4 +238,58 @@ function outcomeOf(error: unknown): ActionOutcome {
     return { result, message, status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
   return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };
+}
+
+/** Says when a claim on the pod was last revoked; its value means nothing else. */
+const revokedAnnotation = 'rollout-group.dev/claim-revoked';
+
+/**
+ * The pods that must be touched: those of claims of earlier leaderships, and of claims whose request this process never saw answered.
+ * `confirmed` are the UIDs for which it did.
+ */
+export function openRevocations(
+  ledger: Ledger,
+  seen: ObservedObjects,
+  { epoch, confirmed }: { readonly epoch: number; readonly confirmed: ReadonlySet<string> },
+): readonly Revocation[] {
+  const claims = ledger.claims.filter((claim) => !confirmed.has(claim.uid)).map(({ epoch: _epoch, ...claim }) => claim);
+  return revocationsOf({ ...ledger, claims }, seen, epoch);
+}
+
+interface RevokeOptions {
+  /** Timeout of each request in milliseconds. */
+  readonly timeoutMs: number;
+  readonly mayAct: () => boolean;
+  /** Pods may not be patched; what was announced for them is waited out. */
+  readonly onForbidden: (message: string) => void;
+}
+
+/**
+ * Touches the pods. Answers what the caches must show before anything is decided; a pod that changed meanwhile has made its claim void by
+ * itself. Where pods may not be patched the claims are waited out. Rejects when the server cannot be reached.
+ */
+export async function revoke(
+  env: AgentEnv,
+  revocations: readonly Revocation[],
+  { timeoutMs, mayAct, onForbidden }: RevokeOptions,
+): Promise<readonly ChangedObject[]> {
+  const changed: ChangedObject[] = [];
+  for (const { namespace, pod: name, uid, resourceVersion } of revocations) {
+    if (!mayAct()) break;
+    const value = new Date(env.clock.nowMs()).toISOString();
+    const patch = { metadata: { annotations: { [revokedAnnotation]: value } } };
+    try {
+      const options = { patch, site: 'revoke.touchPod', timeoutMs };
+      const touched = await patchObject(env, resources.pods, { namespace, name, uid, resourceVersion }, options);
+      changed.push({ kind: 'pod', namespace, name, uid, resourceVersion: touched.metadata.resourceVersion ?? resourceVersion });
+      env.log.info('unanswered pod deletion revoked', { namespace, pod: name });
+    } catch (error) {
+      if (isStatus(error, 404, 409, 410)) continue;
+      if (!isStatus(error, 403)) throw error;
+      // The next pod may be patched no more than this one.
+      onForbidden(error.message);
+      break;
+    }
+  }
+  return changed;
 }

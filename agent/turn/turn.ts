@@ -15,14 +15,13 @@ import type { Leadership } from '../leadership.ts';
 import type { NextTurn } from '../loop.ts';
 import type { TurnReport } from '../report.ts';
 import type { ReplicaSources } from '../watched/replica-sources.ts';
-import { isAsWritten } from './direct-reads.ts';
+import { areCachesCurrent } from './direct-reads.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './ledger-changes.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import { nextTurn } from './next-turn.ts';
-import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, perform, withAnswers } from './perform.ts';
+import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, openRevocations, perform, revoke, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
-import { openRevocations, revoke } from './revoke.ts';
 import { definitionIn, isSameDefinition, termsOf } from './snapshot.ts';
 
 export interface TurnParts extends GatherParts {
@@ -120,7 +119,7 @@ class Turn {
       this.#memory.isFreshWanted = true;
       return await this.run();
     }
-    if (decision.actions.some(isDestructive) && !(await this.#isAsWritten(gathered))) {
+    if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
       return { lookAgainInMs: unheardLookMs };
     }
@@ -140,16 +139,9 @@ class Turn {
   }
 
   /** Reports whether the caches match the stored policies and requests; a silent watch may have missed some. */
-  async #isAsWritten({ fresh }: Gathered): Promise<boolean> {
-    const { env, caches, config } = this.#parts;
-    return await isAsWritten(env, {
-      caches,
-      namespace: this.#group.namespace,
-      agentNamespace: config.agentNamespace,
-      fresh,
-      longestAgeMs: longestSnapshotAgeMs,
-      timeoutMs: config.kubernetesTimeoutMs,
-    });
+  async #areCachesCurrent({ fresh }: Gathered): Promise<boolean> {
+    const limits = { longestAgeMs: longestSnapshotAgeMs, timeoutMs: this.#parts.config.kubernetesTimeoutMs };
+    return await areCachesCurrent(this.#parts, this.#group.namespace, { fresh, ...limits });
   }
 
   /** Reports the turn without actions: the claims are unknown. */
@@ -209,8 +201,8 @@ class Turn {
   }
 
   /**
-   * Reports whether the rest of the decision is still valid. A pod may have failed, or the group may be paused, while the ledger was written or a pod
-   * was called, and the caches show it. `taken` are the actions that were sent already.
+   * Reports whether the rest of the decision is still valid. While the ledger was written or a pod was called, a pod may have failed or the
+   * group may have been paused; the caches show it. `taken` are the actions that were sent already.
    */
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
@@ -224,10 +216,7 @@ class Turn {
     const violations = areTermsSame ? unsafe : ['the policies, exceptions or requests of the group changed', ...unsafe];
     if (violations.length === 0) return true;
     this.#isOvertaken = true;
-    env.log.info('decision is stale; the group is evaluated again', {
-      ...this.#name(),
-      because: violations.join('; '),
-    });
+    env.log.info('decision is stale; the group is evaluated again', { ...this.#name(), because: violations.join('; ') });
     return false;
   }
 

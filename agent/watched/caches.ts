@@ -15,13 +15,16 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import type { CacheView } from './freshness.ts';
-import { type Shared, servedKinds, type Watched, watch, watchShared } from './watched.ts';
+import { type FollowedWatch, ServedKinds, Watched } from './watched.ts';
 
 /** A StatefulSet with the part of its manifest that policies are adopted from. */
 export interface CachedStatefulSet {
   readonly view: StatefulSetView;
   readonly manifest: KubernetesObject;
 }
+
+/** A watch of any kind. */
+type WatchedKind = Pick<Watched<unknown>, keyof Watched<unknown>>;
 
 type NodeView = ReturnType<typeof observeNode>;
 
@@ -63,8 +66,8 @@ export type ReadKind = 'statefulSet' | 'pod' | 'node';
 type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
 
 export interface SharedWatches {
-  readonly pods: Shared<ObservedPod>;
-  readonly zoneBudgets: Shared<ZoneBudgetVersion>;
+  readonly pods: FollowedWatch<ObservedPod>;
+  readonly zoneBudgets: FollowedWatch<ZoneBudgetVersion>;
 }
 
 export interface Caches extends CacheView {
@@ -113,8 +116,8 @@ export function startCaches(
   { namespaces, agentNamespace }: Pick<AgentConfig, 'namespaces' | 'agentNamespace'>,
   onChange: (change: CacheChange) => void,
 ): Caches {
-  const all: Watched<unknown>[] = [];
-  const served = servedKinds(env, () => onChange({ kind: 'state' }));
+  const all: WatchedKind[] = [];
+  const served = new ServedKinds(env, () => onChange({ kind: 'state' }));
   const onState = (): void => {
     if (all.some((watched) => watched.degradation()?.reason === 'forbidden')) served.learn();
     onChange({ kind: 'state' });
@@ -123,10 +126,10 @@ export function startCaches(
   // Policies of the agent's own namespace may name the others.
   const policyNamespaces = namespaces === undefined ? undefined : [...new Set([...namespaces, agentNamespace])];
 
-  const { statefulSets, pods, sharedPods, nodes } = watchMembers(common);
-  const { podBudgets, zoneBudgets, sharedZoneBudgets } = watchBudgets(common);
+  const { statefulSets, pods, nodes } = watchMembers(common);
+  const { podBudgets, zoneBudgets } = watchBudgets(common);
   const policies = watchPolicies({ ...common, namespaces: policyNamespaces });
-  const read: Readonly<Record<ReadKind, Watched<unknown>>> = { statefulSet: statefulSets, pod: pods, node: nodes };
+  const read: Readonly<Record<ReadKind, WatchedKind>> = { statefulSet: statefulSets, pod: pods, node: nodes };
   const written = writtenObjects(env, [
     {
       resource: resources.statefulSets,
@@ -170,7 +173,7 @@ export function startCaches(
     lookUp: (kind, namespace, name) => (kind === 'pod' ? pods.get(namespace, name) : statefulSets.get(namespace, name)?.view),
     hasSeen: (kind, namespace, resourceVersion) => read[kind].hasSeen(namespace, resourceVersion),
     relist: (kind, namespace) => read[kind].relist(namespace),
-    shared: { pods: sharedPods, zoneBudgets: sharedZoneBudgets },
+    shared: { pods, zoneBudgets },
     isSettled: () => all.every((watched) => watched.isSettled()),
     degradations: () => all.map((watched) => watched.degradation()).filter((degradation) => degradation !== undefined),
     stop: () => {
@@ -184,12 +187,12 @@ interface WatchParts {
   readonly namespaces: readonly string[] | undefined;
   readonly onState: () => void;
   readonly onChange: (change: CacheChange) => void;
-  readonly served: ReturnType<typeof servedKinds>;
+  readonly served: ServedKinds;
 }
 
 /** Watches StatefulSets, pods and nodes. */
 function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
-  const statefulSets = watch<CachedStatefulSet>({
+  const statefulSets = new Watched<CachedStatefulSet>({
     ...common,
     resource: resources.statefulSets,
     project: cachedStatefulSet,
@@ -197,14 +200,14 @@ function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
     relistMs: fewObjectsRelistMs,
     withoutIt: 'no group can be rolled out',
   });
-  const { watched: pods, shared: sharedPods } = watchShared<ObservedPod>({
+  const pods = new Watched<ObservedPod>({
     ...common,
     resource: resources.pods,
     project: cachedPod,
     onChange: (change) => onChange({ kind: 'pod', change }),
     withoutIt: 'no group can be rolled out',
   });
-  const nodes = watch<NodeView>({
+  const nodes = new Watched<NodeView>({
     ...common,
     resource: resources.nodes,
     project: observeNode,
@@ -214,12 +217,12 @@ function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
     withoutIt: 'every node counts as ready',
     outlivesContact: true,
   });
-  return { statefulSets, pods, sharedPods, nodes };
+  return { statefulSets, pods, nodes };
 }
 
 /** Watches PodDisruptionBudgets and ZoneAwarePodDisruptionBudgets. */
 function watchBudgets({ onChange, served, ...common }: WatchParts) {
-  const podBudgets = watch<CachedPodBudget>({
+  const podBudgets = new Watched<CachedPodBudget>({
     ...common,
     resource: resources.podDisruptionBudgets,
     project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
@@ -229,7 +232,7 @@ function watchBudgets({ onChange, served, ...common }: WatchParts) {
     withoutIt: 'no pod is evicted, because its budgets are unknown',
     outlivesContact: true,
   });
-  const { watched: zoneBudgets, shared: sharedZoneBudgets } = watchShared<ZoneBudgetVersion>({
+  const zoneBudgets = new Watched<ZoneBudgetVersion>({
     ...common,
     resource: zoneBudgetResource,
     project: observeZoneBudgetVersion,
@@ -242,14 +245,14 @@ function watchBudgets({ onChange, served, ...common }: WatchParts) {
     isNotServed: () => served.isMissing(zoneBudgetResource),
     outlivesContact: true,
   });
-  return { podBudgets, zoneBudgets, sharedZoneBudgets };
+  return { podBudgets, zoneBudgets };
 }
 
 /** Watches the objects that people write. */
 function watchPolicies({ onChange, served, ...common }: WatchParts) {
   return policyKinds.map((kind) => ({
     kind,
-    watched: watch<KubernetesObject>({
+    watched: new Watched<KubernetesObject>({
       ...common,
       resource: policyResource(kind),
       project: asWritten,
@@ -342,7 +345,7 @@ function allKnown<View>(views: readonly Known<View>[]): Known<readonly View[]> {
   return unknown ?? views.filter((view): view is View => !isUnknown(view));
 }
 
-function unreadObjects(statefulSets: Watched<unknown>, pods: Watched<unknown>): readonly UnreadObject[] {
+function unreadObjects(statefulSets: WatchedKind, pods: WatchedKind): readonly UnreadObject[] {
   const named =
     (kind: UnreadObject['kind']) =>
     ({ namespace, name, message }: InvalidObject): UnreadObject => ({ kind, namespace, name, unknown: message });
@@ -368,7 +371,7 @@ interface WrittenObjects {
 }
 
 /** The namespaces to compare. */
-export interface WrittenPlaces {
+interface WrittenPlaces {
   /** Namespace of the group. */
   readonly namespace: string;
   /** Namespace of policies that bind other namespaces. */
@@ -378,7 +381,7 @@ export interface WrittenPlaces {
 /** A kind that people write. */
 interface WrittenKind {
   readonly resource: Resource;
-  readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
+  readonly watched: Pick<WatchedKind, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
   /** Reports whether such objects concern only their own namespace. */
   readonly isLocal: boolean;
   /** Returns the parts that people write, by name: from the cache, and from given objects. */

@@ -7,7 +7,7 @@ import type { ReplicaSourceView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
-import { type Watched, watch } from './watched.ts';
+import { Watched } from './watched.ts';
 
 type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
 
@@ -34,7 +34,7 @@ export class ReplicaSources {
   readonly #env: AgentEnv;
   readonly #timeoutMs: number;
   readonly #onChange: (key: string) => void;
-  readonly #watches = new Map<string, { readonly kind: string; readonly watched: Watched<string> }>();
+  readonly #watches = new Map<string, Watched<string>>();
   #discovered: { readonly atMs: number; readonly discovery: Promise<Discovery> } | undefined;
 
   constructor(env: AgentEnv, timeoutMs: number, onChange: (key: string) => void) {
@@ -51,7 +51,7 @@ export class ReplicaSources {
   /** Watches the sources of these groups and of no others. */
   follow(groups: readonly GroupDefinition[]): void {
     const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
-    for (const [key, { watched }] of this.#watches) {
+    for (const [key, watched] of this.#watches) {
       if (wanted.has(key)) continue;
       watched.stop();
       this.#watches.delete(key);
@@ -62,12 +62,12 @@ export class ReplicaSources {
   isFollowed(group: GroupDefinition): boolean {
     return mirrorsOf(group).every((mirror) => {
       const followed = this.#watches.get(sourceKey(group.namespace, mirror));
-      return followed !== undefined && followed.watched.problem() === undefined;
+      return followed !== undefined && followed.problem() === undefined;
     });
   }
 
   stop(): void {
-    for (const { watched } of this.#watches.values()) watched.stop();
+    for (const watched of this.#watches.values()) watched.stop();
   }
 
   #discovery(): Promise<Discovery> {
@@ -125,7 +125,7 @@ export class ReplicaSources {
   #followOne(namespace: string, mirror: Mirror, resource: Resource): void {
     const key = sourceKey(namespace, mirror);
     if (this.#watches.has(key)) return;
-    const watched = watch<string>({
+    const watched = new Watched<string>({
       env: this.#env,
       resource,
       namespaces: [namespace],
@@ -137,7 +137,7 @@ export class ReplicaSources {
       onState: () => undefined,
       withoutIt: `${mirror.resourceKind} ${mirror.name} is read every 30 s`,
     });
-    this.#watches.set(key, { kind: mirror.resourceKind, watched });
+    this.#watches.set(key, watched);
   }
 }
 

@@ -31,78 +31,132 @@ interface WatchedOptions<View> {
   readonly outlivesContact?: boolean;
 }
 
-/** Everything that is known of one kind. */
-export interface Watched<View> {
-  readonly get: (namespace: string, name: string) => View | undefined;
-  readonly list: (namespace?: string) => readonly View[];
-  /** Why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
-  readonly problem: (namespace?: string) => Unknown | undefined;
-  /** Returns why a namespace was never read; undefined from the first list on, and if the kind may be missing. */
-  readonly neverRead: (namespace: string) => Unknown | undefined;
-  readonly invalid: () => readonly InvalidObject[];
-  readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
-  /** Returns the maximum age of the namespace's objects in milliseconds on the monotonic clock; infinite before the first list. */
-  readonly ageMs: (namespace: string) => number;
-  /** Lists again, because a direct read contradicts the cache. */
-  readonly relist: (namespace: string) => void;
-  /** Reports whether everything is known, or known not to be readable. */
-  readonly isSettled: () => boolean;
-  readonly degradation: () => Degradation | undefined;
-  readonly stop: () => void;
-}
-
 /** States how long what outlives the contact to the server does so, in milliseconds. */
 const longestSilenceMs = 90_000;
 
-/** Starts to watch. */
-export function watch<View>(options: WatchedOptions<View>): Watched<View> {
-  const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState, relistMs } = options;
-  const selectors = { labelSelector, fieldSelector };
-  const site = `watch.${resource.plural}`;
-  const start = (namespace?: string): Reflector<View> =>
-    startReflector<View>({ env, resource, namespace, ...selectors, project, onChange, onState, site, relistMs });
-  const isOne = namespaces === undefined || !resource.isNamespaced;
-  const reflectors = new Map<string | undefined, Reflector<View>>(
-    isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),
-  );
-  const reflectorOf = (namespace: string): Reflector<View> | undefined => reflectors.get(isOne ? undefined : namespace);
-  const all = (): readonly Reflector<View>[] => [...reflectors.values()];
+/** Watches one kind from its creation on: the whole cluster by one reflector, or each namespace by its own. */
+export class Watched<View> {
+  readonly #options: WatchedOptions<View>;
+  readonly #isOne: boolean;
+  readonly #reflectors: ReadonlyMap<string | undefined, Reflector<View>>;
+  readonly #listeners = new Set<(change: Change<View>) => void>();
 
-  const problemOf = (reflector: Reflector<View>): Unknown | undefined => {
-    const state = stateOf(options, reflector);
+  constructor(options: WatchedOptions<View>) {
+    this.#options = options;
+    const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState, relistMs } = options;
+    const selectors = { labelSelector, fieldSelector };
+    const site = `watch.${resource.plural}`;
+    const tell = (change: Change<View>): void => {
+      onChange(change);
+      for (const listener of this.#listeners) listener(change);
+    };
+    const start = (namespace?: string): Reflector<View> =>
+      startReflector<View>({ env, resource, namespace, ...selectors, project, onChange: tell, onState, site, relistMs });
+    this.#isOne = namespaces === undefined || !resource.isNamespaced;
+    this.#reflectors = new Map(
+      namespaces === undefined || this.#isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),
+    );
+  }
+
+  get(namespace: string, name: string): View | undefined {
+    return this.#reflectorOf(namespace)?.store.get(namespace, name);
+  }
+
+  list(namespace?: string): readonly View[] {
+    if (namespace === undefined) return this.#all().flatMap(({ store }) => store.list());
+    return this.#reflectorOf(namespace)?.store.list(namespace) ?? [];
+  }
+
+  /** Calls back after each change, in their order and after the `onChange` of the options. Returns the function that ends it. */
+  onChange(listener: (change: Change<View>) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Returns why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
+  problem(namespace?: string): Unknown | undefined {
+    const asked =
+      namespace === undefined || this.#isOne ? this.#all() : [this.#reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
+    return asked.map((reflector) => this.#problemOf(reflector)).find((problem) => problem !== undefined);
+  }
+
+  /** Returns why a namespace was never read; undefined from the first list on, and if the kind may be missing. */
+  neverRead(namespace: string): Unknown | undefined {
+    const { resource, mayBeMissing } = this.#options;
+    const reflector = this.#reflectorOf(namespace);
+    if (reflector === undefined) return { unknown: `namespace ${namespace} is not watched for ${resource.plural}` };
+    const state = this.#stateOf(reflector);
+    if (state.kind === 'starting') return { unknown: `${resource.plural} have not been listed yet` };
+    const isKnown = state.kind === 'synced' || state.hasSynced || (state.reason === 'missing' && mayBeMissing === true);
+    return isKnown ? undefined : { unknown: state.message };
+  }
+
+  invalid(): readonly InvalidObject[] {
+    return this.#all().flatMap(({ store }) => store.invalid());
+  }
+
+  hasSeen(namespace: string, resourceVersion: string): boolean {
+    return this.#reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false;
+  }
+
+  /** Returns the maximum age of the namespace's objects in milliseconds on the monotonic clock; infinite before the first list. */
+  ageMs(namespace: string): number {
+    return this.#reflectorOf(namespace)?.ageMs() ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Lists again, because a direct read contradicts the cache. */
+  relist(namespace: string): void {
+    this.#reflectorOf(namespace)?.relist();
+  }
+
+  /** Reports whether everything is known, or known not to be readable. */
+  isSettled(): boolean {
+    return this.#all().every((reflector) => isSettled(reflector.state()));
+  }
+
+  degradation(): Degradation | undefined {
+    const { resource, mayBeMissing, withoutIt } = this.#options;
+    const state = this.#all()
+      .map((reflector) => this.#stateOf(reflector))
+      .find(({ kind }) => kind === 'failing');
+    if (state?.kind !== 'failing') return undefined;
+    const { reason, message } = state;
+    const id = `watch/${resource.plural}`;
+    if (reason === 'missing' && mayBeMissing) return { id, reason, message: `${resource.plural} are not installed` };
+    return { id, reason, message: `${resource.plural} cannot be watched (${message}): ${withoutIt}` };
+  }
+
+  stop(): void {
+    for (const reflector of this.#all()) reflector.stop();
+  }
+
+  #all(): readonly Reflector<View>[] {
+    return [...this.#reflectors.values()];
+  }
+
+  #reflectorOf(namespace: string): Reflector<View> | undefined {
+    return this.#reflectors.get(this.#isOne ? undefined : namespace);
+  }
+
+  #stateOf(reflector: Reflector<View>): ReflectorState {
+    const state = reflector.state();
+    const isMissing = state.kind === 'failing' && state.reason === 'forbidden' && this.#options.isNotServed?.();
+    return isMissing ? { ...state, reason: 'missing' } : state;
+  }
+
+  #problemOf(reflector: Reflector<View>): Unknown | undefined {
+    const { resource, mayBeMissing, outlivesContact } = this.#options;
+    const state = this.#stateOf(reflector);
     if (state.kind === 'starting') return { unknown: `${resource.plural} have not been read yet` };
-    if (state.kind === 'synced' || (state.reason === 'missing' && options.mayBeMissing)) return undefined;
+    if (state.kind === 'synced' || (state.reason === 'missing' && mayBeMissing)) return undefined;
     if (state.reason === 'invalid' && state.hasSynced) return undefined;
-    const isUsable = options.outlivesContact && state.hasSynced && (reflector.silentMs() ?? longestSilenceMs) < longestSilenceMs;
+    const isUsable = outlivesContact && state.hasSynced && (reflector.silentMs() ?? longestSilenceMs) < longestSilenceMs;
     return state.reason === 'unreachable' && isUsable ? undefined : { unknown: `${resource.plural} cannot be read: ${state.message}` };
-  };
-  return {
-    get: (namespace, name) => reflectorOf(namespace)?.store.get(namespace, name),
-    list: (namespace) =>
-      namespace === undefined ? all().flatMap(({ store }) => store.list()) : (reflectorOf(namespace)?.store.list(namespace) ?? []),
-    problem: (namespace) => {
-      const asked = namespace === undefined || isOne ? all() : [reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
-      return asked.map(problemOf).find((problem) => problem !== undefined);
-    },
-    neverRead: (namespace) => {
-      const reflector = reflectorOf(namespace);
-      if (reflector === undefined) return { unknown: `namespace ${namespace} is not watched for ${resource.plural}` };
-      const state = stateOf(options, reflector);
-      if (state.kind === 'starting') return { unknown: `${resource.plural} have not been listed yet` };
-      const isKnown = state.kind === 'synced' || state.hasSynced || (state.reason === 'missing' && options.mayBeMissing === true);
-      return isKnown ? undefined : { unknown: state.message };
-    },
-    invalid: () => all().flatMap(({ store }) => store.invalid()),
-    hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,
-    ageMs: (namespace) => reflectorOf(namespace)?.ageMs() ?? Number.POSITIVE_INFINITY,
-    relist: (namespace) => reflectorOf(namespace)?.relist(),
-    isSettled: () => all().every((reflector) => isSettled(reflector.state())),
-    degradation: () => degradationOf(options, all()),
-    stop: () => {
-      for (const reflector of all()) reflector.stop();
-    },
-  };
+  }
 }
+
+/** A watch that other parts of the process follow. */
+export type FollowedWatch<View> = Pick<Watched<View>, 'get' | 'list' | 'neverRead' | 'isSettled' | 'onChange'>;
 
 function isSettled(state: ReflectorState): boolean {
   return (
@@ -110,94 +164,37 @@ function isSettled(state: ReflectorState): boolean {
   );
 }
 
-function stateOf<View>({ isNotServed }: WatchedOptions<View>, reflector: Reflector<View>): ReflectorState {
-  const state = reflector.state();
-  return state.kind === 'failing' && state.reason === 'forbidden' && isNotServed?.() ? { ...state, reason: 'missing' } : state;
-}
-
-function degradationOf<View>(options: WatchedOptions<View>, reflectors: readonly Reflector<View>[]): Degradation | undefined {
-  const { resource, mayBeMissing, withoutIt } = options;
-  for (const reflector of reflectors) {
-    const state = stateOf(options, reflector);
-    if (state.kind !== 'failing') continue;
-    const { reason, message } = state;
-    const id = `watch/${resource.plural}`;
-    if (reason === 'missing' && mayBeMissing) return { id, reason, message: `${resource.plural} are not installed` };
-    return { id, reason, message: `${resource.plural} cannot be watched (${message}): ${withoutIt}` };
-  }
-  return undefined;
-}
-
-/** A watch as its followers see it. */
-export interface Shared<View> {
-  readonly get: (namespace: string, name: string) => View | undefined;
-  readonly list: (namespace?: string) => readonly View[];
-  /** Returns why a namespace was never read; undefined from the first list on, and if the kind is not installed. */
-  readonly neverRead: (namespace: string) => Unknown | undefined;
-  /** Reports whether everything is known, or known not to be readable. */
-  readonly isSettled: () => boolean;
-  /** Calls back after each change, in their order. The answer ends that. */
-  readonly onChange: (listener: (change: Change<View>) => void) => () => void;
-}
-
-export interface SharedWatch<View> {
-  readonly watched: Watched<View>;
-  readonly shared: Shared<View>;
-}
-
-/** Starts to watch; `onChange` of the options hears of each change before those who follow. */
-export function watchShared<View>(options: WatchedOptions<View>): SharedWatch<View> {
-  const listeners = new Set<(change: Change<View>) => void>();
-  const watched = watch<View>({
-    ...options,
-    onChange: (change) => {
-      options.onChange(change);
-      for (const listener of listeners) listener(change);
-    },
-  });
-  return {
-    watched,
-    shared: {
-      get: watched.get,
-      list: watched.list,
-      neverRead: watched.neverRead,
-      isSettled: watched.isSettled,
-      onChange: (listener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-    },
-  };
-}
-
-interface ServedKinds {
-  /** Asks the server, at most once a minute. */
-  readonly learn: () => void;
-  /** Reports whether the kind is known not to be served. */
-  readonly isMissing: (resource: Resource) => boolean;
-}
-
-const timeoutMs = 30_000;
+const discoveryTimeoutMs = 30_000;
 const askAgainAfterMs = 60_000;
 
-/** `onLearned` is called when the answer is there. */
-export function servedKinds(env: AgentEnv, onLearned: () => void): ServedKinds {
-  let known: Discovery | undefined;
-  let askedMs = Number.NEGATIVE_INFINITY;
-  const ask = async (): Promise<void> => {
-    try {
-      known = await discover(env, { timeoutMs });
-      onLearned();
-    } catch (error) {
-      env.log.warn('API discovery failed', { problem: messageOf(error) });
-    }
-  };
-  return {
-    learn: () => {
-      if (env.clock.monotonicMs() - askedMs < askAgainAfterMs) return;
-      askedMs = env.clock.monotonicMs();
-      void ask();
-    },
-    isMissing: (resource) => known?.knows(resource) === true && !known.has(resource),
-  };
+/** Finds kinds that the server does not serve. It asks only after a 403, because the server checks permissions before existence. */
+export class ServedKinds {
+  readonly #env: AgentEnv;
+  readonly #onLearned: () => void;
+  #known: Discovery | undefined;
+  #askedMs = Number.NEGATIVE_INFINITY;
+
+  /** `onLearned` is called when the answer is there. */
+  constructor(env: AgentEnv, onLearned: () => void) {
+    this.#env = env;
+    this.#onLearned = onLearned;
+  }
+
+  /** Asks the server, at most once a minute. */
+  learn(): void {
+    const { clock, log } = this.#env;
+    if (clock.monotonicMs() - this.#askedMs < askAgainAfterMs) return;
+    this.#askedMs = clock.monotonicMs();
+    discover(this.#env, { timeoutMs: discoveryTimeoutMs })
+      .then((found) => {
+        this.#known = found;
+        this.#onLearned();
+      })
+      .catch((error: unknown) => log.warn('API discovery failed', { problem: messageOf(error) }));
+  }
+
+  /** Reports whether the kind is known not to be served. */
+  isMissing(resource: Resource): boolean {
+    return this.#known?.knows(resource) === true && !this.#known.has(resource);
+  }
 }

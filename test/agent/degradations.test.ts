@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { startAdmission } from '../../agent/admission/admission.ts';
+import { startAdmission } from '../../agent/admission/guard.ts';
 import { type Degradation, degradationsOf } from '../../agent/report.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
 import { newCluster } from '../kit/memory-cluster.ts';

@@ -38,7 +38,7 @@ describe('an action of two requests', () => {
       // The process stands still while it waits for the answer.
       isLeading = false;
     });
-    const acted = await sendAction(env, action, { timeoutMs: 1000, mayAct: () => isLeading, sourceOf: () => undefined });
+    const acted = await sendAction(env, action, { timeoutMs: 1000, mayAct: () => isLeading, references: [] });
     expect(methods).toEqual(['GET']);
     expect(acted).toEqual({ result: 'failed', message: 'this process no longer leads' });
   });
@@ -46,7 +46,7 @@ describe('an action of two requests', () => {
   it('goes on while the process may act', async () => {
     const methods: string[] = [];
     const env = server(({ method }) => methods.push(method));
-    const acted = await sendAction(env, action, { timeoutMs: 1000, mayAct: () => true, sourceOf: () => undefined });
+    const acted = await sendAction(env, action, { timeoutMs: 1000, mayAct: () => true, references: [] });
     expect(methods).toEqual(['GET', 'PUT']);
     expect(acted.result).toBe('done');
   });
@@ -58,7 +58,7 @@ describe('a partition', () => {
     const asked: KubernetesRequest[] = [];
     const env = server((request) => asked.push(request));
     const partition = { ...target, kind: 'setPartition', from: 1_000_000, to: 4, because: 'outdated', pods: [] } as const;
-    const acted = await sendAction(env, partition, { timeoutMs: 1000, mayAct: () => true, sourceOf: () => undefined });
+    const acted = await sendAction(env, partition, { timeoutMs: 1000, mayAct: () => true, references: [] });
     expect(
       asked.map(({ method, path, contentType, body, site }) => ({ method, path, contentType, site, body: JSON.parse(body ?? '') })),
     ).toEqual([

@@ -1,7 +1,7 @@
 // The two watches that the parts of one process share, on their own.
 import type { AgentEnv } from '../../agent/env.ts';
 import { cachedPod, type SharedWatches, zoneBudgetResource } from '../../agent/watched/caches.ts';
-import { type SharedWatch, watchShared } from '../../agent/watched/watched.ts';
+import { Watched } from '../../agent/watched/watched.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 
@@ -12,8 +12,8 @@ interface FollowedWatches extends SharedWatches {
 }
 
 /** Starts the one of budgets, as the caches of a process do. */
-export function followedBudgets(env: AgentEnv, namespaces?: readonly string[]): SharedWatch<ZoneBudgetVersion> {
-  return watchShared({
+export function followedBudgets(env: AgentEnv, namespaces?: readonly string[]): Watched<ZoneBudgetVersion> {
+  return new Watched({
     env,
     namespaces,
     resource: zoneBudgetResource,
@@ -30,14 +30,14 @@ export function followedBudgets(env: AgentEnv, namespaces?: readonly string[]): 
 /** Starts both. */
 export function followedIn(env: AgentEnv): FollowedWatches {
   const common = { env, namespaces: undefined, onChange: silent, onState: silent, withoutIt: 'nothing is known' };
-  const pods = watchShared({ ...common, resource: resources.pods, project: cachedPod });
+  const pods = new Watched({ ...common, resource: resources.pods, project: cachedPod });
   const zoneBudgets = followedBudgets(env);
   return {
-    pods: pods.shared,
-    zoneBudgets: zoneBudgets.shared,
+    pods,
+    zoneBudgets,
     stop: () => {
-      pods.watched.stop();
-      zoneBudgets.watched.stop();
+      pods.stop();
+      zoneBudgets.stop();
     },
   };
 }

@@ -1,5 +1,5 @@
 // Every endpoint of the executable before an API server in memory: what forged reviews reach, what they make it write, and whom it calls.
-import { startAdmission } from '../../agent/admission/admission.ts';
+import { startAdmission } from '../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../agent/env.ts';
 import type { PodRequest } from '../../cluster/env.ts';
 import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';

@@ -53,7 +53,7 @@ export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptio
   for (const view of followed.list()) take({ kind: 'added', namespace: view.namespace, name: view.name, view });
   return {
     inForce: (namespace) => followed.neverRead(namespace) ?? cache.inForce(namespace),
-    isSettled: followed.isSettled,
+    isSettled: () => followed.isSettled(),
     stop: () => void stop(),
   };
 }

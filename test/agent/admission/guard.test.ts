@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createDenials, decisionLabel, requestAnnotation } from '../../../agent/admission/denials.ts';
-import { departureStore, departuresName } from '../../../agent/admission/departures.ts';
+import { Departures, departuresName } from '../../../agent/admission/departures.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
 import type { Claim, Ledger } from '../../../engine/snapshot.ts';
@@ -290,7 +290,7 @@ describe('departures', () => {
 
   it('are known to every process until they are over', async () => {
     const cluster = newCluster();
-    const [one, other] = [departureStore(agentEnv(cluster), { timeoutMs: 1000 }), departureStore(agentEnv(cluster), { timeoutMs: 1000 })];
+    const [one, other] = [new Departures(agentEnv(cluster), 1000), new Departures(agentEnv(cluster), 1000)];
     const untilMs = cluster.env.clock.nowMs() + 600_000;
     expect(await cluster.env.finish(one.read('mimir'))).toEqual([]);
     await cluster.env.finish(
@@ -311,7 +311,7 @@ describe('departures', () => {
 
   it('keep the state before the first of several changes, and start again once that is over', async () => {
     const cluster = newCluster();
-    const store = departureStore(agentEnv(cluster), { timeoutMs: 1000 });
+    const store = new Departures(agentEnv(cluster), 1000);
     const label = 'grafana.com/min-time-between-zones-downscale';
     const keep = (value: string) => {
       const untilMs = cluster.env.clock.nowMs() + 600_000;
@@ -331,7 +331,7 @@ describe('departures', () => {
 
   it('that cannot be understood are an error, and so are too many', async () => {
     const cluster = newCluster();
-    const store = departureStore(agentEnv(cluster), { timeoutMs: 1000 });
+    const store = new Departures(agentEnv(cluster), 1000);
     const untilMs = cluster.env.clock.nowMs() + 1000;
     const many = Array.from({ length: 501 }, (_, index) => ({ ...departure, uid: `u${index}`, untilMs }));
     await expect(cluster.env.finish(store.keep('mimir', many))).rejects.toThrow('more than 500');

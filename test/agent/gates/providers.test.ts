@@ -1,7 +1,6 @@
 // Gates of metric sources from the port to the reading, against servers on this machine that answer as the real ones document, and as none should.
 import { afterEach, describe, expect, it } from 'vitest';
-import { consulAsker } from '../../../agent/gates/consul.ts';
-import { prometheusAsker } from '../../../agent/gates/prometheus.ts';
+import { consulAsker, prometheusAsker } from '../../../agent/gates/source-askers.ts';
 import { type Handler, loopback, portTo } from './source-kit.ts';
 
 const { serve, exchanges, close } = loopback();

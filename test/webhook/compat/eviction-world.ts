@@ -104,7 +104,7 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
   api.forbid(...forbidden);
   const start = async ({ guard, isAlone = () => false, waits = true }: StartOptions = {}): Promise<Replica> => {
     const own = webhookEnv();
-    const budgets = startZoneBudgets({ log: own.log, followed: followedBudgets(own).shared });
+    const budgets = startZoneBudgets({ log: own.log, followed: followedBudgets(own) });
     if (waits) await env.until(() => budgets.isSettled());
     const outcomes: { readonly reason: EvictionReason; readonly code: number }[] = [];
     const degraded: string[] = [];

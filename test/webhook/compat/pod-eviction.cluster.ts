@@ -52,10 +52,10 @@ async function process({ identities }: ControlPlane): Promise<readonly Endpoint[
     pods: { call: () => Promise.reject(new Error('no pod is called')) },
   };
   const followed = followedBudgets(env);
-  const budgets = startZoneBudgets({ log: env.log, followed: followed.shared });
+  const budgets = startZoneBudgets({ log: env.log, followed });
   onTestFinished(() => {
     budgets.stop();
-    followed.watched.stop();
+    followed.stop();
     return http.close();
   });
   await expect.poll(() => budgets.isSettled(), patience).toBe(true);

@@ -16,10 +16,10 @@ function follow(world: EvictionWorld, namespaces?: readonly string[]) {
   const followed = followedBudgets(env, namespaces);
   const budgets = startZoneBudgets({
     log: env.log,
-    followed: followed.shared,
+    followed,
     onObserved: (result: ObservedConfiguration) => void observed.push(result),
   });
-  started.push(budgets, followed.watched);
+  started.push(budgets, followed);
   return { budgets, observed, followed };
 }
 
@@ -134,7 +134,7 @@ describe('the budgets in force', () => {
   it('that were known before are in force for a later listener, and a listener that ended hears no more', async () => {
     const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
     const log = world.webhookEnv().log;
-    const later = startZoneBudgets({ log, followed: followed.shared });
+    const later = startZoneBudgets({ log, followed });
     expect(limits(later)).toEqual(['ingester-rollout=1']);
     budgets.stop();
     world.put(budgetObject({ maxUnavailable: 4 }));
@@ -145,7 +145,7 @@ describe('the budgets in force', () => {
   it('leave no timer and no watch behind', async () => {
     const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
     budgets.stop();
-    followed.watched.stop();
+    followed.stop();
     await world.env.advance(200_000);
     expect([world.env.timerCount(), world.env.openWatchCount()]).toEqual([0, 0]);
   });

@@ -1,5 +1,5 @@
 // Webhook processes before an API server in memory and in virtual time: what a test asks them, and what becomes of it.
-import { type Admission, startAdmission } from '../../../agent/admission/admission.ts';
+import { type Admission, startAdmission } from '../../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import { type KubernetesHttp, sleep } from '../../../cluster/env.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';

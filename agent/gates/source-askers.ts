@@ -1,0 +1,55 @@
+// Asks metric sources for gates and metric inputs: one number of a Prometheus, or the health of a service of a Consul.
+import { readConsul, readPrometheus } from '../../engine/observe/readings.ts';
+import type { GateDefinition } from '../../policies/definition.ts';
+import type { GateHttp, GateQuestion } from '../env.ts';
+import type { GateAsker } from './read-gate.ts';
+
+/** The context of a query: its gate's namespace and period. */
+export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
+  readonly written: () => GateQuestion['written'];
+  /** `gate.read` when left out. */
+  readonly site?: string;
+};
+
+const longestMs = 10_000;
+/** Prometheus evaluates at its own now, and a Consul server that answers may be a follower, so answers may be this old. */
+const toleranceMs = 30_000;
+/** One number with a few labels. A longer answer has more series than a gate can use. */
+const maxPrometheusBytes = 65_536;
+/** Some 2 KiB for each instance; a source may allow less. */
+const maxConsulBytes = 16_777_216;
+
+/** Remembers the last sample: the same sample again is from a cache and counts once. */
+export function prometheusAsker(
+  gates: GateHttp,
+  { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
+  { namespace, everyMs, written, site = 'gate.read' }: GateOfSource,
+): GateAsker {
+  let evaluatedMs: number | undefined;
+  return {
+    longestMs,
+    ask: async ({ atMs, timeoutMs }) => {
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxPrometheusBytes, site };
+      const answer = await gates.query({ ...question, query });
+      const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
+      evaluatedMs = read.evaluatedMs ?? evaluatedMs;
+      return read.reading;
+    },
+  };
+}
+
+/** Counts the instances of a service that pass, or that do not. */
+export function consulAsker(
+  gates: GateHttp,
+  { source, service, datacenter, passing }: NonNullable<GateDefinition['provider']['consul']>,
+  { namespace, everyMs, written, site = 'gate.read' }: GateOfSource,
+): GateAsker {
+  return {
+    longestMs,
+    ask: async ({ atMs, timeoutMs }) => {
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxConsulBytes, site };
+      const answer = await gates.health({ ...question, service, datacenter });
+      return readConsul(answer, { atMs, counts: passing === undefined ? 'notPassing' : 'passing', toleranceMs });
+    },
+  };
+}
