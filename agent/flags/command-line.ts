@@ -2,7 +2,7 @@
 
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
-import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flags } from './flags.ts';
+import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flagSections, flagSpecs } from './flags.ts';
 
 type ParsedFlags =
   | { readonly kind: 'values'; readonly values: FlagValues }
@@ -16,14 +16,14 @@ type ParsedFlags =
  * after it unread.
  */
 export function parseFlags(words: readonly string[]): ParsedFlags {
-  const texts = new Map<string, string>(flags.map((flag) => [flag.name, flag.default]));
+  const texts = new Map<string, string>(flagSpecs.map((flag) => [flag.name, flag.default ?? '']));
   for (let index = 0; index < words.length; ) {
     const read = readFlag(words[index] ?? '', words[index + 1]);
     if (read.kind !== 'flag') return read;
     texts.set(read.name, read.text);
     index += read.wordCount;
   }
-  const values = Object.fromEntries(flags.map((flag: FlagSpec) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
+  const values = Object.fromEntries(flagSpecs.map((flag) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
   // Every flag has a value of its kind by now, which the compiler cannot see.
   return { kind: 'values', values: values as FlagValues };
 }
@@ -98,7 +98,7 @@ function numberOf(text: string): number | undefined {
 function hint(name: string): string {
   const found = didYouMean(
     name,
-    flags.map((flag) => flag.name),
+    flagSpecs.map((flag) => flag.name),
   );
   return found === undefined ? '' : ` (did you mean -${found}?)`;
 }
@@ -109,15 +109,9 @@ function wrong(message: string): ParsedFlags {
 
 export const executableName = 'rollout-group-agent';
 
-const sections: readonly (readonly [FlagSpec['section'], string])[] = [
-  ['original', 'Flags of grafana/rollout-operator'],
-  ['agent', 'Flags of this agent'],
-  ['webhook', 'Flags of the webhooks'],
-];
-
 /** Returns the text of `-help` with a final newline. */
 export function usageText(): string {
-  const lines = sections.flatMap(([section, title]) => ['', title, ...flagsOf(section).flatMap(usageLines)]);
+  const lines = flagSections.flatMap(([title, flags]) => ['', title, ...flags.flatMap(usageLines)]);
   return [
     `Usage: ${executableName} -kubernetes.namespace NAMESPACE [flags]`,
     '',
@@ -135,24 +129,21 @@ export function usageText(): string {
 
 /** Returns the flag tables of docs/agent.md as lines. */
 export function flagTables(): readonly string[] {
-  return sections.flatMap(([section, title]) => [
+  return flagSections.flatMap(([title, flags]) => [
     `### ${title}`,
     '',
     '| Flag | Default | Meaning |',
     '|---|---|---|',
-    ...flagsOf(section).map(
-      (flag) => `| \`-${flag.name}\` | ${flag.default === '' ? '' : `\`${flag.default}\``} | ${flag.description}${aliasText(flag)} |`,
+    ...flags.map(
+      (flag) =>
+        `| \`-${flag.name}\` | ${flag.default === undefined ? '' : `\`${flag.default}\``} | ${flag.description}${aliasText(flag)} |`,
     ),
     '',
   ]);
 }
 
-function flagsOf(section: FlagSpec['section']): readonly FlagSpec[] {
-  return flags.filter((flag) => flag.section === section);
-}
-
 function usageLines(flag: FlagSpec): readonly string[] {
-  const standard = flag.default === '' ? '' : ` (default ${flag.default})`;
+  const standard = flag.default === undefined ? '' : ` (default ${flag.default})`;
   return [`  -${flag.name}${flag.kind === 'boolean' ? '' : ` ${flag.value ?? flag.kind}`}`, `        ${flag.description}${standard}`];
 }
 

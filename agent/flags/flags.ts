@@ -7,202 +7,169 @@ export interface FlagSpec {
   /** Without dashes. */
   readonly name: string;
   readonly kind: FlagKind;
-  /** As typed on the command line; empty without a default. */
-  readonly default: string;
+  /** As typed on the command line; absent for an empty value. */
+  readonly default?: string;
   readonly description: string;
   /** Placeholder of the value in the help. */
   readonly value?: string;
   /** Names of the flag in earlier releases of grafana/rollout-operator. */
   readonly aliases?: readonly string[];
-  readonly section: 'original' | 'webhook' | 'agent';
 }
 
-/** Lists the flags in the order of the help. */
-export const flags = [
+const originalFlags = [
   {
     name: 'kubernetes.namespace',
     kind: 'text',
-    default: '',
     description: 'Namespace of the agent. The agent watches this namespace unless -namespaces names others. Required.',
-    section: 'original',
   },
   {
     name: 'kubernetes.api-url',
     kind: 'text',
-    default: '',
     description:
       'Address of the API server. Set it together with -kubernetes.config-file, or set neither to use the service account of the pod.',
-    section: 'original',
   },
   {
     name: 'kubernetes.config-file',
     kind: 'text',
-    default: '',
     description: 'Kubeconfig with the credentials. Set it together with -kubernetes.api-url, or set neither.',
-    section: 'original',
   },
   {
     name: 'kubernetes.client-timeout',
     kind: 'duration',
     default: '5m',
     description: 'Timeout of requests to the API server outside the acting path. 0 means 1h.',
-    section: 'original',
   },
   {
     name: 'kubernetes.client-qps',
     kind: 'number',
     default: '5',
     description: 'Requests per second to each API group; 0 or less is no limit.',
-    section: 'original',
   },
   {
     name: 'kubernetes.client-burst',
     kind: 'integer',
     default: '10',
     description: 'Requests to each API group that may be sent at once. At least 1 if -kubernetes.client-qps is above 0.',
-    section: 'original',
   },
   {
     name: 'kubernetes.cluster-domain',
     kind: 'text',
     default: 'cluster.local.',
     description: 'Domain suffix of pod host names. A trailing dot makes them fully qualified. Must not be empty.',
-    section: 'original',
   },
   {
     name: 'pods.client-timeout',
     kind: 'duration',
     default: '5s',
     description: 'Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.',
-    section: 'original',
   },
   {
     name: 'reconcile.interval',
     kind: 'duration',
     default: '5s',
     description: 'Shortest pause before a failed turn of a group is retried. The agent otherwise acts as soon as something changes.',
-    section: 'original',
   },
   {
     name: 'server.port',
     kind: 'integer',
     default: '8001',
     description: 'Port of /ready, /healthz and /metrics. 0 chooses a free port.',
-    section: 'original',
   },
   {
     name: 'log.format',
     kind: 'text',
     default: 'logfmt',
     description: 'Format of the log on standard error: logfmt or json.',
-    section: 'original',
   },
   {
     name: 'log.level',
     kind: 'text',
     default: 'debug',
     description: 'Lowest level that is logged: debug, info, warn or error.',
-    section: 'original',
   },
   {
     name: 'server.cluster-validation.http.enabled',
     kind: 'boolean',
     default: 'false',
     description: 'Reject HTTP requests whose header X-Cluster differs from the namespace.',
-    section: 'original',
   },
   {
     name: 'server.cluster-validation.http.soft-validation',
     kind: 'boolean',
     default: 'false',
     description: 'Log and count such requests instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
-    section: 'original',
   },
   {
     name: 'server.cluster-validation.http.excluded-paths',
     kind: 'list',
-    default: '',
     description: 'Path fragments that are exempt. Empty means admission/no-downscale,admission/prepare-downscale.',
     aliases: ['server.cluster-validation.http.exclude-paths'],
-    section: 'original',
   },
   {
     name: 'server.cluster-validation.http.excluded-user-agents',
     kind: 'list',
-    default: '',
     description: 'Regular expressions of user agents that are exempt.',
-    section: 'original',
   },
+] as const satisfies readonly FlagSpec[];
+
+const webhookFlags = [
   {
     name: 'server-tls.enabled',
     kind: 'boolean',
     default: 'false',
     description: 'Serve the webhooks over HTTPS.',
-    section: 'webhook',
   },
-  { name: 'server-tls.port', kind: 'integer', default: '8443', description: 'Port of the webhooks.', section: 'webhook' },
+  { name: 'server-tls.port', kind: 'integer', default: '8443', description: 'Port of the webhooks.' },
   {
     name: 'server-tls.cert-file',
     kind: 'text',
-    default: '',
     description: 'Certificate file. Used if the certificate is not self-signed.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.key-file',
     kind: 'text',
-    default: '',
     description: 'Key file of the certificate. Used if the certificate is not self-signed.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.request-timeout',
     kind: 'duration',
     default: '10s',
     description: 'Timeout of a webhook request. Must be above 0.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.enabled',
     kind: 'boolean',
     default: 'true',
     description: 'Create a self-signed certificate and keep it in a Secret.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.secret-name',
     kind: 'text',
     default: 'rollout-operator-self-signed-certificate',
     description: 'Name of the Secret with the self-signed certificate.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.dns-name',
     kind: 'text',
-    default: '',
     description: 'DNS name in the certificate. Empty means rollout-operator.NAMESPACE.svc.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.org',
     kind: 'text',
     default: 'Grafana Labs',
     description: 'Organization in the certificate.',
-    section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.expiration',
     kind: 'prometheusDuration',
     default: '1y',
     description: 'Lifetime of the certificate.',
-    section: 'webhook',
   },
   {
     name: 'webhooks.update-ca-bundle',
     kind: 'boolean',
     default: 'true',
     description: 'Write the CA into the webhook configurations of the namespace.',
-    section: 'webhook',
   },
   {
     name: 'use-zone-tracker',
@@ -210,42 +177,37 @@ export const flags = [
     default: 'false',
     description:
       'The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations. The agent always uses its ledgers.',
-    section: 'webhook',
   },
   {
     name: 'zone-tracker.config-map-name',
     kind: 'text',
     default: 'rollout-operator-zone-tracker',
     description: 'ConfigMap of the zone tracker. Must not be empty with -use-zone-tracker.',
-    section: 'webhook',
   },
   {
     name: 'zpdb.pod-ready-annotation-patch-timeout',
     kind: 'duration',
     default: '5s',
     description: 'Timeout of the patch that records when a pod became ready. Must be above 0.',
-    section: 'webhook',
   },
+] as const satisfies readonly FlagSpec[];
+
+const agentFlags = [
   {
     name: 'server-tls.ca-file',
     kind: 'text',
-    default: '',
     description: 'CA that issued the certificate. Used if the certificate is not self-signed.',
-    section: 'agent',
   },
   {
     name: 'server-tls.client-ca-file',
     kind: 'text',
-    default: '',
     description: 'Require client certificates of this CA. The API server presents one if its admission configuration names it.',
-    section: 'agent',
   },
   {
     name: 'server-tls.drain',
     kind: 'duration',
     default: '10s',
     description: 'How long the webhooks still answer requests after the process received a stop signal and is no longer ready.',
-    section: 'agent',
   },
   {
     name: 'run',
@@ -253,30 +215,24 @@ export const flags = [
     default: 'all',
     description:
       'agent: the agent without webhooks. webhook: the webhooks alone. all: the agent, and the webhooks if -server-tls.enabled is set.',
-    section: 'agent',
   },
   {
     name: 'namespaces',
     kind: 'list',
-    default: '',
     description:
       'Namespaces whose groups the agent rolls out, separated by commas. * means the whole cluster. Empty means -kubernetes.namespace.',
-    section: 'agent',
   },
   {
     name: 'policies',
     kind: 'text',
-    default: '',
     value: 'directory',
     description: 'Directory with policy files. The agent reads it again when it changes.',
-    section: 'agent',
   },
   {
     name: 'policies.reread',
     kind: 'duration',
     default: '30s',
     description: 'How often the policy directory is read even without a change event. Must be above 0.',
-    section: 'agent',
   },
   {
     name: 'policy-sources',
@@ -284,14 +240,12 @@ export const flags = [
     default: 'directory,objects,adopted',
     description:
       'Where groups may be defined: directory, objects (RolloutGroup objects), adopted (labels and annotations). The first definition of a group counts.',
-    section: 'agent',
   },
   {
     name: 'intents.stamped',
     kind: 'boolean',
     default: 'false',
     description: 'The webhook /admission/stamp is registered, so requesters in RolloutIntents are verified. Without it no approval counts.',
-    section: 'agent',
   },
   {
     name: 'prepare-downscale.registered',
@@ -299,7 +253,6 @@ export const flags = [
     default: 'false',
     description:
       'The webhook /admission/prepare-downscale is registered and prepares the pods of adopted groups. Without it /admission/enforce denies requests that require prepared pods.',
-    section: 'agent',
   },
   {
     name: 'leader-election',
@@ -307,58 +260,60 @@ export const flags = [
     default: 'auto',
     description:
       'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if access to Leases is forbidden. off: the agent uses no Lease.',
-    section: 'agent',
   },
   {
     name: 'lease.name',
     kind: 'text',
     default: 'rollout-group-agent',
     description: 'Name of the Lease in -kubernetes.namespace.',
-    section: 'agent',
   },
   {
     name: 'lease.duration',
     kind: 'duration',
     default: '15s',
     description: 'How long other processes wait for a renewal before they take the Lease.',
-    section: 'agent',
   },
   {
     name: 'lease.renew-deadline',
     kind: 'duration',
     default: '10s',
     description: 'How long after its last renewal the holder still acts. Less than -lease.duration.',
-    section: 'agent',
   },
   {
     name: 'lease.retry-period',
     kind: 'duration',
     default: '2s',
     description: 'Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.',
-    section: 'agent',
   },
   {
     name: 'identity',
     kind: 'text',
-    default: '',
     description: 'Holder name in the Lease, unique for each process. Empty means the host name and a random suffix.',
-    section: 'agent',
   },
   {
     name: 'publish.every',
     kind: 'duration',
     default: '5s',
     description: 'Shortest time between two published decisions of one group.',
-    section: 'agent',
   },
   {
     name: 'server.address',
     kind: 'text',
-    default: '',
     description: 'Address that the HTTP server binds, such as 127.0.0.1. Empty means all addresses.',
-    section: 'agent',
   },
 ] as const satisfies readonly FlagSpec[];
+
+const flags = [...originalFlags, ...webhookFlags, ...agentFlags] as const;
+
+/** Lists every flag. */
+export const flagSpecs: readonly FlagSpec[] = flags;
+
+/** Lists the sections of the help with their flags. */
+export const flagSections: readonly (readonly [title: string, flags: readonly FlagSpec[]])[] = [
+  ['Flags of grafana/rollout-operator', originalFlags],
+  ['Flags of this agent', agentFlags],
+  ['Flags of the webhooks', webhookFlags],
+];
 
 type Flag = (typeof flags)[number];
 
@@ -376,5 +331,5 @@ export type FlagValues = { readonly [One in Flag as One['name']]: ValueOf<One['k
 
 /** Returns the flag with this name or alias. */
 export function flagNamed(name: string): FlagSpec | undefined {
-  return flags.find((flag: FlagSpec) => flag.name === name || flag.aliases?.includes(name));
+  return flagSpecs.find((flag) => flag.name === name || flag.aliases?.includes(name));
 }

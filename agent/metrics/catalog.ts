@@ -7,8 +7,6 @@ export interface MetricSpec {
   readonly help: string;
   /** Upper bounds without infinity. */
   readonly buckets?: readonly number[];
-  /** The metric exists in grafana/rollout-operator under the same name. */
-  readonly isOriginal?: true;
 }
 
 const standardBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -24,14 +22,12 @@ export const originalMetrics = {
     type: 'counter',
     labels: ['rollout_group'],
     help: 'Reconciles of groups whose StatefulSets carry the label rollout-group.',
-    isOriginal: true,
   },
   reconcilesFailed: {
     name: 'rollout_operator_group_reconciles_failed_total',
     type: 'counter',
     labels: ['rollout_group'],
     help: 'Failed reconciles of such a group; 0 from its first reconcile on.',
-    isOriginal: true,
   },
   reconcileDuration: {
     name: 'rollout_operator_group_reconcile_duration_seconds',
@@ -39,14 +35,12 @@ export const originalMetrics = {
     labels: ['rollout_group'],
     help: 'Duration of the reconciles of such a group.',
     buckets: standardBuckets,
-    isOriginal: true,
   },
   lastSuccess: {
     name: 'rollout_operator_last_successful_group_reconcile_timestamp_seconds',
     type: 'gauge',
     labels: ['rollout_group'],
     help: 'Unix time of the last successful reconcile of such a group; 0 before the first.',
-    isOriginal: true,
   },
   requestDuration: {
     name: 'rollout_operator_request_duration_seconds',
@@ -54,7 +48,6 @@ export const originalMetrics = {
     labels: ['method', 'route', 'status_code', 'ws'],
     help: 'Duration of requests to the HTTP server.',
     buckets: requestBuckets,
-    isOriginal: true,
   },
   requestBytes: {
     name: 'rollout_operator_request_message_bytes',
@@ -62,7 +55,6 @@ export const originalMetrics = {
     labels: ['method', 'route'],
     help: 'Body size of requests to the HTTP server.',
     buckets: byteBuckets,
-    isOriginal: true,
   },
   responseBytes: {
     name: 'rollout_operator_response_message_bytes',
@@ -70,28 +62,24 @@ export const originalMetrics = {
     labels: ['method', 'route'],
     help: 'Body size of responses of the HTTP server.',
     buckets: byteBuckets,
-    isOriginal: true,
   },
   inflightRequests: {
     name: 'rollout_operator_inflight_requests',
     type: 'gauge',
     labels: ['method', 'route'],
     help: 'Requests that the HTTP server is processing.',
-    isOriginal: true,
   },
   invalidClusterClient: {
     name: 'rollout_operator_client_invalid_cluster_validation_label_requests_total',
     type: 'counter',
     labels: ['method', 'protocol', 'request_cluster'],
     help: 'Requests to pods that answered 511 because of the header X-Cluster.',
-    isOriginal: true,
   },
   invalidClusterServer: {
     name: 'rollout_operator_server_invalid_cluster_validation_label_requests_total',
     type: 'counter',
     labels: ['protocol', 'method', 'cluster_validation_label', 'request_cluster_validation_label'],
     help: 'Requests to the HTTP server whose header X-Cluster differs from the namespace.',
-    isOriginal: true,
   },
   kubernetesDuration: {
     name: 'rollout_operator_kubernetes_api_client_request_duration_seconds',
@@ -99,14 +87,12 @@ export const originalMetrics = {
     labels: ['path', 'method', 'status_code'],
     help: 'Duration of requests to the API server, without the wait for the rate limit.',
     buckets: standardBuckets,
-    isOriginal: true,
   },
   kubernetesThrottled: {
     name: 'rollout_operator_kubernetes_api_client_rate_limited_requests_total',
     type: 'counter',
     labels: ['api_group'],
     help: 'Requests to the API server that timed out in the rate limiter.',
-    isOriginal: true,
   },
   podDuration: {
     name: 'rollout_operator_pod_http_client_request_duration_seconds',
@@ -114,35 +100,30 @@ export const originalMetrics = {
     labels: ['path', 'method', 'status_code'],
     help: 'Duration of HTTP requests to pods.',
     buckets: standardBuckets,
-    isOriginal: true,
   },
   zoneBudgetsObserved: {
     name: 'rollout_operator_zpdb_configurations_observed_total',
     type: 'counter',
     labels: ['result'],
     help: 'Watch events of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid.',
-    isOriginal: true,
   },
   evictionRequests: {
     name: 'rollout_operator_zpdb_eviction_requests_total',
     type: 'counter',
     labels: ['reason', 'status'],
     help: 'Evaluated eviction requests, by reason and response code.',
-    isOriginal: true,
   },
   evictionsInflight: {
     name: 'rollout_operator_zpdb_inflight_eviction_requests',
     type: 'gauge',
     labels: [],
     help: 'Eviction requests that are being evaluated or wait for another one under the same budget.',
-    isOriginal: true,
   },
   failurePolicy: {
     name: 'kube_validating_webhook_failure_policy',
     type: 'gauge',
     labels: ['type', 'webhook', 'policy'],
     help: 'Failure policy of each webhook of the namespace: 1 for the policy in force, 0 for the other one.',
-    isOriginal: true,
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 

@@ -1,6 +1,6 @@
 // What the webhook under load answers from: the endpoints of the executable over an API server in memory, in real time.
 import { setTimeout as delay } from 'node:timers/promises';
-import { startAdmission } from '../../agent/admission/admission.ts';
+import { startAdmission } from '../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../agent/env.ts';
 import { processClock, processRandom, processTimers } from '../../cluster/connection/process-env.ts';
 import type { KubernetesHttp, KubernetesRequest } from '../../cluster/env.ts';

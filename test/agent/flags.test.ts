@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { flagTables, parseFlags, usageText } from '../../agent/flags/command-line.ts';
-import { type FlagSpec, type FlagValues, flags } from '../../agent/flags/flags.ts';
+import { type FlagValues, flagSections, flagSpecs } from '../../agent/flags/flags.ts';
 import { settingsOf } from '../../agent/flags/settings.ts';
 
 function valuesOf(...words: readonly string[]): FlagValues {
@@ -24,7 +24,8 @@ const samples = {
 
 describe('the flags of grafana/rollout-operator', () => {
   it('have its names and defaults', () => {
-    const original = flags.filter((flag) => flag.section !== 'agent').map((flag) => [flag.name, flag.default] as const);
+    const sections = flagSections.filter(([title]) => title !== 'Flags of this agent');
+    const original = sections.flatMap(([, flags]) => flags.map((flag) => [flag.name, flag.default ?? ''] as const));
     expect(new Map([...original].sort())).toEqual(
       new Map([
         ['kubernetes.api-url', ''],
@@ -62,7 +63,7 @@ describe('the flags of grafana/rollout-operator', () => {
   });
 });
 
-describe.each(flags.map((flag: FlagSpec) => [flag.name, flag] as const))('-%s', (name, flag) => {
+describe.each(flagSpecs.map((flag) => [flag.name, flag] as const))('-%s', (name, flag) => {
   const [typed, read] = samples[flag.kind];
   const key = name as keyof FlagValues;
 
@@ -74,8 +75,8 @@ describe.each(flags.map((flag: FlagSpec) => [flag.name, flag] as const))('-%s', 
   });
 
   it('has a default that it would take itself, and the last of several counts', () => {
-    expect(valuesOf()[key]).toEqual(valuesOf(`-${name}=${flag.default}`)[key]);
-    expect(valuesOf(`-${name}=${flag.default}`, `--${name}=${typed}`)[key]).toEqual(read);
+    expect(valuesOf()[key]).toEqual(valuesOf(`-${name}=${flag.default ?? ''}`)[key]);
+    expect(valuesOf(`-${name}=${flag.default ?? ''}`, `--${name}=${typed}`)[key]).toEqual(read);
   });
 
   it('is in the usage and in the documentation', () => {

@@ -1,7 +1,7 @@
 // What docs/migrate-from-rollout-operator.md names must exist.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { flags } from '../../../agent/flags/flags.ts';
+import { flagSpecs } from '../../../agent/flags/flags.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
 
 const guide = readFileSync('docs/migrate-from-rollout-operator.md', 'utf8');
@@ -17,7 +17,7 @@ describe('the migration guide', () => {
       .map(([, name]) => name)
       .filter((name) => name !== 'name');
     expect(named).not.toEqual([]);
-    expect(named.filter((name) => !flags.some((flag) => flag.name === name))).toEqual([]);
+    expect(named.filter((name) => !flagSpecs.some((flag) => flag.name === name))).toEqual([]);
   });
 
   it('names findings that exist', () => {
