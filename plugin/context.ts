@@ -41,6 +41,11 @@ export interface CommandContext {
   readonly verbosity: number;
 }
 
+/** Prints notes on standard error, each on one line. */
+export function writeNotes({ stderr }: CommandContext, notes: readonly string[]): void {
+  for (const note of notes) stderr.write(`${stderr.paint('yellow', 'note:')} ${note}\n`);
+}
+
 /** Prints up to two commands that may come next: only for people, and not with --quiet. */
 export function suggestNext(context: CommandContext, ...commands: readonly string[]): void {
   const { quiet, stderr } = context;

@@ -30,6 +30,12 @@ export function usageFailure(what: string, todo = 'kubectl rollout-group --help'
   return new Failure({ exitCode: exitCodes.usage, what, todo });
 }
 
+/** Returns the failure for a file that cannot be written. */
+export function unwritable(path: string, error: unknown, todo?: string): Failure {
+  const why = (error as NodeJS.ErrnoException).code ?? String(error);
+  return new Failure({ exitCode: exitCodes.notAllowed, what: `${path} is not writable`, why, ...(todo !== undefined && { todo }) });
+}
+
 /** Returns the lines for standard error, without a final newline. */
 export function failureLines({ what, why, todo, code }: FailureDetails): readonly string[] {
   const lines = [`error: ${code === undefined ? '' : `${code} `}${what}`];

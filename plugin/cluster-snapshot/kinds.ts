@@ -1,5 +1,6 @@
 // The API resources of our kinds and of any other kind, and the failure when a kind is not installed.
 import { discover } from '../../cluster/request/discovery.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
 import { apiVersionOf, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure } from '../failure.ts';
@@ -20,14 +21,17 @@ export const metricSources = ours('metricsources', 'MetricSource');
 export const notificationChannels = ours('notificationchannels', 'NotificationChannel');
 export const rolloutRuns = ours('rolloutruns', 'RolloutRun');
 
-/** Returns the failure for a kind that is needed and not installed. */
-export function notInstalled({ kind }: Resource, what: string): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what,
-    why: `the kind ${kind} is not installed in this cluster`,
-    todo: `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`,
-  });
+/** Returns a handler of failed requests. @throws Failure with `what` if the kind is not installed, otherwise the error itself. */
+export function ifNotInstalled({ kind }: Resource, what: string): (error: unknown) => never {
+  return (error) => {
+    if (!isStatus(error, 404)) throw error;
+    throw new Failure({
+      exitCode: exitCodes.notFound,
+      what,
+      why: `the kind ${kind} is not installed in this cluster`,
+      todo: `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`,
+    });
+  };
 }
 
 /** The zone budgets of grafana/rollout-operator. */

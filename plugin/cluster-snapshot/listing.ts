@@ -59,21 +59,16 @@ const history = { revisions: { resource: resources.controllerRevisions, site: 'p
 export type ListedName = keyof typeof definitions | keyof typeof evidence | keyof typeof history;
 
 const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence, ...history };
-export const definitionNames: readonly ListedName[] = ['groups', 'documents', 'statefulSets'];
+export const definitionNames: readonly ListedName[] = namesOf(definitions);
 /** The lists that show whether a published decision is outdated. */
 export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
-export const evidenceNames: readonly ListedName[] = [
-  'policies',
-  'agentPolicies',
-  'exceptions',
-  'intents',
-  'pods',
-  'nodes',
-  'podBudgets',
-  'zoneBudgets',
-];
+export const evidenceNames: readonly ListedName[] = namesOf(evidence);
 /** The lists from which a snapshot is made, with or without a published decision. */
 export const snapshotNames: readonly ListedName[] = [...definitionNames, ...evidenceNames];
+
+function namesOf<Name extends ListedName>(lists: Readonly<Record<Name, Listed>>): readonly Name[] {
+  return Object.keys(lists) as Name[];
+}
 
 /** Lists each name once. Rejects when the API server does not answer or does not know the user. */
 export async function listCluster(cluster: Cluster, names: readonly ListedName[], namespaces: Namespaces): Promise<Listing> {
@@ -143,32 +138,32 @@ export function watchListing(
   const reflectors = new Map<ListedName, Reflector<KubernetesObject>>();
   /** Lists that another watch covers. */
   const covered = new Set<ListedName>();
+  const watch = (name: ListedName): void => {
+    const { resource, site, labelSelector, isOfAgent } = listed[name];
+    if (isOfAgent === true && includes(namespace === undefined ? undefined : [namespace], agentNamespace)) {
+      covered.add(name);
+      return;
+    }
+    const place = isOfAgent === true ? agentNamespace : namespace;
+    const reflector = startReflector<KubernetesObject>({
+      env,
+      resource,
+      ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),
+      ...(labelSelector && { labelSelector }),
+      project: withoutManagedFields,
+      onChange,
+      onState: onChange,
+      site,
+    });
+    reflectors.set(name, reflector);
+  };
   return {
     current: () => ({
       ...Object.fromEntries([...covered].map((name) => [name, []])),
       ...Object.fromEntries([...reflectors].flatMap(([name, reflector]) => listOf(name, reflector))),
     }),
     add: (names) => {
-      for (const name of names) {
-        if (reflectors.has(name)) continue;
-        const { resource, site, labelSelector, isOfAgent } = listed[name];
-        if (isOfAgent === true && includes(namespace === undefined ? undefined : [namespace], agentNamespace)) {
-          covered.add(name);
-          continue;
-        }
-        const place = isOfAgent === true ? agentNamespace : namespace;
-        const reflector = startReflector<KubernetesObject>({
-          env,
-          resource,
-          ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),
-          ...(labelSelector && { labelSelector }),
-          project: withoutManagedFields,
-          onChange,
-          onState: onChange,
-          site,
-        });
-        reflectors.set(name, reflector);
-      }
+      for (const name of names) if (!reflectors.has(name)) watch(name);
     },
     stop: () => {
       for (const reflector of reflectors.values()) reflector.stop();

@@ -1,7 +1,7 @@
 // The verbs abort and retry: end the current run as failed, with or without a rollback, and continue an ended run.
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/request-text.ts';
@@ -30,11 +30,10 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
 function refuseRollback({ name, definition }: Asked): void {
   const strategy = definition?.rollout.strategy;
   if (strategy === undefined || strategyTraits[strategy].canRollBack) return;
-  throw new Failure({
-    exitCode: exitCodes.usage,
-    what: `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
-    todo: `kubectl rollout-group undo ${name}`,
-  });
+  throw usageFailure(
+    `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
+    `kubectl rollout-group undo ${name}`,
+  );
 }
 
 function resultText({ name, live }: Asked, { reason, rollback }: AbortFlags, by: string | undefined): string {

@@ -6,7 +6,7 @@ import { deleteObject } from '../../cluster/request/write.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { placeText } from '../output/request-text.ts';
@@ -62,10 +62,7 @@ async function deleteRequest(context: CommandContext, options: CancelOptions, as
       todo: names.length === 0 ? `kubectl rollout-group explain ${name}` : `choose one of ${names.slice(0, 20).join(', ')}`,
     });
   }
-  if (options.dryRun !== undefined) {
-    printObjects(context, [found.object]);
-    return exitCodes.done;
-  }
+  if (options.dryRun !== undefined) return printObjects(context, [found.object]);
   const { name: own, namespace = '', uid = '', resourceVersion = '' } = found.object.metadata;
   const { env, timeoutMs } = cluster;
   await deleteObject(env, found.resource, { namespace, name: own, uid, resourceVersion }, { site: 'cancel.delete', timeoutMs }).catch(
@@ -87,11 +84,10 @@ function cancelScaleDown(context: CommandContext, options: CancelOptions, asked:
     return submit(context, options, asked, { text: () => `${placeText(name, zone)} has no pending scale-down; nothing was cancelled\n` });
   }
   if (others.length > 0) {
-    throw new Failure({
-      exitCode: exitCodes.usage,
-      what: `${pending.length} zones of ${name} have a pending scale-down`,
-      todo: `choose one with --zone: ${pending.map((step) => step.zone).join(', ')}`,
-    });
+    throw usageFailure(
+      `${pending.length} zones of ${name} have a pending scale-down`,
+      `choose one with --zone: ${pending.map((step) => step.zone).join(', ')}`,
+    );
   }
   const { zone: pendingZone, from, to } = first;
   return submit(context, options, asked, {

@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
 import { completionScripts, type Shell } from '../output/completion-scripts.ts';
 
 export interface CompletionOptions {
@@ -34,11 +34,10 @@ function install({ stdout, stderr, env }: CommandContext, directory: string): vo
   const path = join(directory, executable);
   const present = readIfPresent(path);
   if (present !== undefined && !isOurs(present)) {
-    throw new Failure({
-      exitCode: exitCodes.usage,
-      what: `${path} exists and was not written by this program`,
-      todo: 'remove the file, or choose another directory on the PATH with --dir',
-    });
+    throw usageFailure(
+      `${path} exists and was not written by this program`,
+      'remove the file, or choose another directory on the PATH with --dir',
+    );
   }
   if (present === undefined) write(path);
   stdout.write(`${path} ${present === undefined ? 'written' : 'already exists'}; kubectl now completes rollout-group\n`);
@@ -59,11 +58,6 @@ function write(path: string): void {
     writeFileSync(path, shim);
     chmodSync(path, 0o755);
   } catch (error) {
-    throw new Failure({
-      exitCode: exitCodes.notAllowed,
-      what: `${path} is not writable`,
-      why: (error as NodeJS.ErrnoException).code ?? String(error),
-      todo: 'choose a writable directory with --dir',
-    });
+    throw unwritable(path, error, 'choose a writable directory with --dir');
   }
 }

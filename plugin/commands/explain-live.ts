@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { type CommandContext, suggestNext } from '../context.ts';
+import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
@@ -29,7 +29,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
     const live = markUnattended(found, notes, nowMs);
-    const { stdout, stderr } = context;
+    const { stdout } = context;
     if (options.output === 'table') {
       stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));
     } else {
@@ -37,8 +37,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
     }
     const channels = await channelLines(cluster, live.decision);
-    for (const line of [...notes.lines, ...outdatedLines(live, read.listing, nowMs), ...channels])
-      stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+    writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs), ...channels]);
     if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
     return exitCodes.done;
   });

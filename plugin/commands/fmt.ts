@@ -5,7 +5,7 @@ import type { Finding } from '../../policies/findings/finding.ts';
 import { formatText } from '../../policies/format.ts';
 import { parseDocuments } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/plural.ts';
 import { type InputFile, readInputs } from '../source/input.ts';
@@ -44,8 +44,8 @@ function format({ name, text }: InputFile): Formatted {
 }
 
 function refuseUnwritable(files: readonly string[]): void {
-  const unwritable = files.find((file) => file === '-' || file.startsWith('git:'));
-  if (unwritable !== undefined) throw usageFailure(`${unwritable} is not writable`, 'omit --write to print the result');
+  const fixed = files.find((file) => file === '-' || file.startsWith('git:'));
+  if (fixed !== undefined) throw usageFailure(`${fixed} is not writable`, 'omit --write to print the result');
 }
 
 function reportUnformatted({ stdout, stderr, quiet }: CommandContext, changed: readonly Formatted[]): void {
@@ -59,8 +59,7 @@ function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[
     try {
       writeFileSync(resolve(cwd, name), formatted);
     } catch (error) {
-      const why = (error as NodeJS.ErrnoException).code ?? String(error);
-      throw new Failure({ exitCode: exitCodes.notAllowed, what: `${name} is not writable`, why });
+      throw unwritable(name, error);
     }
     stdout.write(`${name}\n`);
   }

@@ -1,6 +1,6 @@
 // The verb get: shows the groups of a namespace, or one group with its zones and pods, once or as a watch.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
+import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
@@ -46,7 +46,7 @@ async function once(context: CommandContext, cluster: Cluster, scope: Scope, opt
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
   await write(context.stdout, cluster, options, { scope, read: attendedIn(read, notes, cluster) });
-  writeNotes(context, cluster, read, notes);
+  writeNotes(context, noteLines(cluster, read, notes));
   if (read.groups.length === 0)
     context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
   suggest(context, options, read.groups);
@@ -111,17 +111,17 @@ function attendedIn(read: ReadGroups, notes: Notes, { env }: Cluster): ReadGroup
   return { ...read, groups: read.groups.map((live) => markUnattended(live, notes, nowMs)) };
 }
 
-function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups, { lines }: Notes): void {
+function noteLines(cluster: Cluster, read: ReadGroups, { lines }: Notes): readonly string[] {
   const nowMs = cluster.env.clock.nowMs();
   const outdated = read.groups.flatMap((live) => outdatedLines(live, read.listing, nowMs));
-  for (const line of [...lines, ...outdated, ...listedChannelLines(read)]) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+  return [...lines, ...outdated, ...listedChannelLines(read)];
 }
 
 async function watch(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const { stdout, stderr } = context;
   const first = await readGroups(cluster, scope);
   const notes = await notesOn(cluster, first);
-  writeNotes(context, cluster, first, notes);
+  writeNotes(context, noteLines(cluster, first, notes));
   const seen = new Map<string, string>();
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';

@@ -15,7 +15,7 @@ import { isRecord, valueAt } from '../../policies/schema/schema-walk.ts';
 import { manifestText, writeDocuments } from '../../policies/write.ts';
 import type { Cluster, ConnectionFlags } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/plural.ts';
 import { readInput } from '../source/input.ts';
@@ -152,8 +152,7 @@ function write(file: string, text: string): void {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${file} is not writable`, why });
+    throw unwritable(file, error);
   }
 }
 

@@ -45,10 +45,7 @@ export async function install(context: CommandContext, flags: InstallFlags): Pro
   refuseUnnamed(options);
   const objects = installation(options);
   for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
-  if (flags.apply !== true) {
-    printObjects(context, objects);
-    return exitCodes.done;
-  }
+  if (flags.apply !== true) return printObjects(context, objects);
   if (flags.image === undefined && !context.quiet) {
     context.stderr.write(
       `note: the image ${options.image} names no registry, so nodes pull it from their default registry. Use --image REGISTRY/NAME:TAG\n`,

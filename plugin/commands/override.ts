@@ -1,11 +1,10 @@
 // The verb override: creates a RolloutException that lets one rule pass for one target until a given time.
-import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { suggestion } from '../../policies/wording.ts';
-import { notInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
+import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
@@ -36,10 +35,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
     const object = exceptionObject(asked, { ...options, reason, zone, expiresMs });
     refuseSecondException(asked, rule, zone, object.metadata.name);
-    if (options.dryRun === 'client') {
-      printObjects(context, [object]);
-      return exitCodes.done;
-    }
+    if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
     const preview = `This overrides rule ${rule}${scope}.\n`;
@@ -50,13 +46,8 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
       dryRun: isServerDryRun,
       site: 'act.override',
       timeoutMs,
-    }).catch((error: unknown) => {
-      throw isStatus(error, 404) ? notInstalled(rolloutExceptions, 'nothing was overridden') : error;
-    });
-    if (isServerDryRun) {
-      printObjects(context, [written]);
-      return exitCodes.done;
-    }
+    }).catch(ifNotInstalled(rolloutExceptions, 'nothing was overridden'));
+    if (isServerDryRun) return printObjects(context, [written]);
     context.stdout.write(
       `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
     );

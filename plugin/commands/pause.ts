@@ -1,6 +1,5 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
-import { isStatus } from '../../cluster/request/failure.ts';
-import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
+import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
@@ -28,39 +27,43 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
     const { reason, dryRun } = options;
     const expiresMs = options.for === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--for', options.for);
     const object = pauseIntent({ ...target, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
-    const applied =
-      dryRun === 'client' ? object : await applyIntent(cluster, object, dryRun === 'server').catch(ifNotInstalled('nothing was paused'));
-    if (dryRun !== undefined) {
-      printObjects(context, [applied]);
-      return exitCodes.done;
-    }
-    const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-    const { zones = [], pods = [] } = live?.decision ?? {};
-    const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
-    const finishing = inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
+    if (dryRun === 'client') return printObjects(context, [object]);
+    const applied = await applyIntent(cluster, object, dryRun === 'server').catch(ifNotInstalled(rolloutIntents, 'nothing was paused'));
+    if (dryRun === 'server') return printObjects(context, [applied]);
     const name = nameOf(target);
-    context.stdout.write(`${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishing}no further pod is replaced\n`);
+    const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+    context.stdout.write(
+      `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
+    );
     suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
     return exitCodes.done;
   });
 }
 
+function finishingText(live: LiveGroup | undefined): string {
+  const { zones = [], pods = [] } = live?.decision ?? {};
+  const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
+  return inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
+}
+
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const { target, live, zone } = await readPlace(cluster, options);
-    const pauses = await standingPauses(cluster, target, cluster.env.clock.nowMs()).catch(ifNotInstalled('nothing was resumed'));
+    const pauses = await standingPauses(cluster, target, cluster.env.clock.nowMs()).catch(
+      ifNotInstalled(rolloutIntents, 'nothing was resumed'),
+    );
     // A pause of the whole group pauses every zone and cannot be ended for a single zone.
     const meant = pauses.filter(({ view }) => zone === undefined || view.zone === zone).map(({ object }) => object);
-    if (options.dryRun !== undefined) {
-      printObjects(context, meant);
-      return exitCodes.done;
-    }
+    if (options.dryRun !== undefined) return printObjects(context, meant);
     for (const object of meant) await deleteIntent(cluster, object);
     const name = nameOf(target);
-    context.stdout.write(`${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`);
-    for (const { view } of zone === undefined ? [] : pauses)
-      if (view.zone === undefined) context.stdout.write(`  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`);
-    if (live !== undefined) for (const line of remainingBlocks(live, name)) context.stdout.write(line);
+    const wholeGroup = zone === undefined ? [] : pauses.filter(({ view }) => view.zone === undefined);
+    const lines = [
+      `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
+      ...wholeGroup.map(() => `  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`),
+      ...remainingBlocks(live, name),
+    ];
+    context.stdout.write(lines.join(''));
     suggestNext(context, `status ${name}`);
     return exitCodes.done;
   });
@@ -78,14 +81,9 @@ async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Prom
   return { target, live, zone: live === undefined ? undefined : findZone(live, zone) };
 }
 
-function ifNotInstalled(what: string): (error: unknown) => never {
-  return (error) => {
-    throw isStatus(error, 404) ? notInstalled(rolloutIntents, what) : error;
-  };
-}
-
 /** Returns the lines about an ended run, and about settings that still pause the group. */
-function remainingBlocks({ decision: { run, waits } }: LiveGroup, name: string): readonly string[] {
+function remainingBlocks(live: LiveGroup | undefined, name: string): readonly string[] {
+  const { run, waits = [] } = live?.decision ?? {};
   const ended =
     run?.outcome === 'failed'
       ? [`  run ${run.id} has ended (${run.failure ?? 'it failed'}). Run: kubectl rollout-group retry ${name}\n`]

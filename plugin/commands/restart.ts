@@ -41,10 +41,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
       printObjects(context, patches);
       return exitCodes.done;
     }
-    if (options.dryRun === 'server') {
-      printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
-      return exitCodes.done;
-    }
+    if (options.dryRun === 'server') return printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
     if (!(await isMeant(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
     for (const about of await restartAll(cluster, meant, patch, { name, isDryRun: false })) {
       if (options.reason !== undefined)

@@ -35,10 +35,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     }
     refuseDenied(members, target, from, options);
     const lines = propagationLines(members.definition, target.zone, { from, to: options.to });
-    if (options.dryRun === 'client') {
-      printObjects(context, [requestedScale(scale, options.to)]);
-      return exitCodes.done;
-    }
+    if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.to)]);
     const isServerDryRun = options.dryRun === 'server';
     if (
       !isServerDryRun &&
@@ -46,10 +43,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     )
       return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.to, dryRun: isServerDryRun });
-    if (isServerDryRun) {
-      printObjects(context, [written]);
-      return exitCodes.done;
-    }
+    if (isServerDryRun) return printObjects(context, [written]);
     if (options.reason !== undefined)
       await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);

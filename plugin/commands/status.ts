@@ -1,6 +1,6 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
+import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import {
   type Condition,
@@ -195,8 +195,4 @@ async function write(
   const document = { ...head, ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   if (output === 'jsonl') return writeLines(stream, [document]);
   return writeDocument(stream, output, document);
-}
-
-function writeNotes({ stderr }: CommandContext, lines: readonly string[]): void {
-  for (const line of lines) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
 }

@@ -1,12 +1,12 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent rolls it out in the order of the group.
-import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
+import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { changeAnnotations } from '../../engine/publish/run-record.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
+import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
@@ -41,17 +41,11 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     }
     for (const { member } of undos) refuseDenied(members, member, name);
     const intent = undoIntent(target, undos, options.reason);
-    if (options.dryRun === 'client') {
-      printObjects(context, [intent, ...undos.map(restoredObject)]);
-      return exitCodes.done;
-    }
+    if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = previewText(name, undos);
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview, target.group))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
-    if (options.dryRun === 'server') {
-      printObjects(context, written);
-      return exitCodes.done;
-    }
+    if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
     context.stdout.write(gitText(undos, name, intent.metadata.name));
     suggestNext(context, `status ${name}`, `explain ${name}`);
@@ -114,9 +108,7 @@ async function write(
   { reason, dryRun }: UndoOptions,
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
-  const written = await applyIntent(cluster, intent, isDryRun).catch((error: unknown) => {
-    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was undone') : error;
-  });
+  const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo of the revision that is requested now would block it.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
   for (const undo of isDryRun ? [] : await undosOf(cluster, target, revisions)) await deleteIntent(cluster, undo);

@@ -7,7 +7,7 @@ import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
-import { notInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
+import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
@@ -141,9 +141,7 @@ interface RunRecords {
 /** Reads the run records of a group. @throws Failure when the kind is not installed. */
 export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
   const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
-    (error: unknown) => {
-      throw isStatus(error, 404) ? notInstalled(rolloutRuns, `${nameOf(name)} has no history`) : error;
-    },
+    ifNotInstalled(rolloutRuns, `${nameOf(name)} has no history`),
   );
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];

@@ -1,5 +1,4 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
-import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
@@ -7,9 +6,9 @@ import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
+import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
@@ -74,7 +73,7 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
 
 /** Submits a request and prints its text. */
 export async function submit(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Request): Promise<ExitCode> {
-  const { stdout, stderr } = context;
+  const { stdout } = context;
   const { key = '', isPermit = false } = wish;
   if (wish.spec === undefined) {
     stdout.write(wish.text(undefined));
@@ -82,27 +81,20 @@ export async function submit(context: CommandContext, flags: AskFlags, { cluster
   }
   const spec = { ...wish.spec, ...(flags.reason === undefined ? {} : { reason: flags.reason }) };
   const object = intentObject(target, spec, key);
-  if (flags.dryRun === 'client') {
-    printObjects(context, [object]);
-    return exitCodes.done;
-  }
+  if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
   const checked = isPermit || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
   if (isPermit) {
     const vouched = vouchedFor(checked, spec.action);
     wish.check?.(vouched);
   }
-  if (flags.dryRun === 'server') {
-    printObjects(context, checked === undefined ? [] : [checked]);
-    return exitCodes.done;
-  }
+  if (flags.dryRun === 'server') return printObjects(context, checked === undefined ? [] : [checked]);
   if (wish.isMeant !== undefined && !(await wish.isMeant())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the first.
   const own = isPermit ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
   stdout.write(wish.text(userIn(written)));
-  for (const line of (await notesOn(cluster, { groups: [live], problems: [] })).lines)
-    stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+  writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
   return exitCodes.done;
 }
 
@@ -112,12 +104,8 @@ function intentObject({ namespace, group }: GroupName, spec: Omit<IntentSpec, 'g
   return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
 }
 
-async function send(cluster: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
-  try {
-    return await applyIntent(cluster, object, isDryRun);
-  } catch (error) {
-    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'the request was not sent') : error;
-  }
+function send(cluster: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
+  return applyIntent(cluster, object, isDryRun).catch(ifNotInstalled(rolloutIntents, 'the request was not sent'));
 }
 
 function userIn(object: KubernetesObject | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { createObject } from '../../cluster/request/write.ts';
 import type { Access, Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { toYaml } from '../output/yaml.ts';
 import type { LiveGroup } from './groups.ts';
 
@@ -15,9 +15,10 @@ export function accessFor(dryRun: DryRun): Access {
   return dryRun === undefined ? 'write' : 'read';
 }
 
-/** Prints the objects of a dry run as a stream of YAML documents. */
-export function printObjects({ stdout }: CommandContext, objects: readonly KubernetesObject[]): void {
+/** Prints the objects of a dry run as a stream of YAML documents, with which the command is done. */
+export function printObjects({ stdout }: CommandContext, objects: readonly KubernetesObject[]): ExitCode {
   stdout.write(objects.map((object) => `---\n${toYaml(withoutManagedFields(object))}`).join(''));
+  return exitCodes.done;
 }
 
 function withoutManagedFields(object: KubernetesObject): KubernetesObject {

@@ -68,24 +68,26 @@ export function eventsOf(
 }
 
 function eventsOfOne(
-  { kind, name, afterMs, forMs }: FaultRequest,
-  group: GroupDefinition,
+  request: FaultRequest,
+  { zones }: GroupDefinition,
   pods: ReadonlyMap<string, readonly string[]>,
 ): readonly ScenarioEvent[] {
-  const atMs = afterMs;
-  if (kind === 'agent') {
-    return agents.includes(name) ? [{ atMs, kind: 'crash', process: name, restartAfterMs: forMs ?? agentAwayMs }] : [];
-  }
-  return group.zones.flatMap((zone, index): readonly ScenarioEvent[] => {
-    const letter = String.fromCharCode('a'.charCodeAt(0) + index);
-    if (kind === 'node') return zone.name === name ? [{ atMs, kind: 'nodeLost', zone: letter, forMs: forMs ?? nodeAwayMs }] : [];
-    if (kind === 'drain') return zone.name === name ? [{ atMs, kind: 'nodeDrained', zone: letter }] : [];
-    const members = pods.get(zone.statefulSet) ?? [];
-    const lost = kind === 'pod' ? members.filter((pod) => pod === name) : zone.name === name ? members : [];
-    return lost.map((pod) => {
-      const place = { atMs, zone: letter, ordinal: Number(/\d+$/.exec(pod)?.[0] ?? 0) };
-      return forMs === undefined ? { kind: 'podDies', ...place } : { kind: 'podFails', ...place, forMs };
-    });
+  const { kind, name, afterMs: atMs, forMs } = request;
+  if (kind === 'agent') return agents.includes(name) ? [{ atMs, kind: 'crash', process: name, restartAfterMs: forMs ?? agentAwayMs }] : [];
+  return zones.flatMap(({ name: zoneName, statefulSet }, index): readonly ScenarioEvent[] => {
+    const zone = String.fromCharCode('a'.charCodeAt(0) + index);
+    const members = pods.get(statefulSet) ?? [];
+    if (kind === 'pod') return podEvents(request, zone, members.includes(name) ? [name] : []);
+    if (zoneName !== name) return [];
+    if (kind === 'node') return [{ atMs, kind: 'nodeLost', zone, forMs: forMs ?? nodeAwayMs }];
+    return kind === 'drain' ? [{ atMs, kind: 'nodeDrained', zone }] : podEvents(request, zone, members);
+  });
+}
+
+function podEvents({ afterMs: atMs, forMs }: FaultRequest, zone: string, pods: readonly string[]): readonly ScenarioEvent[] {
+  return pods.map((pod) => {
+    const place = { atMs, zone, ordinal: Number(/\d+$/.exec(pod)?.[0] ?? 0) };
+    return forMs === undefined ? { kind: 'podDies', ...place } : { kind: 'podFails', ...place, forMs };
   });
 }
 

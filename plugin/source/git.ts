@@ -1,6 +1,6 @@
 // Reads revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter acts.
 import { spawn } from 'node:child_process';
-import { exitCodes, Failure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import {
   emptySource,
   type InputAccess,
@@ -44,19 +44,11 @@ function parseSpec(spec: string): { readonly revision: string; readonly path: st
   const [, revision = '', rawPath = ''] = /^git:([^:]*)(?::(.*))?$/s.exec(spec) ?? [];
   const isRevision = revision !== '' && !/^-|\.\.|\p{Cc}|\s/u.test(revision);
   if (!isRevision) {
-    throw new Failure({
-      exitCode: exitCodes.usage,
-      what: `${spec} has no revision`,
-      todo: 'write git:REV or git:REV:PATH, such as git:main:policies',
-    });
+    throw usageFailure(`${spec} has no revision`, 'write git:REV or git:REV:PATH, such as git:main:policies');
   }
   const segments = rawPath.split('/').filter((segment) => segment !== '' && segment !== '.');
   if (segments.includes('..')) {
-    throw new Failure({
-      exitCode: exitCodes.usage,
-      what: `${spec} has a path outside the repository`,
-      todo: 'write the path from the root of the repository',
-    });
+    throw usageFailure(`${spec} has a path outside the repository`, 'write the path from the root of the repository');
   }
   return { revision, path: segments.join('/') };
 }

@@ -4,7 +4,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { CommandContext } from '../context.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 
 /** A file with the name that findings quote: as typed without detours such as `./`, or `-`, or `git:REV:path`. */
 export interface InputFile {
@@ -80,9 +80,8 @@ async function list(root: string, shownAs: string): Promise<readonly string[]> {
     const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
       throw unreadable(shownPath(shownAs, folder ?? ''), error);
     });
-    for (const entry of entries) {
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (isLeftOut(entry.name)) continue;
+    for (const entry of entries.filter(({ name }) => !isLeftOut(name))) {
+      const path = join(folder, entry.name).split(sep).join('/');
       if (entry.isDirectory()) folders.push(withinDepth(path, shownAs));
       else if (isDocumentFile(entry.name)) found.push(entry.isFile() ? path : await withinRoot(root, path, shownAs));
     }
@@ -145,11 +144,7 @@ export function emptySource(shownAs: string): Failure {
 
 /** Returns the failure for a source with too many files. */
 export function tooMany(shownAs: string): Failure {
-  return new Failure({
-    exitCode: exitCodes.usage,
-    what: `${shownAs} holds more than ${maxFileCount} files`,
-    todo: 'name only the directories that hold policies and manifests',
-  });
+  return usageFailure(`${shownAs} holds more than ${maxFileCount} files`, 'name only the directories that hold policies and manifests');
 }
 
 /** Returns the failure for a source above the size limit. */
@@ -159,15 +154,6 @@ export function tooLarge(name: string, bytes: number, limitBytes: number): Failu
     what: `${name} is larger than ${limitBytes / 1_048_576} MiB`,
     why: `${bytes} bytes were found, and the whole source is read into memory`,
     todo: 'name only the files that hold policies and manifests',
-  });
-}
-
-/** Returns the failure for `-` without piped input. */
-export function nothingPiped(): Failure {
-  return new Failure({
-    exitCode: exitCodes.usage,
-    what: 'standard input is a terminal, so - reads nothing',
-    todo: 'pipe a file into the command, or name a file or directory',
   });
 }
 
@@ -187,7 +173,11 @@ export const maxDepth = 64;
 export function readStandardInput(stdin: Readable & { readonly isTTY?: boolean }): () => Promise<string> {
   let text: Promise<string> | undefined;
   return () => {
-    text ??= stdin.isTTY ? Promise.reject(nothingPiped()) : readLimited(stdin, 'standard input');
+    text ??= stdin.isTTY
+      ? Promise.reject(
+          usageFailure('standard input is a terminal, so - reads nothing', 'pipe a file into the command, or name a file or directory'),
+        )
+      : readLimited(stdin, 'standard input');
     return text;
   };
 }

@@ -9,7 +9,7 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
-import { planAnnotation, type ReadObject, targetOf } from './plan-basis.ts';
+import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
   readonly resource: Resource;
@@ -114,25 +114,22 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
       await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields: taken.length > 0 });
       return taken;
     } catch (error) {
+      if (attempt >= attempts) throw error;
       // Forces the apply only on exactly the state in which no other manager owns these fields.
-      if (taken.length === 0 && attempt < attempts && isExact(live)) {
-        taken = onlyOurs(ready, error);
-        if (taken.length > 0) continue;
-      }
-      taken = [];
-      const isOnlyNewer = isStatus(error, 409) && conflictsOf('', error).length === 0;
-      if (!isOnlyNewer || attempt >= attempts) throw error;
-      const { namespace, name } = ready.object.metadata;
-      const now = await getObject(
-        env,
-        ready.resource,
-        { name, ...(namespace === undefined ? {} : { namespace }) },
-        { site: 'apply.read', timeoutMs },
-      );
-      if (!isSame(targetOf('', ready.live), targetOf('', now))) throw error;
-      live = now;
+      taken = taken.length === 0 && isExact(live) ? onlyOurs(ready, error) : [];
+      if (taken.length === 0) live = await readUnchanged(cluster, ready, error);
     }
   }
+}
+
+/** Reads the object again after a conflict of versions. @throws the error if it has another cause, or the spec changed. */
+async function readUnchanged({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
+  if (!isStatus(error, 409) || conflictsOf('', error).length > 0) throw error;
+  const { namespace, name } = ready.object.metadata;
+  const target = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const now = await getObject(env, ready.resource, target, { site: 'apply.read', timeoutMs });
+  if (canonicalJson(targetOf('', ready.live)) !== canonicalJson(targetOf('', now))) throw error;
+  return now;
 }
 
 /** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
@@ -154,10 +151,6 @@ function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
 /** Reports whether a precondition can name exactly this state of the object. */
 function isExact(live: KubernetesObject | undefined): boolean {
   return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
-}
-
-function isSame(before: ReadObject, now: ReadObject): boolean {
-  return canonicalJson(before) === canonicalJson(now);
 }
 
 /** Adds UID and resource version, so that the apply changes only the object as it was read. */
