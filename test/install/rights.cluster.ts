@@ -1,10 +1,11 @@
-// Whether the rights that are generated from policies are enough: the agent rolls, scales from a template and keeps records, and is refused nothing.
+// The rights that the agent gets are enough: it rolls, scales from a template and keeps records, and no request is refused.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { installation } from '../../install/installation.ts';
 import { openArena } from '../agent/arena.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { createTemplate, mirrors, templatesPath } from '../control-plane/replica-template.ts';
+import { agentRules, type Rule } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { group, optionsOf, rulesIn, scopeOf } from './given.ts';
 
@@ -13,10 +14,20 @@ interface Definition extends KubernetesObject {
 }
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-const namespace = 'rights';
+const generatedIn = 'generated';
+const objects = installation(optionsOf({ namespace: generatedIn, hasCompat: true, scope: scopeOf(group.replace('mimir', generatedIn)) }));
 
-describeOnControlPlane('the rights that policies ask for', (controlPlane) => {
-  const objects = installation(optionsOf({ namespace, hasCompat: true, scope: scopeOf(group.replace('mimir', namespace)) }));
+/** The agent lives among its groups, so that it has its own Role and that of the namespace there. */
+const cases: readonly { readonly rights: string; readonly namespace: string; readonly rules: readonly Rule[] }[] = [
+  { rights: 'of deploy/rbac.yaml', namespace: 'shipped', rules: agentRules() },
+  {
+    rights: 'that are generated from policies',
+    namespace: generatedIn,
+    rules: objects.filter(({ kind }) => kind === 'Role').flatMap(rulesIn),
+  },
+];
+
+describeOnControlPlane('the rights of the agent', (controlPlane) => {
   let recorder: HistoryRecorder;
 
   beforeAll(async () => {
@@ -29,10 +40,8 @@ describeOnControlPlane('the rights that policies ask for', (controlPlane) => {
   });
   afterAll(() => recorder.stop());
 
-  it('are all that the agent asks for', async () => {
+  it.concurrent.each(cases)('$rights are all that it asks for', async ({ namespace, rules }) => {
     const { client, identities } = controlPlane();
-    // The agent lives among its groups, so that it has its own Role and that of the namespace there.
-    const rules = objects.filter(({ kind }) => kind === 'Role').flatMap(rulesIn);
     const zoneMeta = () => ({ annotations: mirrors('ingester') });
     const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, zoneMeta, rules });
     try {
