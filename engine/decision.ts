@@ -163,10 +163,13 @@ export interface ZoneDecision {
 
 export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blocked' | 'Failed';
 
+/** The goal of a group in which no known pod is outdated and no zone scales. */
+export const noGoal = 'nothing to do';
+
 export interface GroupDecision {
   readonly namespace: string;
   readonly group: string;
-  /** The desired state of the group in one sentence. */
+  /** The desired state of the group in one sentence, or `noGoal`. */
   readonly goal: string;
   readonly phase: Phase;
   readonly outcome: 'act' | 'wait' | 'blocked' | 'done';

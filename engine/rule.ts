@@ -1,5 +1,6 @@
 // A rule, its results, which results block a step, and which result leads when several block.
 import type { Source } from '../policies/definition.ts';
+import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
 /** One question about one step. A rule is pure: the same question has the same answer. Its title is in `rules/catalog.ts`. */
@@ -37,10 +38,7 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
     rule,
     outcome,
     fact,
-    ...(details.limit === undefined ? {} : { limit: details.limit }),
-    ...(details.source === undefined ? {} : { source: details.source }),
-    ...(details.earliestMs === undefined ? {} : { earliestMs: details.earliestMs }),
-    ...(details.digest === undefined ? {} : { digest: details.digest }),
+    ...defined({ limit: details.limit, source: details.source, earliestMs: details.earliestMs, digest: details.digest }),
   };
 }
 

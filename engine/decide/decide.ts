@@ -4,7 +4,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
+import { type Decision, type GroupDecision, noGoal, type Phase, type RuleResult, type Step, type ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
@@ -107,7 +107,7 @@ function goalOf(context: GroupContext, steps: readonly Step[]): string {
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${step.to} replicas`);
   const parts = [...(outdated > 0 ? [`${updated} of ${pods(all)} updated`] : []), ...scaling];
-  return parts.length === 0 ? 'nothing to do' : parts.join('; ');
+  return parts.length === 0 ? noGoal : parts.join('; ');
 }
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {

@@ -5,6 +5,8 @@ import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 
+export type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
+
 /** The disruption of a request, without the instant of its claim. */
 interface Disruption {
   readonly group: GroupDefinition;
@@ -58,26 +60,25 @@ export function claimant(user: string | undefined): Pick<Claim, 'user'> {
 }
 
 function disruptionOf(snapshot: Snapshot, request: AdmissionRequest): Disruption | undefined {
-  const { namespace } = request;
-  switch (request.kind) {
-    case 'restart':
-      return undefined;
-    case 'deletePod':
-    case 'evictPod': {
-      const found = podNamed(snapshot, namespace, request.pod);
-      const zone = found === undefined ? undefined : memberIn(snapshot, namespace, found.set.name);
-      if (found === undefined || zone === undefined || found.pod.isTerminating) return undefined;
-      return { group: zone.group, claim: { verb: request.kind, zone: zone.name, uid: found.pod.uid, ordinal: found.pod.ordinal } };
-    }
-    default: {
-      const set = setNamed(snapshot, namespace, request.statefulSet);
-      const zone = memberIn(snapshot, namespace, request.statefulSet);
-      const from = request.kind === 'deleteStatefulSet' ? Math.max(set?.replicas ?? 0, request.pods ?? 0) : (request.from ?? 1);
-      const to = request.kind === 'deleteStatefulSet' ? 0 : (request.to ?? 1);
-      if (set === undefined || zone === undefined || to >= from) return undefined;
-      return { group: zone.group, claim: { verb: 'scaleDown', zone: zone.name, uid: set.uid, from, to } };
-    }
-  }
+  if (request.kind === 'restart') return undefined;
+  return request.kind === 'deletePod' || request.kind === 'evictPod' ? disruptedPod(snapshot, request) : shrunkSet(snapshot, request);
+}
+
+function disruptedPod(snapshot: Snapshot, { kind, namespace, pod: name }: RequestOf<'deletePod' | 'evictPod'>): Disruption | undefined {
+  const found = podNamed(snapshot, namespace, name);
+  const zone = found === undefined ? undefined : memberIn(snapshot, namespace, found.set.name);
+  if (found === undefined || zone === undefined || found.pod.isTerminating) return undefined;
+  return { group: zone.group, claim: { verb: kind, zone: zone.name, uid: found.pod.uid, ordinal: found.pod.ordinal } };
+}
+
+function shrunkSet(snapshot: Snapshot, request: RequestOf<'scale' | 'update' | 'deleteStatefulSet'>): Disruption | undefined {
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  const zone = memberIn(snapshot, request.namespace, request.statefulSet);
+  if (set === undefined || zone === undefined) return undefined;
+  const isDeletion = request.kind === 'deleteStatefulSet';
+  const from = isDeletion ? Math.max(set.replicas, request.pods ?? 0) : (request.from ?? 1);
+  const to = isDeletion ? 0 : (request.to ?? 1);
+  return to >= from ? undefined : { group: zone.group, claim: { verb: 'scaleDown', zone: zone.name, uid: set.uid, from, to } };
 }
 
 function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {

@@ -3,7 +3,7 @@
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { contextOf, type GroupContext, protectSource } from '../context.ts';
-import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -16,10 +16,9 @@ import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scal
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { releasedClaims } from '../strategies/partition.ts';
-import { groupOf, podNamed, setNamed } from './admission-claims.ts';
+import { groupOf, podNamed, type RequestOf, setNamed } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
 
-type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
 type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };
 
 /** The zone of a group that a request is about. */

@@ -1,5 +1,6 @@
 // A judged request as text: for people, for the id of its decision, and to judge it again later.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { reader } from '../observe/raw.ts';
@@ -80,32 +81,10 @@ function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefi
   switch (kind) {
     case 'scale':
       return via === undefined ? undefined : { kind, ...common, statefulSet, from, to, via };
-    case 'update': {
-      const strategy = oneOf(fields.text('strategy'), ['OnDelete', 'RollingUpdate'] as const);
-      const partition = fields.whole('partition');
-      const firstOrdinal = fields.whole('firstOrdinal');
-      const betweenZones = fields.text('betweenZones');
-      const relabels = fields.list('relabels').filter((label) => typeof label === 'string');
-      if (via === undefined || via === 'scale' || strategy === undefined) return undefined;
-      return {
-        kind,
-        ...common,
-        statefulSet,
-        from,
-        to,
-        strategy,
-        via,
-        isTemplateChanged: fields.flag('isTemplateChanged') ?? false,
-        ...(partition === undefined ? {} : { partition }),
-        ...(firstOrdinal === undefined ? {} : { firstOrdinal }),
-        ...(fields.has('relabels') ? { relabels } : {}),
-        ...(betweenZones === undefined ? {} : { betweenZones }),
-      };
-    }
-    case 'deleteStatefulSet': {
-      const pods = fields.whole('pods');
-      return { kind, ...common, statefulSet, ...(pods === undefined ? {} : { pods }) };
-    }
+    case 'update':
+      return via === undefined || via === 'scale' ? undefined : updateOf(fields, { ...common, statefulSet, from, to, via });
+    case 'deleteStatefulSet':
+      return { kind, ...common, statefulSet, ...defined({ pods: fields.whole('pods') }) };
     case 'deletePod':
     case 'evictPod':
       return pod === '' ? undefined : { kind, ...common, pod };
@@ -114,6 +93,23 @@ function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefi
     default:
       return undefined;
   }
+}
+
+type UpdateRequest = Extract<AdmissionRequest, { readonly kind: 'update' }>;
+
+function updateOf(
+  fields: ReturnType<typeof reader>,
+  common: Pick<UpdateRequest, 'namespace' | 'dryRun' | 'statefulSet' | 'from' | 'to' | 'via'>,
+): UpdateRequest | undefined {
+  const strategy = oneOf(fields.text('strategy'), ['OnDelete', 'RollingUpdate'] as const);
+  if (strategy === undefined) return undefined;
+  const optional = {
+    partition: fields.whole('partition'),
+    firstOrdinal: fields.whole('firstOrdinal'),
+    relabels: fields.has('relabels') ? fields.list('relabels').filter((label) => typeof label === 'string') : undefined,
+    betweenZones: fields.text('betweenZones'),
+  };
+  return { kind: 'update', ...common, strategy, isTemplateChanged: fields.flag('isTemplateChanged') ?? false, ...defined(optional) };
 }
 
 function oneOf<Text extends string>(text: string | undefined, texts: readonly Text[]): Text | undefined {

@@ -359,7 +359,7 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     claims: sorted(opened.flatMap((list) => list ?? [])),
     downscales: downscales.map((downscale) => downscale),
     preparations: sorted(known.flatMap((list) => list ?? [])),
-    ...(epoch === undefined ? {} : { epoch }),
+    ...defined({ epoch }),
     ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
@@ -445,8 +445,7 @@ function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
         revision: at,
         ordinal,
         placements,
-        ...(replaces === undefined ? {} : { replaces }),
-        ...(atMs === undefined ? {} : { atMs }),
+        ...defined({ replaces, atMs }),
       });
       continue;
     }
@@ -479,5 +478,5 @@ function pinOf(row: z.infer<typeof pinRow>, ordinal: number): Pin {
   const common = { zone: row.zone, ordinal, revision: row.revision };
   if (!('placements' in row)) return { ...common, placements: 0 };
   const { placements, replaces, atMs } = row;
-  return { ...common, placements, ...(replaces === undefined ? {} : { replaces }), ...(atMs === undefined ? {} : { atMs }) };
+  return { ...common, placements, ...defined({ replaces, atMs }) };
 }

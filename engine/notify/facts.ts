@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { changeAnnotations } from '../publish/run-record.ts';
-import type { RunState, Snapshot } from '../snapshot.ts';
+import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
 /** The block of a run. */
 export interface Hold {
@@ -133,14 +133,18 @@ function linesOf({ set, unknown, pods, claims }: ZoneView, group: GroupDefinitio
   if (set === undefined) return [];
   const byOrdinal = new Map(pods.map((pod) => [pod.ordinal, pod]));
   const claimed = new Set(claims.map(({ uid }) => uid));
+  const isUp = (pod: PodView): boolean => isAvailable(pod, group, set.minReadySeconds, nowMs);
   return Array.from({ length: set.replicas }, (_, index): PodLine => {
     const ordinal = set.firstOrdinal + index;
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined) return { pod: `${set.name}-${ordinal}`, state: unknown === undefined ? 'missing' : 'unknown' };
-    const isNew = pod.revision === set.status.updateRevision;
     if (pod.isTerminating || claimed.has(pod.uid)) return { pod: pod.name, state: 'leaving' };
-    if (isAvailable(pod, group, set.minReadySeconds, nowMs)) return { pod: pod.name, state: isNew ? 'new' : 'old' };
-    if (isCrashing(pod)) return { pod: pod.name, state: 'crashing' };
-    return { pod: pod.name, state: isNew ? 'starting' : 'unready' };
+    return { pod: pod.name, state: podProgress(pod, pod.revision === set.status.updateRevision, isUp(pod)) };
   });
+}
+
+function podProgress(pod: PodView, isUpdated: boolean, isUp: boolean): PodProgress {
+  if (isUp) return isUpdated ? 'new' : 'old';
+  if (isCrashing(pod)) return 'crashing';
+  return isUpdated ? 'starting' : 'unready';
 }

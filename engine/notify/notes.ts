@@ -132,7 +132,7 @@ function begun({ facts }: Observation): RunNotes {
 }
 
 function started(seen: Observation): RunNotes {
-  return withEvent(begun(seen), seen, 'started', '');
+  return withEvent(begun(seen), seen, { kind: 'started', about: '' });
 }
 
 function wentOn(run: RunNotes, seen: Observation): RunNotes {
@@ -141,23 +141,26 @@ function wentOn(run: RunNotes, seen: Observation): RunNotes {
   if (outcome === run.outcome) {
     const { lasting, facts } = seen;
     return outcome === 'running' && lasting !== undefined
-      ? withEvent(run, seen, 'waiting', `${lasting.rule} ${facts.wave?.place ?? ''}`)
+      ? withEvent(run, seen, { kind: 'waiting', about: `${lasting.rule} ${facts.wave?.place ?? ''}` })
       : run;
   }
   const { endedMs: _endedMs, ...rest } = run;
   // A retry itself is not notified; its result is.
   if (now.outcome === 'running') return { ...rest, outcome: now.outcome };
   const endedMs = now.outcome === 'completed' ? now.completedMs : now.failedMs;
-  return withEvent({ ...rest, outcome: now.outcome, endedMs }, seen, now.outcome, `${endedMs}`);
+  return withEvent({ ...rest, outcome: now.outcome, endedMs }, seen, { kind: now.outcome, about: `${endedMs}` });
 }
 
 /** Ends a superseded run with its last known progress, because the observed progress is that of the next run. */
 function superseded(run: RunNotes, seen: Observation): RunNotes {
   const progress = run.events.at(-1)?.progress ?? progressOf(seen.facts);
-  return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, 'superseded', '', progress);
+  return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, { kind: 'superseded', about: '', progress });
 }
 
-function withEvent(run: RunNotes, seen: Observation, kind: NotedKind, about: string, progress = progressOf(seen.facts)): RunNotes {
+/** `about` tells events of one kind apart. Without `progress` the event has the observed progress. */
+type NewEvent = Pick<NotedEvent, 'kind'> & { readonly about: string; readonly progress?: Progress };
+
+function withEvent(run: RunNotes, seen: Observation, { kind, about, progress = progressOf(seen.facts) }: NewEvent): RunNotes {
   const { facts, notify, atMs, lasting } = seen;
   const id = idOf(facts.namespace, facts.group, run.key, kind, about);
   if (run.events.some((event) => event.id === id)) return run;

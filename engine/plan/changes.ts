@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
@@ -89,8 +90,7 @@ function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedCha
   return {
     kind,
     field: change.path,
-    ...(change.before === undefined ? {} : { before: change.before }),
-    ...(change.after === undefined ? {} : { after: change.after }),
+    ...defined({ before: change.before, after: change.after }),
     consequence: isRefused ? 'refused' : change.consequence,
   };
 }
@@ -143,8 +143,7 @@ function amountChanges(
     .filter(({ path }) => path.startsWith('spec'))
     .map(({ path, before, after }) => ({
       field: `${title} ${path}`,
-      ...(before === undefined ? {} : { before }),
-      ...(after === undefined ? {} : { after }),
+      ...defined({ before, after }),
     }));
 }
 

@@ -1,6 +1,7 @@
 // The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -166,14 +167,11 @@ function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: nu
   const isTimed = step.kind !== 'approval' && step.rules.every((answer) => answer.outcome !== 'no');
   return {
     kind: step.kind,
-    ...(step.zone === undefined ? {} : { zone: step.zone }),
+    ...defined({ zone: step.zone }),
     pods: step.pods,
-    ...(step.atOnce === undefined ? {} : { atOnce: step.atOnce }),
-    ...(step.from === undefined ? {} : { from: step.from }),
-    ...(step.to === undefined ? {} : { to: step.to }),
-    ...(step.waitsFor === undefined ? {} : { waitsFor: step.waitsFor }),
+    ...defined({ atOnce: step.atOnce, from: step.from, to: step.to, waitsFor: step.waitsFor }),
     ...(step.gates.length === 0 ? {} : { gates: step.gates }),
-    ...(source === undefined ? {} : { source }),
+    ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),
     ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
     ...(isTimed && twin !== undefined ? { p90Seconds: seconds(twin.endMs - twin.startMs) } : {}),

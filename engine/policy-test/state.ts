@@ -3,6 +3,7 @@ import type { GroupDefinition, PolicyBundle, PolicyDefinition, ZoneDefinition } 
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { controllerLabels, snapshotFromManifests, toldSources } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
@@ -52,7 +53,7 @@ export function caseState(question: StateQuestion): CaseState {
     ...heldPartitions(read.snapshot),
     policies: bundle.policies,
     exceptions: bundle.exceptions,
-    ...(agentNamespace === undefined ? {} : { agentNamespace }),
+    ...defined({ agentNamespace }),
     ledgers: [ledgerOf(group, zones, nowMs, read.snapshot)],
   };
   for (const { zone, state } of zones) {
@@ -249,9 +250,7 @@ function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: Given
     const digest = rule === undefined ? digestOfWaves(group) : ruleDigest(snapshot, rule);
     problems.push(...approvalProblems(group, approval, digest));
     const about = {
-      ...(wave === undefined ? {} : { wave }),
-      ...(rule === undefined ? {} : { rule }),
-      ...(digest === undefined ? {} : { digest }),
+      ...defined({ wave, rule, digest }),
     };
     const requestedBy = { user, groups, atMs: snapshot.nowMs };
     return { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve', ...about, requestedBy };

@@ -1,6 +1,7 @@
 // The published form of a decision: its content, its pods, and whether it differs from the last publication.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
@@ -66,7 +67,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     phaseSinceMs: previous?.phase === decision.phase ? previous.phaseSinceMs : atMs,
     outcome: decision.outcome,
     strategy: group.rollout.strategy,
-    ...(decision.wave === undefined ? {} : { wave: decision.wave }),
+    ...defined({ wave: decision.wave }),
     zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
     waits: waitsOf(decision, previous, atMs),
@@ -74,8 +75,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
       id,
       kind,
       zone,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      ...defined({ from, to }),
       outcome,
       podCount: named.length,
       results,
@@ -89,10 +89,9 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...reservationsOf(ledger),
     actions: actionsOf(input),
     policyDigest: snapshot.policyDigest,
-    ...(leader === undefined ? {} : { leader }),
-    ...(origin === undefined ? {} : { origin }),
+    ...defined({ leader, origin }),
     decidedMs: atMs,
-    ...(decision.wakeAtMs === undefined ? {} : { wakeAtMs: decision.wakeAtMs }),
+    ...defined({ wakeAtMs: decision.wakeAtMs }),
     omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],
   });
 }
@@ -167,7 +166,7 @@ function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly P
     ...('zone' in action ? { zone: action.zone } : {}),
     what: actionText(action),
     result,
-    ...(message === undefined ? {} : { message }),
+    ...defined({ message }),
     atMs,
   }));
 }
@@ -182,12 +181,11 @@ function publishedRun(run: RunState): PublishedRun {
     startedMs,
     wave,
     waveStartedMs,
-    ...(waveAvailableMs === undefined ? {} : { waveAvailableMs }),
-    ...(openZone === undefined ? {} : { openZone }),
+    ...defined({ waveAvailableMs, openZone }),
     outcome,
     ...(run.outcome === 'failed' ? { failure: run.failure, failedMs: run.failedMs } : {}),
     ...(run.outcome === 'completed' ? { completedMs: run.completedMs } : {}),
-    ...(rolledBack === undefined ? {} : { rolledBack }),
+    ...defined({ rolledBack }),
   };
 }
 
@@ -294,7 +292,7 @@ function namedPod({ zone }: ZoneView, pod: PodView, state: PodState): PublishedP
     zone: zone.name,
     pod: pod.name,
     state,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
     ...(pod.node === '' ? {} : { node: pod.node }),
     sinceMs: pod.readyChangedMs,
   };

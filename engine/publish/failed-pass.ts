@@ -29,13 +29,18 @@ export function isFailedPass({ group, snapshot, performed, error }: Pass): boole
   const members = membersOf(group, snapshot);
   if (members === undefined) return true;
   if (members.some(({ set }) => set.updateStrategy !== 'OnDelete')) return true;
+  return stopsAtMember(members, snapshot, group.namespace);
+}
+
+/** Reports whether the visit of the members, the unready one first, ends at a member that fails the pass. */
+function stopsAtMember(members: readonly Member[], snapshot: Snapshot, namespace: string): boolean {
   const down = members.filter(({ isReady }) => !isReady);
   if (down.length > 1) return false;
   for (const member of [...down, ...members.filter(({ isReady }) => isReady)]) {
     if (member.isPaused) continue;
     const { currentRevision, updateRevision } = member.set.status;
     if (currentRevision === '' || updateRevision === '') return true;
-    if (member.outdated !== undefined) return member.hasRoom && isBudgetUnclear(snapshot, group.namespace, member.outdated);
+    if (member.outdated !== undefined) return member.hasRoom && isBudgetUnclear(snapshot, namespace, member.outdated);
     if (!member.isReady) return false;
   }
   return false;

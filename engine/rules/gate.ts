@@ -103,12 +103,14 @@ function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[],
 }
 
 function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
-  if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : gate.noData === 'fail' ? 'failure' : 'neutral';
-  if (reading.result === 'error') return gate.onError === 'fail' ? 'failure' : 'neutral';
+  const onError = gate.onError === 'fail' ? 'failure' : 'neutral';
+  const onNoData = gate.noData === 'fail' ? 'failure' : 'neutral';
+  if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : onNoData;
+  if (reading.result === 'error') return onError;
   // A value that is not a finite number is no evidence.
-  if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return gate.noData === 'fail' ? 'failure' : 'neutral';
+  if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return onNoData;
   const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
-  if (answer.kind === 'unknown') return gate.onError === 'fail' ? 'failure' : 'neutral';
+  if (answer.kind === 'unknown') return onError;
   return answer.isTrue ? 'success' : 'failure';
 }
 

@@ -69,10 +69,7 @@ function askRule(
   if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'the condition is false', { source }) };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const unread = isUnknownCondition
-    ? `${verdict.paths.join(', ') || 'the condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
-    : undefined;
-  const fact = unread ?? (rule.message === undefined ? 'the condition is true' : substitute(rule.message, data));
+  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
   // Without the instant the agent would not evaluate a time condition again when it ends.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
@@ -98,6 +95,14 @@ function askRule(
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }
   }
+}
+
+function messageOf({ message }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
+  return message === undefined ? 'the condition is true' : substitute(message, data);
+}
+
+function unknownText({ paths, reason }: Extract<ReturnType<typeof evaluateCondition>, { readonly kind: 'unknown' }>): string {
+  return `${paths.join(', ') || 'the condition'} is unknown${reason ? ` (${reason})` : ''}`;
 }
 
 /** Returns the variables of a condition (docs/conditions.md). Unreadable values are unknown. */

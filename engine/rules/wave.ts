@@ -1,6 +1,7 @@
 // The checks of a wave: approval and gates before its first pod; soak, gates and approval after its last pod.
-import type { WaveDefinition } from '../../policies/definition.ts';
+import type { ApprovalDefinition, WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -28,7 +29,7 @@ function isFastTrack(context: GroupContext, run: RunState): boolean {
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const results: RuleResult[] = [];
   if (wave.before.approval !== undefined) {
-    results.push(approval(context, wave, run, wave.before.approval, 'before'));
+    results.push(approval(context, run, { wave, definition: wave.before.approval, when: 'before' }));
   }
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
@@ -40,7 +41,11 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const { approval: asked } = wave.before;
   const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
-  return { results: isAsked ? [approval(context, wave, run, asked, 'before')] : [], observations: [], wantedReadings: [] };
+  return {
+    results: isAsked ? [approval(context, run, { wave, definition: asked, when: 'before' })] : [],
+    observations: [],
+    wantedReadings: [],
+  };
 }
 
 /** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before it. */
@@ -54,7 +59,7 @@ export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunS
   const sinceMs = run.waveAvailableMs ?? context.nowMs;
   const results: RuleResult[] = [];
   if (wave.after.soakMs > 0) results.push(soakResult(context, wave, run, sinceMs));
-  if (wave.after.approval !== undefined) results.push(approval(context, wave, run, wave.after.approval, 'after'));
+  if (wave.after.approval !== undefined) results.push(approval(context, run, { wave, definition: wave.after.approval, when: 'after' }));
   return withGates(context, wave, run, { names: wave.after.gates, sinceMs, results });
 }
 
@@ -84,13 +89,13 @@ export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition)
   });
 }
 
-function approval(
-  context: GroupContext,
-  wave: WaveDefinition,
-  run: RunState,
-  definition: NonNullable<WaveDefinition['before']['approval']>,
-  when: 'before' | 'after',
-): RuleResult {
+interface WaveApproval {
+  readonly wave: WaveDefinition;
+  readonly definition: ApprovalDefinition;
+  readonly when: 'before' | 'after';
+}
+
+function approval(context: GroupContext, run: RunState, { wave, definition, when }: WaveApproval): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a rollback needs no approval', { source });
   // A wave may require an approval before and after it. One approval does not count for both.
@@ -120,29 +125,29 @@ interface AskedGates {
   readonly results: readonly RuleResult[];
 }
 
-function withGates(
-  context: GroupContext,
-  wave: WaveDefinition,
-  run: RunState,
-  { names, sinceMs, results: before }: AskedGates,
-): WaveAnswer {
-  const results = [...before];
-  const observations: RuleResult[] = [];
+function withGates(context: GroupContext, wave: WaveDefinition, run: RunState, { names, sinceMs, results }: AskedGates): WaveAnswer {
   // The gates may measure the failure itself and would then block its repair.
-  if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations, wantedReadings: [] };
-  const wantedReadings: { gate: string; fromMs: number }[] = [];
-  let failure: string | undefined;
-  for (const name of names) {
-    if (!context.group.gates.some((gate) => gate.name === name)) results.push(result('gate', 'unknown', `gate ${name} is not defined`));
-  }
-  for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
-    const verdict = gateVerdict(context, gate, sinceMs);
-    wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });
-    const promotion = blocks(verdict.answer) ? skipRequest(context, run, wave.name, gate.name) : undefined;
-    if (gate.mode === 'observe') observations.push(verdict.answer);
-    else if (promotion !== undefined) results.push(passedOver('gate', verdict.answer.fact, promotion, verdict.answer.limit));
-    else results.push(verdict.answer);
-    if (verdict.hasFailed && promotion === undefined) failure ??= `gate ${verdict.answer.fact}`;
-  }
-  return { results, observations, wantedReadings, ...(failure === undefined ? {} : { failure }) };
+  if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations: [], wantedReadings: [] };
+  const { gates } = context.group;
+  const missing = names.filter((name) => !gates.some((gate) => gate.name === name));
+  const judged = gates
+    .filter(({ name }) => names.includes(name))
+    .map((gate) => {
+      const { answer, hasFailed, fromMs } = gateVerdict(context, gate, sinceMs);
+      const promotion = blocks(answer) ? skipRequest(context, run, wave.name, gate.name) : undefined;
+      const isObserved = gate.mode === 'observe';
+      const shown = promotion === undefined || isObserved ? answer : passedOver('gate', answer.fact, promotion, answer.limit);
+      const failure = hasFailed && promotion === undefined ? `gate ${answer.fact}` : undefined;
+      return { gate: gate.name, isObserved, shown, fromMs, failure };
+    });
+  return {
+    results: [
+      ...results,
+      ...missing.map((name) => result('gate', 'unknown', `gate ${name} is not defined`)),
+      ...judged.filter(({ isObserved }) => !isObserved).map(({ shown }) => shown),
+    ],
+    observations: judged.filter(({ isObserved }) => isObserved).map(({ shown }) => shown),
+    wantedReadings: judged.map(({ gate, fromMs }) => ({ gate, fromMs })),
+    ...defined({ failure: judged.find(({ failure }) => failure !== undefined)?.failure }),
+  };
 }

@@ -33,7 +33,12 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   const answers: RuleResult[] = [];
   if (isOwnAsked) answers.push(ownGap(question, others));
   if (isOtherAsked)
-    answers.push(...others.map((other) => gapOf(question, other, zoneNamed(context, other.zone)?.zone.betweenZonesMs, other.zone, false)));
+    answers.push(
+      ...others.map((other) => {
+        const limitMs = zoneNamed(context, other.zone)?.zone.betweenZonesMs;
+        return gapOf(question, other, { limitMs, owner: other.zone, isStrict: false });
+      }),
+    );
   const worst = answers.sort((a, b) => byPrecedence(a, b) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
   return worst ?? result('zone-gap', 'skip', 'no interval between zones is set');
 }
@@ -51,10 +56,18 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
       source: gapSource(question, zone.zone.name),
     });
   }
-  return gapOf(question, last, limitMs, zone.zone.name, isFollower);
+  return gapOf(question, last, { limitMs, owner: zone.zone.name, isStrict: isFollower });
 }
 
-function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefined, owner: string, isStrict: boolean): RuleResult {
+interface Gap {
+  readonly limitMs: number | undefined;
+  /** The zone whose setting this is. */
+  readonly owner: string;
+  /** True if more than the limit must have passed. */
+  readonly isStrict: boolean;
+}
+
+function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStrict }: Gap): RuleResult {
   const source = gapSource(question, owner);
   if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no interval between zones is set', { source });
   const limit = formatDuration(limitMs);

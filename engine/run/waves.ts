@@ -43,10 +43,15 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
       const next = failure === undefined ? available : failRun(available, failure, nowMs);
       return { run: next, progress, after: results, observations, wantedReadings };
     }
-    const index = run.wave + 1;
-    run = enterWave(available, index < waves.length ? index : (firstUnfilledWave(context, available) ?? index), nowMs);
+    run = enterWave(available, waveAfter(context, available), nowMs);
   }
   return { run, ...noChecks };
+}
+
+/** Returns the index of the wave that follows; after the last wave, of a wave that is not filled any more. */
+function waveAfter(context: GroupContext, run: UnfinishedRun): number {
+  const index = run.wave + 1;
+  return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
 }
 
 /** Returns the run in an existing wave: when waves were removed, it continues in the first unfilled wave instead of being complete. */

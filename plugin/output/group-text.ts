@@ -1,4 +1,5 @@
 // The texts about a live group that every display shares: counts, revisions, pods in flight and waits.
+import { noGoal } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Style } from './colour.ts';
@@ -21,11 +22,8 @@ export function unreadZones({
 export function goalText({ goal }: { readonly goal: string }, unread: readonly string[]): string {
   if (unread.length === 0) return goal;
   const unknown = `unknown for ${unread.length === 1 ? 'zone' : 'zones'} ${unread.join(', ')}, which could not be read`;
-  return goal === nothingToDo ? unknown : `${goal}; ${unknown}`;
+  return goal === noGoal ? unknown : `${goal}; ${unknown}`;
 }
-
-/** The goal that the engine reports if no known zone is outdated. */
-const nothingToDo = 'nothing to do';
 
 interface PodTotals {
   readonly desired: number;
