@@ -1,8 +1,7 @@
 // The process around a command: streams, environment, directory and clock. Tests pass their own.
 import type { Writable } from 'node:stream';
 import type { Key, Keyboard } from './live/keyboard.ts';
-import type { Paint } from './output/colour.ts';
-import type { Glyphs } from './output/terminal.ts';
+import type { Glyphs, Paint } from './output/terminal.ts';
 
 /** An output stream with the properties of its reader. */
 export interface OutputStream {

@@ -1,6 +1,6 @@
 // The help of the program and of each verb, built from the descriptions that the parser uses.
 import type { OutputStream } from './context.ts';
-import { paragraph } from './output/plan/table-layout.ts';
+import { paragraph } from './output/text.ts';
 import { globalOptions, verbGroups, verbs } from './verbs/all.ts';
 import {
   type ArgumentSpec,

@@ -4,7 +4,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
-import { reasonSuffix } from '../output/request-text.ts';
+import { reasonSuffix } from '../output/text.ts';
 
 export interface AbortFlags extends AskFlags {
   readonly rollback?: boolean;

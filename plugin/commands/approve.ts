@@ -7,7 +7,7 @@ import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { reasonSuffix } from '../output/request-text.ts';
+import { reasonSuffix } from '../output/text.ts';
 
 export interface ApproveOptions extends AskFlags {
   readonly wave?: string;

@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
-import { placeText } from '../output/request-text.ts';
+import { placeText } from '../output/text.ts';
 
 export interface CancelOptions extends AskFlags {
   readonly intent?: string;

@@ -5,7 +5,7 @@ import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { writeErrors } from '../output/file-errors.ts';
+import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { isLive, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
@@ -51,7 +51,7 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   if (options.zones === true) return showSiblings(context, options, inputs);
   const { input } = inputs;
   if (options.output === 'external') {
-    const { externalDiff } = await import('../output/diff-external.ts');
+    const { externalDiff } = await import('../output/diff.ts');
     return externalDiff(context, input.current.filter(isRecord), input.desired.filter(isRecord));
   }
   return showDifference(context, options, differenceOf(inputs, options.namespace));
@@ -90,7 +90,7 @@ type Stdout = CommandContext['stdout'];
 /** Writes the text. In Markdown it is a code block of language diff, which colours the signs. */
 async function writeText(stdout: Stdout, output: DiffOptions['output'], render: (look: Stdout) => string): Promise<void> {
   if (output !== 'markdown') return stdout.write(render(stdout));
-  const { markdownBlock } = await import('../output/plan/markdown-text.ts');
+  const { markdownBlock } = await import('../output/markdown.ts');
   const plain: Stdout = { ...stdout, columns: undefined, paint: (_style, text) => text };
   stdout.write(`${markdownBlock(render(plain), 'diff')}\n`);
 }

@@ -10,10 +10,9 @@ import { type GroupEvent, listEvents } from '../live/events.ts';
 import { findSubject, readGroups } from '../live/groups.ts';
 import { channelLines, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
-import { type Now, renderDenial, renderFoundAgain } from '../output/denial.ts';
+import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
-import { writeDocument } from '../output/formats.ts';
-import { groupDocument } from '../output/group-document.ts';
+import { groupDocument, writeDocument } from '../output/formats.ts';
 
 export interface LiveExplainOptions extends ConnectionFlags {
   readonly group: string;

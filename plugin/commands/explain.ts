@@ -3,7 +3,7 @@ import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { writeErrors } from '../output/file-errors.ts';
+import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { locatedDecision, locateIn } from '../source/plan-places.ts';

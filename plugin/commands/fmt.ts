@@ -6,8 +6,8 @@ import { formatText } from '../../policies/format.ts';
 import { parseDocuments } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, unwritable, usageFailure } from '../failure.ts';
-import { findingBlocks } from '../output/findings/text.ts';
-import { plural } from '../output/plural.ts';
+import { findingBlocks } from '../output/findings.ts';
+import { plural } from '../output/text.ts';
 import { type InputFile, readInputs } from '../source/input.ts';
 
 export interface FmtOptions {

@@ -8,11 +8,8 @@ import { type LiveGroup, type ReadGroups, readGroups, type Scope, scopeOf } from
 import { listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, groupNamed, nameOf } from '../live/target.ts';
-import { writeDocument, writeLines } from '../output/formats.ts';
-import { renderGroups } from '../output/get.ts';
-import { groupDocument } from '../output/group-document.ts';
-import { renderTree } from '../output/group-tree.ts';
-import type { PodDetail } from '../output/pod-rows.ts';
+import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
+import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface GetOptions extends ConnectionFlags {

@@ -16,8 +16,8 @@ import { manifestText, writeDocuments } from '../../policies/write.ts';
 import type { Cluster, ConnectionFlags } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
-import { findingBlocks } from '../output/findings/text.ts';
-import { plural } from '../output/plural.ts';
+import { findingBlocks } from '../output/findings.ts';
+import { plural } from '../output/text.ts';
 import { readInput } from '../source/input.ts';
 
 export interface InitOptions extends ConnectionFlags {

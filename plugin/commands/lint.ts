@@ -2,7 +2,7 @@
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { type FindingsFormat, writeFindings } from '../output/findings/findings.ts';
+import { type FindingsFormat, writeFindings } from '../output/findings.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInputs } from '../source/input.ts';
 

@@ -13,8 +13,7 @@ import { type Asked, type AskFlags, askedGroup } from '../live/submit-request.ts
 import { durationFlag } from '../live/target.ts';
 import { accessFor, findZone, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
-import { placeText, reasonSuffix } from '../output/request-text.ts';
+import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
 export interface OverrideOptions extends AskFlags, PromptFlags {
   readonly rule: string;

@@ -10,8 +10,7 @@ import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { zoneProgress } from '../output/group-text.ts';
 import { instantText, sourceText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
-import { placeText, reasonSuffix } from '../output/request-text.ts';
+import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends AskFlags {
   readonly zone?: string;

@@ -7,8 +7,7 @@ import { type Asked, type AskFlags, ask } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
-import { placeText, reasonSuffix } from '../output/request-text.ts';
+import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
 export interface ProtectOptions extends AskFlags {
   readonly zone?: string;

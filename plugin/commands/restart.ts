@@ -12,7 +12,7 @@ import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../
 import { groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, type DryRun, findZone, isMeant, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { secondText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
+import { plural } from '../output/text.ts';
 
 export interface RestartOptions extends ConnectionFlags, PromptFlags {
   readonly group: string;

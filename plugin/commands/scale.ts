@@ -9,8 +9,8 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, type DryRun, isMeant, isMeantByName, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { plural } from '../output/plural.ts';
 import { propagationLines } from '../output/scale.ts';
+import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends ConnectionFlags, PromptFlags {
   readonly group: string;

@@ -5,7 +5,7 @@ import { choiceText, type FieldDoc, type SchemaDocs, schemaDocs } from '../../po
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { paragraph } from '../output/plan/table-layout.ts';
+import { paragraph } from '../output/text.ts';
 
 export interface SchemaOptions {
   readonly path?: string;

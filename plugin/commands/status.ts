@@ -17,12 +17,9 @@ import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/gr
 import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
-import { etaDocument } from '../output/estimate-text.ts';
-import { writeDocument, writeLines } from '../output/formats.ts';
-import { groupDocument } from '../output/group-document.ts';
-import { infoText } from '../output/group-text.ts';
-import { renderTree } from '../output/group-tree.ts';
-import { personNeededText } from '../output/person-needed.ts';
+import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
+import { renderTree } from '../output/get.ts';
+import { etaDocument, infoText, personNeededText } from '../output/group-text.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags {

@@ -7,7 +7,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/tests/results.ts';
+import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { type InputAccess, type InputFile, readInputs } from '../source/input.ts';
 

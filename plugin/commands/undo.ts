@@ -17,7 +17,7 @@ import type { AskFlags } from '../live/submit-request.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, findZone, isMeant, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
-import { plural } from '../output/plural.ts';
+import { plural } from '../output/text.ts';
 
 export interface UndoOptions extends AskFlags, PromptFlags, Back {
   readonly zone?: string;

@@ -2,7 +2,7 @@
 import { isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
+import { plural } from '../output/text.ts';
 import type { AgentRight } from './agent-rights.ts';
 import {
   type AccountFact,

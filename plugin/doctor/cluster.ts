@@ -3,7 +3,7 @@
 import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { spanText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/plural.ts';
+import { plural } from '../output/text.ts';
 import { type Check, type CheckResult, isMember, orOk, result, skipped } from './check.ts';
 
 /** Checks that every kind of this project is installed, in this version. */

@@ -9,7 +9,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { plural } from '../output/plural.ts';
+import { plural } from '../output/text.ts';
 import { keptLeases } from './agent.ts';
 import { type Check, type CheckResult, type Facts, isMember, type LedgerFact, orOk, result, skipped } from './check.ts';
 

@@ -1,7 +1,7 @@
 // The keys of a live screen: a state machine that sends no request, and the lines that show it.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { TableLook } from '../output/plan/table.ts';
-import { paragraph, shorten } from '../output/plan/table-layout.ts';
+import { paragraph, shorten } from '../output/text.ts';
 import type { Key } from './keyboard.ts';
 
 /** The verbs that a key can run. */

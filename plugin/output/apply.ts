@@ -2,7 +2,7 @@
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/plan-basis.ts';
-import { plural } from './plural.ts';
+import { plural } from './text.ts';
 
 export type Shown = Pick<OutputStream, 'paint'>;
 

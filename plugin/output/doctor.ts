@@ -2,8 +2,8 @@
 import { explainCode } from '../../policies/findings/codes.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
-import type { Style } from './colour.ts';
-import { plural } from './plural.ts';
+import type { Style } from './terminal.ts';
+import { plural } from './text.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'> {
   /** Also show how to fix each problem. */

@@ -1,8 +1,10 @@
-// Renders Events as a table or as log lines.
+// Renders Events as a table or as log lines, and a denial from its Event.
+import type { Judgement } from '../../engine/decision.ts';
+import { blockingResults } from '../../engine/rule.ts';
 import type { GroupEvent } from '../live/events.ts';
-import { ageText, secondText } from './plan/plan-text.ts';
+import { ageText, secondText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignRows, type Column } from './plan/table-layout.ts';
+import { alignRows, type Column } from './text.ts';
 
 const columns: readonly Column[] = [
   { title: 'LAST SEEN', align: 'left' },
@@ -38,4 +40,53 @@ function objectText({ namespace, object }: GroupEvent, hasNamespace: boolean): s
 
 function noteText({ note, count }: GroupEvent): string {
   return `${note.replaceAll('\n', ' ')}${count > 1 ? ` (${count} times)` : ''}`;
+}
+
+/** The judgement of the request now, or the reason why it is unknown. */
+export type Now = Judgement | { readonly unknown: string };
+
+interface Denial {
+  readonly id: string;
+  /** At least one; the oldest first. */
+  readonly events: readonly GroupEvent[];
+  readonly last: GroupEvent;
+  readonly nowMs: number;
+  /** Absent if the Event does not contain the request. */
+  readonly now?: Now | undefined;
+}
+
+/** Returns the text with a final line break. The message is never cut. */
+export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }: Pick<TableLook, 'paint'>): string {
+  const rows: readonly (readonly [label: string, text: string])[] = [
+    ['denied', `${last.object} in ${last.namespace}`],
+    ['reason', last.reason],
+    // The webhook writes at most one Event in ten minutes for repeated requests.
+    ['when', `${secondText(last.atMs)}, ${ageText(last.atMs, nowMs)} ago${events.length === 1 ? '' : `; reported ${events.length} times`}`],
+    ['why', last.note.replace(/; kubectl rollout-group explain decision\/\w+$/, '').replaceAll('\n', ' ')],
+    ...(now === undefined ? [] : nowRows(now)),
+  ];
+  return denialText(id, rows, paint);
+}
+
+/** Renders a decision whose Event has expired and whose request would be denied in the same way now. */
+export function renderFoundAgain(id: string, now: Judgement, { paint }: Pick<TableLook, 'paint'>): string {
+  return denialText(id, [['denied', 'its Event has expired; the request is evaluated again'], ...nowRows(now)], paint);
+}
+
+type Row = readonly [label: string, text: string];
+
+function nowRows(now: Now): readonly Row[] {
+  if ('unknown' in now) return [['now', `unknown: ${now.unknown}`]];
+  const { outcome, message, results } = now;
+  if (outcome === 'allow') return [['now', 'it would be allowed']];
+  const written = blockingResults(results).flatMap(({ rule, source }) => {
+    const place = sourceText(source);
+    return place === undefined ? [] : [['source', `${rule}: ${place}`] as const];
+  });
+  return [['now', outcome === 'prepare' ? `it would be allowed after its pods are prepared: ${message}` : message], ...written];
+}
+
+function denialText(id: string, rows: readonly Row[], paint: TableLook['paint']): string {
+  const lines = rows.map(([label, words]) => `  ${label.padEnd(9)}${words}`);
+  return `${[paint('bold', `decision/${id}`), ...lines].join('\n')}\n`;
 }

@@ -4,8 +4,7 @@ import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } fr
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
-import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-text.ts';
-import { readingText } from './group-tree.ts';
+import { metricText, podTrouble, readingText, shortRevision, troubledPods, unreadZones } from './group-text.ts';
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 

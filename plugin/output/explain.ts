@@ -5,12 +5,11 @@ import type { Refusal } from '../../engine/plan/document.ts';
 import { isMisplacedForGood } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
-import type { Style } from './colour.ts';
-import { goalText, missingText, podsMissing, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
 import { factText, passesText, podsText, sourceText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph } from './plan/table-layout.ts';
-import { plural } from './plural.ts';
+import type { Style } from './terminal.ts';
+import { paragraph, plural } from './text.ts';
 
 /** A step with its pods, or with their number if the step comes from a published status. */
 type ExplainedStep = Step & { readonly podCount?: number };
@@ -42,8 +41,6 @@ export interface Explanation {
   readonly isWhatIf: boolean;
 }
 
-/** The marks printed before the name of a rule. */
-export const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
 const markStyles: Readonly<Record<RuleOutcome, Style>> = { ok: 'green', wait: 'yellow', no: 'red', skip: 'dim', unknown: 'yellow' };
 const markWidth = 7;
 

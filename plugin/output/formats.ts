@@ -1,5 +1,6 @@
 // Writes results for programs in one envelope, as JSON, YAML or one JSON object per line.
 import type { OutputStream } from '../context.ts';
+import type { LiveGroup } from '../live/groups.ts';
 
 /** Version of the output for programs. Additions keep the version, other changes raise it. */
 const cliApiVersion = 'rollout-group.dev/cli/v1';
@@ -20,4 +21,32 @@ export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml
 /** Writes one object per line, each with its envelope. */
 export function writeLines(stream: OutputStream, documents: readonly ResultDocument[]): void {
   for (const document of documents) stream.write(`${JSON.stringify({ apiVersion: cliApiVersion, ...document })}\n`);
+}
+
+/** Returns the document. The keys are in print order. */
+export function groupDocument({ decision, from, unread }: LiveGroup): Readonly<Record<string, unknown>> {
+  const { namespace, group, ...rest } = decision;
+  return {
+    group: { namespace, name: group },
+    decidedBy: from === 'here' ? 'this command' : (decision.leader ?? 'agent'),
+    ...(unread.length === 0 ? {} : { unread }),
+    ...withInstants(rest),
+  };
+}
+
+/** Appends `At` to the name of a time, except to `at` and names that end in `Since`. */
+function instantKey(name: string): string {
+  return name === 'at' || /since$/i.test(name) ? name : `${name}At`;
+}
+
+/** Converts `decidedMs: 1750000000000` to `decidedAt: 2025-06-15T15:06:40.000Z` at every level. No duration in the decision ends in `Ms`. */
+function withInstants(value: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]): [string, unknown] => {
+      if (typeof member === 'number' && key.endsWith('Ms')) return [instantKey(key.slice(0, -2)), new Date(member).toISOString()];
+      if (Array.isArray(member))
+        return [key, member.map((item) => (typeof item === 'object' && item !== null ? withInstants(item) : item))];
+      return [key, typeof member === 'object' && member !== null ? withInstants(member) : member];
+    }),
+  );
 }

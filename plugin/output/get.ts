@@ -1,9 +1,29 @@
-// Renders groups as a table, one line per group.
+// Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
+import { ordinalsIn } from '../../engine/amount.ts';
+import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import { strategyTraits } from '../../policies/strategies.ts';
+import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { infoText, partText, phaseStyles, podTotals, waveText } from './group-text.ts';
-import { ageText, shortDigest } from './plan/plan-text.ts';
+import {
+  changeText,
+  endText,
+  goalText,
+  infoText,
+  marks,
+  metricText,
+  partText,
+  phaseStyles,
+  podTotals,
+  readingText,
+  shortRevision,
+  unreadZones,
+  waveText,
+  type ZoneProgress,
+  zoneProgress,
+} from './group-text.ts';
+import { ageText, factText, passesText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignRows, type Column, type Row } from './plan/table-layout.ts';
+import { alignRows, type Column, paragraph, plural, type Row, shorten } from './text.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -63,4 +83,208 @@ function paintPhase(line: string, group: LiveGroup | undefined, { paint }: Table
   if (group === undefined) return line;
   const { phase } = group.decision;
   return line.replace(` ${phase} `, () => ` ${paint(phaseStyles[phase], phase)} `);
+}
+
+const treeColumns: readonly Column[] = [
+  { title: 'NAME', align: 'left', isFlexible: true },
+  { title: 'STATE', align: 'left' },
+  { title: 'REVISION', align: 'left', isFlexible: true },
+  { title: 'READY', align: 'right' },
+  { title: 'AGE', align: 'right' },
+  { title: 'INFO', align: 'left', isFlexible: true },
+];
+
+interface TreeLook extends TableLook {
+  /** Default: ranges. */
+  readonly pods?: PodDetail;
+}
+
+/** Returns the lines. No line is wider than the terminal. */
+export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
+  const { decision } = live;
+  const { estimation } = facts;
+  const rows = [
+    { cells: treeColumns.map(({ title }) => title) },
+    ...decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs, look, facts })),
+  ];
+  const [header = '', ...lines] = alignRows(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
+  return [
+    ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
+    ...(live.isUnattended === true
+      ? paragraph('', 'the agent is not running, so nothing is carried out', look.columns).map((line) => look.paint('red', line))
+      : []),
+    ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
+    '',
+    look.paint('bold', header),
+    ...lines,
+    ...section(
+      'blocked by',
+      decision.waits.flatMap((wait) => waitLines(wait, nowMs, look)),
+      look,
+    ),
+    ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
+    ...section('metrics', decision.outcome === 'done' ? [] : metricLines(decision, nowMs), look),
+    ...section('last', lastLines(decision, nowMs, look), look),
+    ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
+  ];
+}
+
+function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
+  const { desired, updated, available, areKnown } = podTotals(decision);
+  const name = `${decision.namespace}/${decision.group}`;
+  const phase = decision.phase.toUpperCase();
+  const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
+  const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
+  const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
+  const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
+  const decided = from === 'here' ? 'decided by this command' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
+  const facts = [
+    ...(change === '' || hasRoom ? [] : [change]),
+    goalText(decision, unreadZones(decision)),
+    decided,
+    ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
+    ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
+    ...(decision.strategy === undefined || !strategyTraits[decision.strategy].holdsPartition ? [] : [`strategy ${decision.strategy}`]),
+    `policy ${shortDigest(decision.policyDigest) || '-'}`,
+    ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
+  ];
+  const head = `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(rest, room, look.glyphs.ellipsis)}`;
+  const bullet = ` ${look.glyphs.bullet} `;
+  return [head, ...paragraph('', facts.join(bullet), look.columns).map((line) => look.paint('dim', line))];
+}
+
+interface Tree {
+  readonly decision: PublishedDecision;
+  readonly nowMs: number;
+  readonly look: TreeLook;
+  readonly facts: Facts;
+}
+
+function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
+  const { decision, nowMs, look } = tree;
+  const name = zoneName(zone, tree);
+  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '', 'could not be read'] }];
+  const progress = zoneProgress(zone, decision.pods);
+  const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));
+  const row: Row = {
+    cells: [
+      name,
+      zoneState(progress),
+      revisions.join(look.glyphs.arrow) || '-',
+      `${zone.available}/${zone.replicas}`,
+      '',
+      zoneInfo(progress, zone, decision),
+    ],
+  };
+  return [row, ...podRows(zone, decision, nowMs, look.pods ?? 'ranges')];
+}
+
+/** Returns the name of the zone with its role. The roles of all zones are aligned. */
+function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
+  const role = facts.roles?.get(zone);
+  return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
+}
+
+function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
+  if (inFlight > 0) return 'in flight';
+  if (toDo === 0) return 'done';
+  return done === 0 ? 'outdated' : 'partial';
+}
+
+function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
+  const blocking = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
+  if (inFlight === 0 && done === 0 && toDo > 0 && blocking === undefined) return ['waits for its turn', ...strategyText(zone)].join(', ');
+  const parts = [
+    ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
+    ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
+    ...(inFlight === 0 && toDo > 0 && blocking !== undefined ? [`blocked by ${blocking.rule}`] : []),
+    ...strategyText(zone),
+  ];
+  return parts.join(', ');
+}
+
+/** Returns the partition or the pinned ordinals that the agent has set for the zone. */
+function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
+  return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(pinned === undefined ? [] : [`pinned ${pinned}`])];
+}
+
+function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {
+  const { outcome, rule, zones, sinceMs } = wait;
+  const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
+  const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, nowMs)}: `;
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait)}; ${passesText(wait, nowMs)}`, look.columns);
+  const mark = marks[outcome];
+  return lines.map((line, index) =>
+    index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,
+  );
+}
+
+function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
+  return gates.map(({ gate, mode, latest, readings }) => {
+    const watched = mode === 'observe' ? ', observe only' : '';
+    if (latest === undefined) return `  ${gate}: no reading yet${watched}`;
+    return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
+  });
+}
+
+function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readonly string[] {
+  return metrics.map((metric) => `  ${metricText(metric, nowMs)}`);
+}
+
+/** Returns the newest action of the last turn with actions, and the number of its other actions. */
+function lastLines({ actions }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
+  const last = actions.at(-1);
+  if (last === undefined) return [];
+  const more = actions.length > 1 ? `, and ${actions.length - 1} more` : '';
+  const why = last.message === undefined ? '' : ` (${last.message})`;
+  return paragraph('  ', `${last.what}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
+}
+
+function section(title: string, lines: readonly string[], { paint }: TableLook): readonly string[] {
+  return lines.length === 0 ? [] : ['', paint('bold', title), ...lines];
+}
+
+/** The display of pods that are not in flight. */
+export type PodDetail = 'ranges' | 'all';
+
+/** A zone with more pods is shown as ranges. */
+const rowLimit = 10_000;
+
+/** Returns the rows. The published status names the pods in flight; for all others only the revision is known. */
+export function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
+  const moving = pods.filter((pod) => pod.zone === zone.zone);
+  const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;
+  if (every !== undefined) return every;
+  return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone) : [])];
+}
+
+/** Returns one row per pod, sorted by ordinal, or undefined if the ordinals cannot be parsed. */
+function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
+  const { revisions, statefulSet, updated } = zone;
+  const rows = new Map<number, Row>();
+  for (const [index, { revision, ordinals: ranges }] of revisions.entries()) {
+    const ordinals = ordinalsIn(ranges, rowLimit - rows.size);
+    if (ordinals === undefined) return undefined;
+    const state = updated > 0 && index === revisions.length - 1 ? 'updated' : 'outdated';
+    const short = shortRevision(revision, statefulSet);
+    for (const ordinal of ordinals) rows.set(ordinal, { cells: [`  ${statefulSet}-${ordinal}`, state, short, '', '', ''] });
+  }
+  for (const pod of moving) {
+    const ordinal = Number(pod.pod.slice(statefulSet.length + 1));
+    rows.set(ordinal, movingRow(pod, nowMs, rows.get(ordinal)?.cells[2]));
+  }
+  return [...rows].sort(([a], [b]) => a - b).map(([, row]) => row);
+}
+
+function movingRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number, revision = ''): Row {
+  const info = [reason, node === undefined || node === '' ? undefined : node].filter((part) => part !== undefined).join(', ');
+  return { cells: [`  ${pod}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
+}
+
+/** Returns one row per revision, so that 200 pods fit on a screen. */
+function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
+  return revisions.map(({ revision, ordinals }, index) => ({
+    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'updated' : 'outdated', shortRevision(revision, statefulSet), '', '', ''],
+  }));
 }

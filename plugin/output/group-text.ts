@@ -1,11 +1,15 @@
-// The texts about a live group that every display shares: counts, revisions, pods in flight and waits.
-import { noGoal } from '../../engine/decision.ts';
-import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
+// The texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and the estimated end.
+import { noGoal, type RuleOutcome } from '../../engine/decision.ts';
+import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
+import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
+import type { PersonNeeded } from '../../engine/publish/status.ts';
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import type { Style } from './colour.ts';
-import type { ZoneProgress } from './live.ts';
-import { ageText, factText } from './plan/plan-text.ts';
-import { plural } from './plural.ts';
+import { instantText } from '../../policies/instant.ts';
+import { type ImageChange, partsOf } from '../live/facts.ts';
+import { ageText, factText, spanText } from './plan/plan-text.ts';
+import type { Style } from './terminal.ts';
+import { plural } from './text.ts';
 
 /** Returns the names of the zones whose StatefulSet or pods could not be read. Their counts are meaningless. */
 export function unreadZones({
@@ -49,6 +53,17 @@ export function partText({ desired, areKnown }: PodTotals, part: number): string
   return areKnown ? `${part}/${desired}` : '?';
 }
 
+/** Counts of the pods of one zone. */
+export interface ZoneProgress {
+  readonly zone: string;
+  /** Updated and available pods. */
+  readonly done: number;
+  /** Terminating, starting or unavailable pods. */
+  readonly inFlight: number;
+  /** Outdated pods that are available. */
+  readonly toDo: number;
+}
+
 /** Counts the done, in-flight and outdated pods of one zone. An unavailable pod of any revision is in flight. */
 export function zoneProgress({ zone, replicas, updated, available }: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
   const inFlight = Math.max(0, replicas - available);
@@ -83,6 +98,9 @@ export function metricText({ policy, input, source, value, unknown, atMs, proble
   ];
   return `${policy}/${input}: ${parts.join('; ')}`;
 }
+
+/** The marks printed before the name of a rule. */
+export const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
 
 export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {
   Done: 'green',
@@ -151,4 +169,122 @@ function firstWait({ waits }: PublishedDecision, isShort: boolean): string {
   const [wait] = waits;
   if (wait === undefined) return '';
   return isShort ? wait.rule : `${wait.rule}: ${factText(wait)}`;
+}
+
+/** Returns `0.21`, `no data`, or the error. */
+export function readingText(reading: PublishedReading): string {
+  if (reading.result === 'value') return String(reading.value);
+  return reading.result === 'noData' ? 'no data' : reading.message;
+}
+
+/** Returns `in about 21m to 46m, plus 1 approval; pods took 1m3s to start (measured on 7) and 25s to stop`, or why the end is unknown. */
+export function endText(estimate: Known<Estimate>, nowMs: number): string {
+  if (isUnknown(estimate)) return `unknown: ${estimate.unknown}`;
+  const { end, approvals } = estimate;
+  const people = approvals === 0 ? '' : `, plus ${plural(approvals, 'approval')}`;
+  return `${rangeText(end, nowMs)}${people}; ${timesText(estimate)}`;
+}
+
+/** Returns the measured and the assumed durations. */
+function timesText({ start, measuredPods, stop, measuredStops }: Estimate): string {
+  const [starts, stops] = [spanText(start.p50Seconds), spanText(stop.p50Seconds)];
+  if (measuredPods === 0) return `pods are assumed to stop in ${stops} and to start in ${starts}`;
+  const started = `pods took ${starts} to start (measured on ${measuredPods})`;
+  return measuredStops === 0 ? `${started} and are assumed to stop in ${stops}` : `${started} and ${stops} to stop`;
+}
+
+function rangeText({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): string {
+  const [soon, late] = [spanOf(p50Ms, nowMs), p90Ms === undefined ? undefined : spanOf(p90Ms, nowMs)];
+  if (late === undefined) return `in about ${soon} or much later`;
+  return soon === late ? `in about ${soon}` : `in about ${soon} to ${late}`;
+}
+
+/** Returns the estimated end of one zone, such as `about 16m`. */
+export function zoneEndText(estimate: Known<Estimate> | undefined, zone: string, nowMs: number): string | undefined {
+  const end = estimate === undefined || isUnknown(estimate) ? undefined : estimate.zones[zone];
+  return end === undefined ? undefined : `about ${spanOf(end.p50Ms, nowMs)}`;
+}
+
+/** Rounds up to whole minutes, because seconds would suggest a precision that an estimate does not have. */
+function spanOf(atMs: number, nowMs: number): string {
+  const seconds = Math.max(0, atMs - nowMs) / 1000;
+  return seconds < 60 ? '1m' : spanText(Math.ceil(seconds / 60) * 60);
+}
+
+/** Returns `ingester-zone-b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod, or undefined if no pod starts. */
+export function startingText({ pods }: PublishedDecision, estimate: Known<Estimate> | undefined, nowMs: number): string | undefined {
+  if (estimate === undefined || isUnknown(estimate)) return undefined;
+  const starting = pods.flatMap(({ pod, state, sinceMs }) => (state === 'starting' && sinceMs !== undefined ? [{ pod, sinceMs }] : []));
+  const [oldest] = starting.sort((a, b) => a.sinceMs - b.sinceMs);
+  if (oldest === undefined) return undefined;
+  const { p50Seconds, p90Seconds } = estimate.start;
+  const isSlow = nowMs - oldest.sinceMs > p90Seconds * 1000;
+  const usual = isSlow ? `slower than usual; 90% start within ${spanText(p90Seconds)}` : `usually ${spanText(p50Seconds)}`;
+  return `${oldest.pod} has been starting for ${ageText(oldest.sinceMs, nowMs)} (${usual})`;
+}
+
+/** Returns the estimate for programs: seconds from now, times, and the waits that it excludes. */
+export function etaDocument(estimate: Known<Estimate> | undefined, nowMs: number): Readonly<Record<string, unknown>> {
+  if (estimate === undefined) return {};
+  if (isUnknown(estimate)) return { eta: { unknown: estimate.unknown } };
+  const { end, zones, approvals, start, measuredPods, stop, measuredStops } = estimate;
+  return {
+    eta: {
+      ...estimatedTimes(end, nowMs),
+      excludes: approvals === 0 ? [] : ['human'],
+      approvals,
+      podStart: { ...start, measuredPods },
+      podStop: { ...stop, measuredPods: measuredStops },
+      zones: Object.fromEntries(Object.entries(zones).map(([zone, one]) => [zone, estimatedTimes(one, nowMs)])),
+    },
+  };
+}
+
+function estimatedTimes({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): Readonly<Record<string, unknown>> {
+  const seconds = (atMs: number): number => Math.max(0, Math.round((atMs - nowMs) / 1000));
+  return {
+    p50Seconds: seconds(p50Ms),
+    p50At: new Date(p50Ms).toISOString(),
+    ...(p90Ms === undefined ? {} : { p90Seconds: seconds(p90Ms), p90At: new Date(p90Ms).toISOString() }),
+  };
+}
+
+/** Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. */
+export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {
+  const [first] = changes;
+  if (first === undefined) return undefined;
+  return `${imageText(first, arrow)}${changes.length > 1 ? `, and ${changes.length - 1} more` : ''}`;
+}
+
+/** Shows the last part of an unchanged repository once, and the digests if the tag is unchanged too. */
+function imageText({ from, to }: ImageChange, arrow: string): string {
+  const [before, after] = [partsOf(from), partsOf(to)];
+  if (before.repository !== after.repository) return `${from} ${arrow} ${to}`;
+  const name = before.repository.slice(before.repository.lastIndexOf('/') + 1);
+  const versionOf = ({ tag, digest }: typeof before): string => {
+    const short = digest?.slice(0, 12);
+    return (before.tag === after.tag ? (short ?? tag) : (tag ?? short)) ?? 'latest';
+  };
+  return `${name}:${versionOf(before)} ${arrow} ${versionOf(after)}`;
+}
+
+/** Returns a clause such as `mimir/ingester is paused until it is resumed`. */
+export function personNeededText(why: PersonNeeded, { namespace, group, waits }: PublishedDecision): string {
+  const name = `${namespace}/${group}`;
+  switch (why) {
+    case 'failed':
+      return `the run of ${name} failed`;
+    case 'blocked':
+      return `${name} is blocked: a rule denies the next step`;
+    case 'misplaced':
+      return `${name} is blocked: pods restarted with the wrong revision`;
+    case 'approval':
+      return `${name} waits for an approval`;
+    case 'undone':
+      return `${name} is blocked: its update revision was undone`;
+    case 'paused': {
+      const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
+      return `${name} is paused until ${untilMs === undefined ? 'it is resumed' : instantText(untilMs)}`;
+    }
+  }
 }

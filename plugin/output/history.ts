@@ -1,12 +1,10 @@
 // Renders the runs of a group as a table, or one run in full.
 import type { ShownRun } from '../../engine/publish/run-record.ts';
-import type { Style } from './colour.ts';
 import { shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignRows, type Column, paragraph } from './plan/table-layout.ts';
-import { plural } from './plural.ts';
-import { reasonSuffix } from './request-text.ts';
+import type { Style } from './terminal.ts';
+import { alignRows, type Column, paragraph, plural, reasonSuffix } from './text.ts';
 
 const columns: readonly Column[] = [
   { title: 'RUN', align: 'left' },

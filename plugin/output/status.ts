@@ -1,14 +1,26 @@
-// Renders the progress of a group, for a terminal and for a log.
+// Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
+import type { GroupDecision } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { endText, startingText, zoneEndText } from './estimate-text.ts';
-import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-text.ts';
-import { changeText } from './image-change-text.ts';
-import { type Moment, renderFrame } from './live.ts';
-import { ageText, secondText } from './plan/plan-text.ts';
+import {
+  changeText,
+  endText,
+  infoText,
+  partText,
+  podTotals,
+  startingText,
+  troubledPods,
+  unreadZones,
+  waveText,
+  type ZoneProgress,
+  zoneEndText,
+  zoneProgress,
+} from './group-text.ts';
+import { ageText, factText, secondText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { paragraph, plural, shorten } from './text.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
@@ -80,4 +92,120 @@ export function statusKey({ decision }: LiveGroup): string {
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
   const troubled = troubledPods(decision).map(({ pod }) => pod);
   return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits, troubled]);
+}
+
+/** The part of a decision that is shown. The decision comes from this command or from the published status. */
+type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
+  readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
+};
+
+/** A moment of a rollout. */
+export interface Moment {
+  readonly decision: MomentDecision;
+  readonly zones: readonly ZoneProgress[];
+  /** Time of the decision. */
+  readonly nowMs: number;
+  /** Seconds since the start. */
+  readonly elapsedSeconds: number;
+  /** Image change: `mimir:2.16.0 -> 2.17.1`. */
+  readonly change?: string | undefined;
+  /** Estimated total duration; undefined if unknown. */
+  readonly totalSeconds: number | undefined;
+  /** Estimated end of each unfinished zone: `about 16m`. */
+  readonly zoneEnds?: Readonly<Record<string, string>>;
+  /** Further lines below the zones, each a label and a text. */
+  readonly more?: readonly (readonly [string, string])[];
+}
+
+/** Returns the lines of one frame: a headline, a bar per zone, and the current wait. */
+export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
+  const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
+  const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
+  const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
+  const name = `${decision.namespace}/${decision.group}`;
+  const phase = decision.phase.toUpperCase();
+  const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const hasRoom = change !== '' && wave.length + change.length + clock.length + 3 <= room;
+  const rest = hasRoom ? `${wave}   ${change}${clock}` : wave + clock;
+  const style = decision.outcome === 'done' ? 'green' : 'cyan';
+  const width = Math.max(0, ...zones.map(({ zone }) => zone.length));
+  return [
+    `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(rest, room, look.glyphs.ellipsis)}`,
+    ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), moment, look)),
+    `  ${look.paint('yellow', nowText(moment, (look.columns ?? 100) - 2, look))}`,
+    ...(change === '' || hasRoom ? [] : paragraph('  change: ', change, look.columns)),
+    ...more.flatMap(([label, text]) => paragraph(`  ${label}: `, text, look.columns)),
+  ];
+}
+
+function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: Moment, look: TableLook): string {
+  const { zone, done, inFlight, toDo } = progress;
+  const total = done + inFlight + toDo;
+  const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end) => end.length + 2));
+  const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds)));
+  const count = `${done}/${total}`.padStart(7);
+  const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
+  return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
+}
+
+/** Returns a bar with three fills that differ without colour: done, in flight, outdated. A count of at least one is always visible. */
+function bar({ done, inFlight, toDo }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
+  const total = Math.max(1, done + inFlight + toDo);
+  const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
+  const flying = Math.min(cells(inFlight), width);
+  const finished = toDo + inFlight === 0 ? width : Math.min(cells(done), width - flying - (toDo > 0 ? 1 : 0));
+  const rest = Math.max(0, width - finished - flying);
+  return `[${paint('green', glyphs.full.repeat(finished))}${paint('cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
+}
+
+function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
+  if (inFlight > 0) return `${inFlight} in flight, ${toDo} to go`;
+  if (toDo === 0) return 'done';
+  return done === 0 ? 'waits for its turn' : `${toDo} to go`;
+}
+
+function nowText(moment: Moment, width: number, look: TableLook): string {
+  const { decision, zones, nowMs } = moment;
+  if (decision.outcome === 'done') return 'done';
+  const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
+  if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);
+  const [wait] = decision.waits;
+  if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
+  const at = wait.earliestMs === undefined ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
+  return shorten(`blocked by ${wait.rule}: ${factText(wait)}${at}`, width, look.glyphs.ellipsis);
+}
+
+/** Returns one log line: elapsed time, group, phase and progress. */
+export function transitionLine(moment: Moment): string {
+  const { decision, zones, elapsedSeconds } = moment;
+  const sum = (count: (zone: ZoneProgress) => number) => zones.reduce((total, zone) => total + count(zone), 0);
+  const all = sum((zone) => zone.done + zone.inFlight + zone.toDo);
+  const wave = decision.wave === undefined ? '' : ` wave=${decision.wave.index + 1}/${decision.wave.count} name=${decision.wave.name}`;
+  const [wait] = decision.waits;
+  const working = workingZones(moment);
+  const where = working.length === 0 ? '' : ` zone=${working.join(',')}`;
+  const waiting = working.length === 0 && wait !== undefined ? ` waits=${wait.rule}` : '';
+  const name = `${decision.namespace}/${decision.group}`;
+  return `${clockText(elapsedSeconds)} ${name} ${decision.phase.toLowerCase()}${wave}${where} updated=${sum((zone) => zone.done)}/${all}${waiting}`;
+}
+
+/** Returns a key that changes with every transition: wave, finished zones, working zones, and waits while no zone works. */
+export function transitionKey(moment: Moment): string {
+  const { decision, zones } = moment;
+  const working = workingZones(moment);
+  const finished = zones.filter((zone) => zone.inFlight + zone.toDo === 0).length;
+  const waits = working.length === 0 ? decision.waits.map((wait) => wait.rule) : [];
+  return [decision.outcome === 'done', decision.wave?.index, finished, ...working, ...waits].join(' ');
+}
+
+/** Returns the zones with pods in flight or with an action of this decision. */
+function workingZones({ decision, zones }: Moment): readonly string[] {
+  const acting = new Set(decision.actions.flatMap(({ zone }) => (zone === undefined ? [] : [zone])));
+  return zones.filter((zone) => zone.inFlight > 0 || acting.has(zone.zone)).map((zone) => zone.zone);
+}
+
+/** Returns `+01:31:30`. The width is constant, so that lines can be sorted. */
+function clockText(seconds: number): string {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  return `+${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;
 }

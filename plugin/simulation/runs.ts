@@ -8,7 +8,7 @@ import { type RunOptions, type RunResult, runScenario, type TimelineEntry } from
 import type { Scenario, ScenarioEvent } from '../../simulation/scenario.ts';
 import { failureOf } from '../../simulation/search/judge.ts';
 import { shrink } from '../../simulation/search/shrink.ts';
-import type { LaneSpan } from '../output/timeline.ts';
+import type { LaneSpan } from '../output/simulate.ts';
 import { type Simulated, scenarioOfGiven } from './scenario.ts';
 
 interface SimulatedRun {

@@ -9,7 +9,7 @@ import { groupStatus } from '../../engine/publish/status.ts';
 import { blockingResults, leadingResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { refuseWhenDenied } from '../../plugin/live/members.ts';
-import { renderFoundAgain } from '../../plugin/output/denial.ts';
+import { renderFoundAgain } from '../../plugin/output/events.ts';
 import { renderExplanation } from '../../plugin/output/explain.ts';
 import type { PolicyRuleDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ColourQuestion, hasColour } from '../../plugin/output/colour.ts';
+import { type ColourQuestion, hasColour } from '../../plugin/output/terminal.ts';
 
 const cases: readonly (readonly [sentence: string, question: ColourQuestion, answer: boolean])[] = [
   ['a terminal has colour', { isTerminal: true, env: { TERM: 'xterm-256color' } }, true],

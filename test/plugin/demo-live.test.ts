@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Turn } from '../../engine/plan/forward.ts';
-import { type Moment, renderFrame, transitionKey, transitionLine } from '../../plugin/output/live.ts';
-import { renderLanes } from '../../plugin/output/timeline.ts';
+import { renderLanes } from '../../plugin/output/simulate.ts';
+import { type Moment, renderFrame, transitionKey, transitionLine } from '../../plugin/output/status.ts';
 import { zoneSpans } from '../../plugin/simulation/runs.ts';
 import { decision, rollStep, zoneDecision } from './decision-kit.ts';
 import { look } from './plan-kit.ts';

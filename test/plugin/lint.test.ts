@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sarifLog } from '../../plugin/output/findings/sarif.ts';
-import { sourceUri } from '../../plugin/output/source-uri.ts';
+import { sarifLog, sourceUri } from '../../plugin/output/findings.ts';
 import { finding, type Place } from '../../policies/findings/finding.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { folderWith, runPlugin } from './process.ts';

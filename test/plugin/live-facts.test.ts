@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Listing } from '../../plugin/cluster-snapshot/listing.ts';
 import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
-import { changeText } from '../../plugin/output/image-change-text.ts';
+import { changeText } from '../../plugin/output/group-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { type FakeObject, fakeApiServer } from './api-server.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
-import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
-import { fitSections } from '../../plugin/output/plan/markdown-budget.ts';
-import { markdownCode, markdownTable, markdownText } from '../../plugin/output/plan/markdown-text.ts';
+import { markdownCode, markdownTable, markdownText } from '../../plugin/output/markdown.ts';
+import { commentBudget, fitSections, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
 import { blocked, ingester, mirrorDownscale, planOf, refusedDownscale, unchanged } from './plan-kit.ts';
 
 const hostile = [

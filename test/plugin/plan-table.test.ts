@@ -3,7 +3,7 @@ import type { PlannedChange } from '../../engine/plan/document.ts';
 import { changeText } from '../../plugin/output/plan/changes.ts';
 import { byAttention, isOneZoneAtATime, podsText, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
-import { alignRows, paragraph, shorten } from '../../plugin/output/plan/table-layout.ts';
+import { alignRows, paragraph, shorten } from '../../plugin/output/text.ts';
 import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, step, unchanged } from './plan-kit.ts';
 
 const plans = {

@@ -1,6 +1,6 @@
 // The texts about the changes of a plan: a short field name, the old and the new value, and the effect.
 import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
-import { plural } from '../plural.ts';
+import { plural } from '../text.ts';
 
 interface ChangeLine {
   readonly field: string;

@@ -1,9 +1,8 @@
 // Draws the timeline of a group as SVG: zones as rows, waves as bands, p50 as bars and p90 as shades.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
-import { plural } from '../plural.ts';
+import { plural, shorten } from '../text.ts';
 import { type Html, html, nothing } from './html-text.ts';
 import * as words from './plan-text.ts';
-import { shorten } from './table-layout.ts';
 
 const left = 132;
 const right = 980;

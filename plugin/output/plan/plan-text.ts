@@ -6,7 +6,7 @@ import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
-import { plural } from '../plural.ts';
+import { plural } from '../text.ts';
 
 /** Returns a duration in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` if it is unknown. */
 export function spanText(seconds: number | undefined): string {

@@ -1,11 +1,10 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan, Plan, PlannedStep } from '../../../engine/plan/document.ts';
-import type { Paint } from '../colour.ts';
-import type { Glyphs } from '../terminal.ts';
+import type { Glyphs, Paint } from '../terminal.ts';
+import { alignRows, type Column, paragraph, type Row } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
-import { alignRows, type Column, paragraph, type Row } from './table-layout.ts';
 
 /** The abilities of the terminal. */
 export interface TableLook {

@@ -1,5 +1,5 @@
-// Columns and paragraphs of plain text, fitted into an optional width.
-import type { Style } from '../colour.ts';
+// Plain text: numbers with nouns, escaped foreign text, columns and paragraphs that fit an optional width.
+import type { Style } from './terminal.ts';
 
 export interface Column {
   readonly title: string;
@@ -84,4 +84,29 @@ function wrapWords(text: string, width: number | undefined): readonly string[] {
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
+}
+
+/** Returns `1 file`, `2 files` or `0 files`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Returns ` (REASON)`, or an empty text without a reason. */
+export function reasonSuffix(reason: string | undefined): string {
+  return reason === undefined ? '' : ` (${reason})`;
+}
+
+/** Returns `mimir/ingester zone zone-b`, or only the name of the group. */
+export function placeText(name: string, zone: string | undefined): string {
+  return zone === undefined ? name : `${name} zone ${zone}`;
+}
+
+/** Matches control, bidirectional and zero-width characters, and unpaired surrogates. */
+const unseen =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** Returns the text with each such character as `\u` and four digits. Escapes line breaks too, so the result is one line. */
+export function visible(text: string): string {
+  return text.replace(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,0 +1,272 @@
+// Writes the findings of lint and of files in every format: text, JSON, SARIF, JUnit, GitHub commands and Markdown.
+import { createHash } from 'node:crypto';
+import { isAbsolute, normalize } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Source } from '../../policies/definition.ts';
+import { findingCodes } from '../../policies/findings/codes.ts';
+import { countFindings, type Finding, placeText, renderFinding, type Severity } from '../../policies/findings/finding.ts';
+import type { CommandContext, OutputStream } from '../context.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
+import { version } from '../version.ts';
+import { writeDocument, writeLines } from './formats.ts';
+import { type JunitCase, junitXml } from './junit.ts';
+import { codeSpan, tableCell } from './markdown.ts';
+import { sourceText } from './plan/plan-text.ts';
+import type { Style } from './terminal.ts';
+import { plural } from './text.ts';
+
+export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
+
+export interface FindingsReport {
+  /** Findings in display order. */
+  readonly findings: readonly Finding[];
+  /** All checked files, with or without findings. */
+  readonly files: readonly string[];
+  /** Notices count as failures. */
+  readonly isStrict: boolean;
+  readonly exitCode: ExitCode;
+}
+
+/** Writes the report in the format. */
+export async function writeFindings(stream: OutputStream, format: FindingsFormat, report: FindingsReport): Promise<void> {
+  switch (format) {
+    case 'text':
+      return stream.write(findingsText(report, stream));
+    case 'json':
+      return writeFindingsJson(stream, report);
+    case 'jsonl':
+      return writeFindingsLines(stream, report);
+    case 'sarif':
+      return stream.write(`${JSON.stringify(sarifLog(report), null, 2)}\n`);
+    case 'junit':
+      return stream.write(findingsJunit(report));
+    case 'github':
+      return stream.write(findingsGithub(report));
+    case 'markdown':
+      return stream.write(findingsMarkdown(report));
+    default:
+      return format satisfies never;
+  }
+}
+
+/** Returns `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
+export function summarySentence({ findings, files }: FindingsReport): string {
+  const { error, warning, notice } = countFindings(findings);
+  const where = `in ${plural(files.length, 'file')}`;
+  if (findings.length === 0) return `no findings ${where}`;
+  return `${plural(findings.length, 'finding')} (${plural(error, 'error')}, ${plural(warning, 'warning')}, ${plural(notice, 'notice')}) ${where}`;
+}
+
+/** Styles of the parts. The text is complete without colour. */
+const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' | 'caret' | 'hint', Style>> = {
+  place: 'bold',
+  error: 'red',
+  warning: 'yellow',
+  notice: 'cyan',
+  code: 'dim',
+  caret: 'red',
+  hint: 'green',
+};
+
+/** Returns the text of the report. */
+export function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
+  return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
+}
+
+/** Returns each finding as one block of lines without a final newline. */
+export function findingBlocks(findings: readonly Finding[], { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
+  return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
+}
+
+/** Returns one document of kind `LintResult`. */
+export async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
+  const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
+  await writeDocument(stream, 'json', {
+    kind: 'LintResult',
+    exitCode,
+    summary: { files: files.length, findings: findings.length, errors, warnings, notices },
+    findings,
+  });
+}
+
+/** Returns one document of kind `Finding` per finding. */
+export function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
+  writeLines(
+    stream,
+    findings.map((finding) => ({ kind: 'Finding', ...finding })),
+  );
+}
+
+/** Returns one command per finding, then the summary as a plain log line. */
+export function findingsGithub(report: FindingsReport): string {
+  return `${[...report.findings.map(githubCommand), summarySentence(report)].join('\n')}\n`;
+}
+
+function githubCommand(finding: Finding): string {
+  const { severity, code, message, hint, file, line, column, endColumn, object, related = [] } = finding;
+  const place =
+    file === ''
+      ? []
+      : [
+          `file=${escapedProperty(repositoryPath(file))}`,
+          `line=${line}`,
+          `col=${column}`,
+          ...(endColumn === undefined ? [] : [`endColumn=${endColumn}`]),
+        ];
+  const see = related.flatMap((source) => sourceText(source) ?? []).map((one) => `\nsee ${one}`);
+  const text = `${file === '' && object !== undefined ? `${object}: ` : ''}${message}${see.join('')}${hint === undefined ? '' : `\nfix: ${hint}`}`;
+  return `::${severity} ${[...place, `title=${escapedProperty(code)}`].join(',')}::${escapedData(text)}`;
+}
+
+/** Escapes text for the runner, so that a message cannot start another command. */
+function escapedData(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+function escapedProperty(text: string): string {
+  return escapedData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+}
+
+export function findingsJunit({ findings, files, isStrict }: FindingsReport): string {
+  const names = [...new Set([...files, ...findings.map(({ file }) => file)])];
+  return junitXml(
+    names.map((name) => {
+      const own = findings.filter(({ file }) => file === name);
+      const shown = name === '' ? 'cluster' : name;
+      return {
+        name: shown,
+        cases: own.length === 0 ? [{ name: 'lint', className: shown }] : own.map((finding) => toCase(finding, isStrict)),
+      };
+    }),
+  );
+}
+
+function toCase(finding: Finding, isStrict: boolean): JunitCase {
+  const head = { name: `${finding.code} ${placeText(finding)}`, className: finding.file === '' ? 'cluster' : finding.file };
+  const text = renderFinding(finding);
+  if (finding.severity === 'notice' && !isStrict) return { ...head, output: text };
+  return { ...head, failure: { type: finding.code, message: finding.message, text } };
+}
+
+/** Maximum number of shown findings; the rest is counted, because forges cut long comments. */
+const maxRows = 50;
+const order: readonly Severity[] = ['error', 'warning', 'notice'];
+
+export function findingsMarkdown(report: FindingsReport): string {
+  const lines = [`### Lint: ${summarySentence(report)}`];
+  const sorted = order.flatMap((severity) => report.findings.filter((finding) => finding.severity === severity));
+  if (sorted.length > 0) lines.push('', '| | Place | Finding |', '|---|---|---|', ...sorted.slice(0, maxRows).map(markdownRow));
+  if (sorted.length > maxRows) lines.push('', `and ${sorted.length - maxRows} more`);
+  return `${lines.join('\n')}\n`;
+}
+
+function markdownRow(finding: Finding): string {
+  const fix = finding.hint === undefined ? '' : `<br>fix: ${tableCell(finding.hint)}`;
+  const see = (finding.related ?? []).flatMap((source) => sourceText(source) ?? []).map((text) => `<br>see ${codeSpan(text)}`);
+  const text = `${finding.code} ${tableCell(finding.message)}${see.join('')}${fix}`;
+  return `| ${finding.severity} | ${codeSpan(placeText(finding))} | ${text} |`;
+}
+
+const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', notice: 'note' };
+
+/** Maximum number of results that GitHub accepts in one run. GitHub rejects the whole file if there are more. */
+const maxResults = 25_000;
+
+/** Returns the SARIF log. */
+export function sarifLog({ findings }: FindingsReport): unknown {
+  const fingerprint = fingerprints();
+  const codes = [...new Set(findings.map(({ code }) => code))].sort();
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'kubectl-rollout-group', semanticVersion: version, rules: codes.map(sarifRule) } },
+        // Columns of findings count UTF-16 units; the default of SARIF differs.
+        columnKind: 'utf16CodeUnits',
+        invocations: [{ executionSuccessful: true }],
+        results: findings.slice(0, maxResults).map((finding) => sarifResult(finding, codes.indexOf(finding.code), fingerprint(finding))),
+      },
+    ],
+  };
+}
+
+function sarifRule(code: Finding['code']): unknown {
+  const entry: { readonly title: string; readonly explanation: string; readonly severity: Severity; readonly hint?: string } =
+    findingCodes[code];
+  const help = entry.hint === undefined ? entry.explanation : `${entry.explanation}\n\nFix: ${entry.hint}.`;
+  return {
+    id: code,
+    shortDescription: { text: `${entry.title}.` },
+    fullDescription: { text: entry.explanation },
+    help: { text: help, markdown: `${help}\n\nOffline: \`kubectl rollout-group docs ${code}\`` },
+    defaultConfiguration: { level: levels[entry.severity] },
+  };
+}
+
+function sarifResult(finding: Finding, ruleIndex: number, fingerprint: string): unknown {
+  const related = (finding.related ?? []).filter((source) => source.file !== undefined);
+  return {
+    ruleId: finding.code,
+    ruleIndex,
+    level: levels[finding.severity],
+    message: { text: finding.hint === undefined ? `${finding.message}.` : `${finding.message}. Fix: ${finding.hint}.` },
+    locations: [sarifLocation(finding)],
+    ...(related.length === 0 ? {} : { relatedLocations: related.map((source, id) => ({ id, ...relatedLocation(source) })) }),
+    partialFingerprints: { primaryLocationLineHash: fingerprint },
+  };
+}
+
+function sarifLocation(finding: Finding): unknown {
+  const logical = { fullyQualifiedName: `${finding.object ?? ''}${finding.pointer}` };
+  if (finding.file === '') return { logicalLocations: [logical] };
+  const { line, column, endColumn = column + 1 } = finding;
+  return {
+    physicalLocation: {
+      artifactLocation: { uri: sourceUri(finding.file) },
+      region: { startLine: line, startColumn: column, endLine: line, endColumn },
+    },
+    logicalLocations: [logical],
+  };
+}
+
+function relatedLocation({ file = '', line = 1, column = 1 }: Source): object {
+  return { physicalLocation: { artifactLocation: { uri: sourceUri(file) }, region: { startLine: line, startColumn: column } } };
+}
+
+/**
+ * Returns a fingerprint that is independent of line numbers, so that an alert is not closed and opened again. It covers the code, the object,
+ * the field and the value. Equal fingerprints are numbered, in the form that GitHub uses.
+ */
+function fingerprints(): (finding: Finding) => string {
+  const seen = new Map<string, number>();
+  return ({ code, object = '', pointer, excerpt, column, endColumn = column }) => {
+    const value = (excerpt?.at(-1)?.text ?? '').slice(column - 1, endColumn - 1).trim();
+    const hash = createHash('sha256')
+      .update(JSON.stringify([code, object, pointer, value]))
+      .digest('hex')
+      .slice(0, 16);
+    const count = (seen.get(hash) ?? 0) + 1;
+    seen.set(hash, count);
+    return `${hash}:${count}`;
+  };
+}
+
+/** Returns a relative reference for files of the work tree and of revisions, or a `file:` URI for absolute paths. */
+export function sourceUri(name: string): string {
+  const path = repositoryPath(name);
+  return isAbsolute(path) ? pathToFileURL(path).href : path.split('/').map(encodeURIComponent).join('/');
+}
+
+/** Returns the path without `git:REV:` and leading `./`, or `stdin` for standard input. */
+export function repositoryPath(name: string): string {
+  if (name === '-') return 'stdin';
+  return normalize(name.replace(/^git:[^:]*:/, '')).replaceAll('\\', '/');
+}
+
+/** Prints the findings with their number on standard error, and returns the exit code. */
+export function writeErrors({ stderr }: Pick<CommandContext, 'stderr'>, findings: readonly Finding[]): ExitCode {
+  for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
+  stderr.write(`${plural(countFindings(findings).error, 'error')} in the files; nothing was planned\n`);
+  return exitCodes.findings;
+}

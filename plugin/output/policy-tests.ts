@@ -1,0 +1,202 @@
+// Writes the results of PolicyTests in every format: text, JSON, JUnit, Markdown and TAP.
+import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-test.ts';
+import type { OutputStream } from '../context.ts';
+import type { ExitCode } from '../failure.ts';
+import { writeDocument } from './formats.ts';
+import { junitXml } from './junit.ts';
+import { codeSpan, tableCell } from './markdown.ts';
+import { alignRows, type Column, plural } from './text.ts';
+
+export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
+
+export interface TestSuite {
+  readonly file: string;
+  readonly name: string;
+  readonly cases: readonly CaseResult[];
+}
+
+export interface TestReport {
+  readonly suites: readonly TestSuite[];
+  /** Coverage of each rule; absent if it was not requested. */
+  readonly coverage?: readonly RuleCoverage[];
+  readonly exitCode: ExitCode;
+}
+
+/** Writes the report in the format. */
+export async function writeTestReport(stream: OutputStream, format: TestFormat, report: TestReport): Promise<void> {
+  switch (format) {
+    case 'text':
+      return stream.write(testText(report, stream));
+    case 'json':
+      return writeTestJson(stream, report);
+    case 'junit':
+      return stream.write(testJunit(report));
+    case 'markdown':
+      return stream.write(testMarkdown(report));
+    case 'tap':
+      return stream.write(testTap(report));
+    default:
+      return format satisfies never;
+  }
+}
+
+interface CaseCounts {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+export function countCases(suites: readonly TestSuite[]): CaseCounts {
+  const cases = suites.flatMap((suite) => suite.cases);
+  const passed = cases.filter((one) => one.passed).length;
+  return { passed, failed: cases.length - passed };
+}
+
+/** Returns `12 cases in 3 tests: 11 passed, 1 failed`. */
+export function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
+  const { passed, failed } = countCases(suites);
+  return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
+}
+
+/** Returns why a case failed and its decision, one fact per line. */
+export function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
+  if (decision === '') return problems;
+  const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`;
+  return [...problems, `answered ${decision}${by}${message === '' ? '' : `: ${message}`}`];
+}
+
+/** Reports whether the rule blocked in one case and passed in another. */
+export function isCovered({ held, passed }: RuleCoverage): boolean {
+  return held.length > 0 && passed.length > 0;
+}
+
+/** Reports whether a case is missing for the rule. A rule that no case can reach needs no case. */
+export function isOpen(one: RuleCoverage): boolean {
+  return !isCovered(one) && one.unreachable === undefined;
+}
+
+/** Returns `14 of 16 rules both blocked and passed; 2 more unreachable`. */
+export function coverageSummary(coverage: readonly RuleCoverage[]): string {
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
+  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;
+  return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more unreachable`;
+}
+
+type Style = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
+
+export function testText(report: TestReport, look: Style): string {
+  const suites = report.suites.flatMap((suite) => suiteLines(suite, look));
+  const coverage = report.coverage === undefined ? [] : coverageLines(report.coverage, look);
+  return `${[...suites, ...coverage, testSummary(report)].join('\n')}\n`;
+}
+
+function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Style): readonly string[] {
+  const lines = cases.flatMap((one) =>
+    one.passed
+      ? [`  ${paint('green', `${glyphs.ok} ok  `)}  ${one.name}`]
+      : [
+          `  ${paint('red', `${glyphs.no} FAIL`)}  ${one.name}`,
+          ...failureFacts(one).map((fact) => `          ${fact.replaceAll('\n', '\n          ')}`),
+        ],
+  );
+  return [`${paint('bold', name)}  ${file}`, ...lines, ''];
+}
+
+const columns: readonly Column[] = [
+  { title: 'RULE', align: 'left', isFlexible: true },
+  { title: 'BLOCKED', align: 'right' },
+  { title: 'PASSED', align: 'right' },
+  { title: 'DEFINED AT', align: 'left', isFlexible: true },
+];
+
+/** Returns the coverage table. Uncovered rules come first, unreachable rules last. */
+function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Style): readonly string[] {
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
+  const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
+  const rows = sorted.map(({ rule, held, passed, source, unreachable }) => {
+    const place = source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
+    const mark = (count: number): string => (unreachable !== undefined && count === 0 ? '-' : `${count}`);
+    return { cells: [rule, mark(held.length), mark(passed.length), place] };
+  });
+  const [head = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+    width,
+    ellipsis: glyphs.ellipsis,
+  });
+  const painted = lines.map((line, index) => {
+    const one = sorted[index];
+    return one === undefined || isCovered(one) ? line : paint(isOpen(one) ? 'yellow' : 'dim', line);
+  });
+  const reasons = [...new Set(outOfReach.map(({ unreachable = '' }) => unreachable))];
+  const explained = reasons.map((reason) => `unreachable (marked -): ${reason}`);
+  return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
+}
+
+/** Returns one document of kind `TestResult`, with every evaluated rule of a case. */
+export async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
+  const { passed, failed } = countCases(suites);
+  await writeDocument(stream, 'json', {
+    kind: 'TestResult',
+    exitCode,
+    summary: { tests: suites.length, cases: passed + failed, passed, failed },
+    tests: suites.map(({ file, name, cases }) => ({ file, name, cases: cases.map(({ asked: _, ...shown }) => shown) })),
+    ...(coverage === undefined ? {} : { coverage }),
+  });
+}
+
+export function testJunit({ suites }: TestReport): string {
+  return junitXml(
+    suites.map(({ file, name, cases }) => ({
+      name,
+      cases: cases.map((one) => ({
+        name: one.name,
+        className: file,
+        ...(one.passed
+          ? {}
+          : {
+              failure: {
+                type: one.decision === '' ? 'error' : 'decision',
+                message: one.problems[0] ?? '',
+                text: failureFacts(one).join('\n'),
+              },
+            }),
+      })),
+    })),
+  );
+}
+
+/** Maximum number of shown rows; the rest is counted. */
+const maxRows = 50;
+
+export function testMarkdown(report: TestReport): string {
+  const failed = report.suites.flatMap(({ name, cases }) => cases.filter((one) => !one.passed).map((one) => ({ suite: name, one })));
+  const rows = failed.map(
+    ({ suite, one }) => `| ${tableCell(suite)} | ${tableCell(one.name)} | ${failureFacts(one).map(tableCell).join('<br>')} |`,
+  );
+  const lines = [`### Policy tests: ${testSummary(report)}`, ...markdownRows(['Test', 'Case', 'Facts'], rows)];
+  if (report.coverage !== undefined) {
+    const open = report.coverage.filter(isOpen);
+    const openRows = open.map(({ rule, held, passed }) => `| ${codeSpan(rule)} | ${held.length} | ${passed.length} |`);
+    lines.push('', `${coverageSummary(report.coverage)}.`, ...markdownRows(['Not covered', 'Blocked', 'Passed'], openRows));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function markdownRows(titles: readonly string[], rows: readonly string[]): readonly string[] {
+  if (rows.length === 0) return [];
+  const more = rows.length > maxRows ? ['', `and ${rows.length - maxRows} more`] : [];
+  return ['', `| ${titles.join(' | ')} |`, `|${titles.map(() => '---').join('|')}|`, ...rows.slice(0, maxRows), ...more];
+}
+
+export function testTap({ suites }: TestReport): string {
+  const cases = suites.flatMap(({ name, cases: own }) => own.map((one) => ({ suite: name, one })));
+  const lines = cases.flatMap(({ suite, one }, index) => {
+    const head = `${one.passed ? 'ok' : 'not ok'} ${index + 1} - ${tapEscaped(`${suite}: ${one.name}`)}`;
+    // JSON is valid YAML and quotes all strings.
+    return one.passed ? [head] : [head, '  ---', `  facts: ${JSON.stringify(failureFacts(one))}`, '  ...'];
+  });
+  return `${['TAP version 14', `1..${cases.length}`, ...lines].join('\n')}\n`;
+}
+
+/** Escapes text, because a `#` would start a directive such as SKIP. */
+function tapEscaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('#', '\\#').replace(/\s+/g, ' ');
+}
