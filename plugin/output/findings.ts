@@ -17,7 +17,7 @@ import { plural } from './text.ts';
 
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
 
-export interface FindingsReport {
+interface FindingsReport {
   /** Findings in display order. */
   readonly findings: readonly Finding[];
   /** All checked files, with or without findings. */
@@ -50,7 +50,7 @@ export async function writeFindings(stream: OutputStream, format: FindingsFormat
 }
 
 /** Returns `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
-export function summarySentence({ findings, files }: FindingsReport): string {
+function summarySentence({ findings, files }: FindingsReport): string {
   const { error, warning, notice } = countFindings(findings);
   const where = `in ${plural(files.length, 'file')}`;
   if (findings.length === 0) return `no findings ${where}`;
@@ -69,7 +69,7 @@ const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' 
 };
 
 /** Returns the text of the report. */
-export function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
+function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
   return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
 }
 
@@ -79,7 +79,7 @@ export function findingBlocks(findings: readonly Finding[], { paint }: Pick<Outp
 }
 
 /** Returns one document of kind `LintResult`. */
-export async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
+async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
   const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
   await writeDocument(stream, 'json', {
     kind: 'LintResult',
@@ -90,7 +90,7 @@ export async function writeFindingsJson(stream: OutputStream, { findings, files,
 }
 
 /** Returns one document of kind `Finding` per finding. */
-export function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
+function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
   writeLines(
     stream,
     findings.map((finding) => ({ kind: 'Finding', ...finding })),
@@ -98,7 +98,7 @@ export function writeFindingsLines(stream: OutputStream, { findings }: FindingsR
 }
 
 /** Returns one command per finding, then the summary as a plain log line. */
-export function findingsGithub(report: FindingsReport): string {
+function findingsGithub(report: FindingsReport): string {
   return `${[...report.findings.map(githubCommand), summarySentence(report)].join('\n')}\n`;
 }
 
@@ -127,7 +127,7 @@ function escapedProperty(text: string): string {
   return escapedData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }
 
-export function findingsJunit({ findings, files, isStrict }: FindingsReport): string {
+function findingsJunit({ findings, files, isStrict }: FindingsReport): string {
   const names = [...new Set([...files, ...findings.map(({ file }) => file)])];
   return junitXml(
     names.map((name) => {
@@ -152,7 +152,7 @@ function toCase(finding: Finding, isStrict: boolean): JunitCase {
 const maxRows = 50;
 const order: readonly Severity[] = ['error', 'warning', 'notice'];
 
-export function findingsMarkdown(report: FindingsReport): string {
+function findingsMarkdown(report: FindingsReport): string {
   const lines = [`### Lint: ${summarySentence(report)}`];
   const sorted = order.flatMap((severity) => report.findings.filter((finding) => finding.severity === severity));
   if (sorted.length > 0) lines.push('', '| | Place | Finding |', '|---|---|---|', ...sorted.slice(0, maxRows).map(markdownRow));
@@ -259,7 +259,7 @@ export function sourceUri(name: string): string {
 }
 
 /** Returns the path without `git:REV:` and leading `./`, or `stdin` for standard input. */
-export function repositoryPath(name: string): string {
+function repositoryPath(name: string): string {
   if (name === '-') return 'stdin';
   return normalize(name.replace(/^git:[^:]*:/, '')).replaceAll('\\', '/');
 }

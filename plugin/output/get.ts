@@ -252,7 +252,7 @@ export type PodDetail = 'ranges' | 'all';
 const rowLimit = 10_000;
 
 /** Returns the rows. The published status names the pods in flight; for all others only the revision is known. */
-export function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
+function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
   const moving = pods.filter((pod) => pod.zone === zone.zone);
   const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;
   if (every !== undefined) return every;

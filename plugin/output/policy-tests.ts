@@ -15,7 +15,7 @@ export interface TestSuite {
   readonly cases: readonly CaseResult[];
 }
 
-export interface TestReport {
+interface TestReport {
   readonly suites: readonly TestSuite[];
   /** Coverage of each rule; absent if it was not requested. */
   readonly coverage?: readonly RuleCoverage[];
@@ -52,30 +52,30 @@ export function countCases(suites: readonly TestSuite[]): CaseCounts {
 }
 
 /** Returns `12 cases in 3 tests: 11 passed, 1 failed`. */
-export function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
+function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
   const { passed, failed } = countCases(suites);
   return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
 }
 
 /** Returns why a case failed and its decision, one fact per line. */
-export function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
+function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
   if (decision === '') return problems;
   const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`;
   return [...problems, `answered ${decision}${by}${message === '' ? '' : `: ${message}`}`];
 }
 
 /** Reports whether the rule blocked in one case and passed in another. */
-export function isCovered({ held, passed }: RuleCoverage): boolean {
+function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
 
 /** Reports whether a case is missing for the rule. A rule that no case can reach needs no case. */
-export function isOpen(one: RuleCoverage): boolean {
+function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
 
 /** Returns `14 of 16 rules both blocked and passed; 2 more unreachable`. */
-export function coverageSummary(coverage: readonly RuleCoverage[]): string {
+function coverageSummary(coverage: readonly RuleCoverage[]): string {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
   const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;
   return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more unreachable`;
@@ -83,7 +83,7 @@ export function coverageSummary(coverage: readonly RuleCoverage[]): string {
 
 type Style = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
 
-export function testText(report: TestReport, look: Style): string {
+function testText(report: TestReport, look: Style): string {
   const suites = report.suites.flatMap((suite) => suiteLines(suite, look));
   const coverage = report.coverage === undefined ? [] : coverageLines(report.coverage, look);
   return `${[...suites, ...coverage, testSummary(report)].join('\n')}\n`;
@@ -131,7 +131,7 @@ function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, colum
 }
 
 /** Returns one document of kind `TestResult`, with every evaluated rule of a case. */
-export async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
+async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
   const { passed, failed } = countCases(suites);
   await writeDocument(stream, 'json', {
     kind: 'TestResult',
@@ -142,7 +142,7 @@ export async function writeTestJson(stream: OutputStream, { suites, coverage, ex
   });
 }
 
-export function testJunit({ suites }: TestReport): string {
+function testJunit({ suites }: TestReport): string {
   return junitXml(
     suites.map(({ file, name, cases }) => ({
       name,
@@ -166,7 +166,7 @@ export function testJunit({ suites }: TestReport): string {
 /** Maximum number of shown rows; the rest is counted. */
 const maxRows = 50;
 
-export function testMarkdown(report: TestReport): string {
+function testMarkdown(report: TestReport): string {
   const failed = report.suites.flatMap(({ name, cases }) => cases.filter((one) => !one.passed).map((one) => ({ suite: name, one })));
   const rows = failed.map(
     ({ suite, one }) => `| ${tableCell(suite)} | ${tableCell(one.name)} | ${failureFacts(one).map(tableCell).join('<br>')} |`,
@@ -186,7 +186,7 @@ function markdownRows(titles: readonly string[], rows: readonly string[]): reado
   return ['', `| ${titles.join(' | ')} |`, `|${titles.map(() => '---').join('|')}|`, ...rows.slice(0, maxRows), ...more];
 }
 
-export function testTap({ suites }: TestReport): string {
+function testTap({ suites }: TestReport): string {
   const cases = suites.flatMap(({ name, cases: own }) => own.map((one) => ({ suite: name, one })));
   const lines = cases.flatMap(({ suite, one }, index) => {
     const head = `${one.passed ? 'ok' : 'not ok'} ${index + 1} - ${tapEscaped(`${suite}: ${one.name}`)}`;
