@@ -18,8 +18,8 @@ export default defineConfig({
         'test/webhook/review/fuzz.test.ts',
       ]),
     },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     passWithNoTests: false,
   },
 });
