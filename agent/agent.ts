@@ -6,12 +6,12 @@ import { AdmissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { GateReader } from './gates/gate-reader.ts';
-import { type MetricReader, metricReader } from './gates/metric-reader.ts';
+import { MetricReader } from './gates/metric-reader.ts';
 import { seenPods } from './gates/pods.ts';
 import { Leadership } from './leadership.ts';
 import { type NextTurn, TurnLoop } from './loop.ts';
 import { type ActivePolicies, PolicySource } from './policies/policies.ts';
-import { followGroupRemovals, type GroupRemovals, sourceStates } from './release/group-removals.ts';
+import { GroupRemovals, sourceStates } from './release/group-removals.ts';
 import { OrphanSearch } from './release/orphans.ts';
 import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
 import type { Degradation, TurnListener, TurnReport } from './report.ts';
@@ -92,7 +92,7 @@ export class Agent {
     this.#ledgers = this.#openLedgers();
     this.#orphans = this.#startOrphanSearch();
     this.#gates = this.#startGates();
-    this.#metrics = metricReader({
+    this.#metrics = new MetricReader({
       env,
       agentNamespace: config.agentNamespace,
       written: (source) => this.#metricSource(source),
@@ -194,7 +194,7 @@ export class Agent {
   }
 
   #startGroupRemovals(): GroupRemovals {
-    return followGroupRemovals({
+    return new GroupRemovals({
       env: this.#env,
       config: this.#config,
       caches: this.#caches,

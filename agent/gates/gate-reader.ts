@@ -8,7 +8,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
-import { type GateAsker, type ReadGate, readGate } from './read-gate.ts';
+import { type GateAsker, type ReadGate, readGate, trackQuestions } from './read-gate.ts';
 import { consulAsker, type GateOfSource, prometheusAsker } from './source-askers.ts';
 
 /** As in GroupDecision. */
@@ -44,7 +44,7 @@ export class GateReader {
   readonly #groups = new Map<string, Map<string, Known>>();
   /** The run of each group as it was last decided on. */
   readonly #runs = new Map<string, RunState | undefined>();
-  /** Gates with a question under way, also forgotten ones: the provider is never asked twice at a time for one gate. */
+  /** Gates with an open question, also forgotten ones. */
   readonly #asking = new Set<string>();
   #isStopped = false;
 
@@ -110,20 +110,11 @@ export class GateReader {
 
   #startGate(key: string, gate: GateDefinition, asker: GateAsker): ReadGate {
     const id = `${key}/${gate.name}`;
-    const ask: GateAsker['ask'] = async (question) => {
-      this.#asking.add(id);
-      try {
-        return await asker.ask(question);
-      } finally {
-        this.#asking.delete(id);
-        this.#groups.get(key)?.get(gate.name)?.gate.askIfDue();
-      }
-    };
     return readGate({
       env: this.#options.env,
       everyMs: gate.everyMs,
       counted: (readings) => countedReadings(gate, readings),
-      asker: { ...asker, ask },
+      asker: trackQuestions(asker, this.#asking, id, () => this.#groups.get(key)?.get(gate.name)?.gate.askIfDue()),
       mayAsk: () => this.#options.isLeading() && !this.#asking.has(id),
       onReading: () => this.#options.onReading(key),
     });

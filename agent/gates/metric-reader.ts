@@ -8,22 +8,8 @@ import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import { type ReadGate, readGate } from './read-gate.ts';
+import { type ReadGate, readGate, trackQuestions } from './read-gate.ts';
 import { prometheusAsker } from './source-askers.ts';
-
-export interface MetricReader {
-  /** Returns the readings of every input. Without I/O. */
-  readonly readings: () => readonly MetricView[];
-  /**
-   * From now on the inputs are read that these policies read of these groups, and no others. To be told whenever policies or groups change, and
-   * when this process begins to lead: before that nothing is asked.
-   */
-  readonly follow: (groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]) => void;
-  /** Forgets all readings: the next leader starts from none. */
-  readonly clear: () => void;
-  /** Forgets everything for good. */
-  readonly stop: () => void;
-}
 
 interface MetricReaderOptions {
   /** Without `gates` nothing is read. */
@@ -54,21 +40,60 @@ interface Known {
   readonly read: ReadGate;
 }
 
-/** A reader of which nothing is wanted yet. */
-export function metricReader({ env, agentNamespace, written, isLeading, onReading }: MetricReaderOptions): MetricReader {
-  const known = new Map<string, Known>();
-  /** Inputs with a question under way, also forgotten ones: no source is asked twice at a time for one input. */
-  const asking = new Set<string>();
-  let isStopped = false;
+/** Reads nothing until `follow` names policies and groups. */
+export class MetricReader {
+  readonly #options: MetricReaderOptions;
+  readonly #known = new Map<string, Known>();
+  /** Inputs with an open question, also forgotten ones. */
+  readonly #asking = new Set<string>();
+  #isStopped = false;
 
-  const forget = (key: string): void => {
-    known.get(key)?.read.end();
-    known.delete(key);
-  };
-  const clear = (): void => {
-    for (const key of [...known.keys()]) forget(key);
-  };
-  const begin = (key: string, input: Input, gates: NonNullable<AgentEnv['gates']>): void => {
+  constructor(options: MetricReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the readings of every input. Without I/O. */
+  readings(): readonly MetricView[] {
+    return [...this.#known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []);
+  }
+
+  /**
+   * Reads the inputs that these policies read for these groups, and no others. To be called whenever policies or groups change, and when this
+   * process begins to lead; before that nothing is asked.
+   */
+  follow(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): void {
+    const { env, agentNamespace, isLeading } = this.#options;
+    if (this.#isStopped || !isLeading() || env.gates === undefined) return;
+    const wanted = wantedInputs(groups, policies, agentNamespace);
+    for (const [key, { definition }] of [...this.#known]) {
+      const input = wanted.get(key);
+      if (input === undefined || definitionOf(input.metric) !== definition) this.#forget(key);
+    }
+    for (const [key, input] of wanted) {
+      const before = this.#known.get(key);
+      if (before === undefined) this.#begin(key, input, env.gates);
+      else before.input = input;
+    }
+  }
+
+  /** Forgets all readings: the next leader starts from none. */
+  clear(): void {
+    for (const key of [...this.#known.keys()]) this.#forget(key);
+  }
+
+  /** Forgets everything for good. */
+  stop(): void {
+    this.#isStopped = true;
+    this.clear();
+  }
+
+  #forget(key: string): void {
+    this.#known.get(key)?.read.end();
+    this.#known.delete(key);
+  }
+
+  #begin(key: string, input: Input, gates: NonNullable<AgentEnv['gates']>): void {
+    const { env, written, isLeading, onReading } = this.#options;
     const { namespace, metric } = input;
     const everyMs = inputEveryMs(metric.maxAgeMs);
     const asker = prometheusAsker(gates, metric, { namespace, everyMs, written: () => written(metric.source), site: 'metric.read' });
@@ -76,48 +101,14 @@ export function metricReader({ env, agentNamespace, written, isLeading, onReadin
       env,
       everyMs,
       counted: countedInputs,
-      asker: {
-        ...asker,
-        ask: async (asked) => {
-          asking.add(key);
-          try {
-            return await asker.ask(asked);
-          } finally {
-            asking.delete(key);
-            known.get(key)?.read.askIfDue();
-          }
-        },
-      },
-      mayAsk: () => isLeading() && !asking.has(key),
-      onReading: () => onReading(known.get(key)?.input.groups ?? []),
+      asker: trackQuestions(asker, this.#asking, key, () => this.#known.get(key)?.read.askIfDue()),
+      mayAsk: () => isLeading() && !this.#asking.has(key),
+      onReading: () => onReading(this.#known.get(key)?.input.groups ?? []),
     });
-    known.set(key, { input, definition: definitionOf(metric), read });
+    this.#known.set(key, { input, definition: definitionOf(metric), read });
     // Readings count by their age alone, so they may have any instant.
     read.readFrom(0);
-  };
-
-  return {
-    readings: () => [...known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []),
-    follow: (groups, policies) => {
-      const { gates } = env;
-      if (isStopped || !isLeading() || gates === undefined) return;
-      const wanted = wantedInputs(groups, policies, agentNamespace);
-      for (const [key, { definition }] of [...known]) {
-        const input = wanted.get(key);
-        if (input === undefined || definitionOf(input.metric) !== definition) forget(key);
-      }
-      for (const [key, input] of wanted) {
-        const before = known.get(key);
-        if (before === undefined) begin(key, input, gates);
-        else before.input = input;
-      }
-    },
-    clear,
-    stop: () => {
-      isStopped = true;
-      clear();
-    },
-  };
+  }
 }
 
 /** Returns each input that a rule of a group reads, by a unique key. */

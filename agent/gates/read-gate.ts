@@ -19,6 +19,22 @@ export interface GateAsker {
   readonly ask: (asked: AskedGate) => Promise<GateReading>;
 }
 
+/** Notes open questions by key, also those of forgotten gates: no source is asked twice at a time for one gate. */
+export function trackQuestions(asker: GateAsker, open: Set<string>, key: string, onEnd: () => void): GateAsker {
+  return {
+    ...asker,
+    ask: async (asked) => {
+      open.add(key);
+      try {
+        return await asker.ask(asked);
+      } finally {
+        open.delete(key);
+        onEnd();
+      }
+    },
+  };
+}
+
 export interface ReadGate {
   /** Those that count, oldest first. */
   readonly readings: () => readonly GateReading[];

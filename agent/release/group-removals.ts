@@ -11,13 +11,6 @@ import { type KnownParts, knownSnapshot } from '../turn/snapshot.ts';
 import { groupKey } from '../wake-index.ts';
 import type { Caches } from '../watched/caches.ts';
 
-export interface GroupRemovals {
-  /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
-  readonly checkRemovals: () => void;
-  /** Forgets all groups after the loss of leadership; the next leader reports deletions. */
-  readonly clear: () => void;
-}
-
 interface GroupRemovalsOptions extends Omit<KnownParts, 'env'> {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
   readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
@@ -36,43 +29,51 @@ interface Former extends FormerGroup {
 const unreadMs = 30_000;
 
 /** Knows of no group until the first check while this process leads. */
-export function followGroupRemovals(options: GroupRemovalsOptions): GroupRemovals {
-  const { env, policies, sourceStates, isLeading, runOf, onReport } = options;
-  /** As they were at the last check. */
-  let defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
-  const gone = new Map<string, Former>();
-  let cancelCheck = (): void => undefined;
+export class GroupRemovals {
+  readonly #options: GroupRemovalsOptions;
+  /** The groups of the last check. */
+  #defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
+  readonly #gone = new Map<string, Former>();
+  #cancelCheck = (): void => undefined;
 
-  const clear = (): void => {
-    cancelCheck();
-    defined = new Map();
-    gone.clear();
-  };
+  constructor(options: GroupRemovalsOptions) {
+    this.#options = options;
+  }
 
-  const checkRemovals = (): void => {
-    cancelCheck();
+  /** Compares the defined groups with those of the last check. To be called before the memories of groups are deleted. */
+  checkRemovals(): void {
+    this.#cancelCheck();
+    const { env, policies, isLeading, runOf } = this.#options;
     const now = policies();
     if (now === undefined || !isLeading()) {
-      clear();
+      this.clear();
       return;
     }
     const nowMs = env.clock.monotonicMs();
     const groups = new Map(now.groups.map((group) => [groupKey(group), group]));
-    for (const [key, group] of defined) if (!groups.has(key)) gone.set(key, { group, run: runOf(key) });
-    defined = groups;
-    const leftMs = [...gone].flatMap(([key, former]) => judge(key, former, now, nowMs) ?? []);
-    if (leftMs.length > 0) cancelCheck = env.timers.after(Math.min(...leftMs), checkRemovals);
-  };
+    for (const [key, group] of this.#defined) if (!groups.has(key)) this.#gone.set(key, { group, run: runOf(key) });
+    this.#defined = groups;
+    const leftMs = [...this.#gone].flatMap(([key, former]) => this.#judge(key, former, now, nowMs) ?? []);
+    if (leftMs.length > 0) this.#cancelCheck = env.timers.after(Math.min(...leftMs), () => this.checkRemovals());
+  }
 
-  /** Returns the time until the next check if time alone decides. */
-  const judge = (key: string, former: Former, now: ActivePolicies, nowMs: number): number | undefined => {
-    const snapshot = knownSnapshot(options, former.group.namespace, { fresh: undefined, unread: [] });
+  /** Forgets all groups after the loss of leadership; the next leader reports deletions. */
+  clear(): void {
+    this.#cancelCheck();
+    this.#defined = new Map();
+    this.#gone.clear();
+  }
+
+  /** Reports the group if it is certainly removed. Returns the milliseconds until the next check if time alone decides. */
+  #judge(key: string, former: Former, now: ActivePolicies, nowMs: number): number | undefined {
+    const { env, sourceStates, onReport } = this.#options;
+    const snapshot = knownSnapshot(this.#options, former.group.namespace, { fresh: undefined, unread: [] });
     const { group, run, goneSinceMs = nowMs } = former;
     const parting = decideParting({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
     former.goneSinceMs = parting.kind === 'unsure' ? undefined : goneSinceMs;
     if (parting.kind === 'unsure') return undefined;
     if (parting.kind === 'wait') return parting.leftMs ?? unreadMs;
-    gone.delete(key);
+    this.#gone.delete(key);
     if (parting.kind === 'none') return undefined;
     const { namespace, name } = group;
     for (const { statefulSet, isWarning, note } of parting.words) {
@@ -81,9 +82,7 @@ export function followGroupRemovals(options: GroupRemovalsOptions): GroupRemoval
     }
     onReport({ group: { namespace, name }, snapshot, words: parting.words });
     return undefined;
-  };
-
-  return { checkRemovals, clear };
+  }
 }
 
 interface SourceParts {

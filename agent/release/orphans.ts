@@ -21,7 +21,7 @@ export interface Orphan extends LedgerIdentity {
   /** The last logged cause of the wait. */
   waitsFor?: string | undefined;
   /** Monotonic: since when it has waited for other zones without a break. */
-  heldSinceMs?: number | undefined;
+  blockedSinceMs?: number | undefined;
 }
 
 interface OrphansOptions {
@@ -100,13 +100,13 @@ export class OrphanSearch {
     const alone = setsAlone(this.#options.caches.manifests(), defined);
     for (const set of this.#searched) if (!alone.has(set)) this.#searched.delete(set);
     const unlooked = [...alone.keys()].filter((set) => !this.#searched.has(set));
-    const isHeld = [...alone.values()].some((held) => held);
+    const hasPartition = [...alone.values()].some((isPartitioned) => isPartitioned);
     let refusal: string | undefined;
     let isDone = true;
     for (const namespace of new Set(unlooked.map((set) => set.slice(0, set.indexOf('/'))))) {
       const problem = await this.#listIn(namespace, named);
       // Without a partition above 0 there is no group to miss.
-      if (problem === undefined || (problem.isForbidden && !isHeld)) {
+      if (problem === undefined || (problem.isForbidden && !hasPartition)) {
         this.#noteSearched(namespace, unlooked);
         continue;
       }

@@ -115,9 +115,9 @@ class ReleaseTurn {
 
   #isLasting(decision: ReleaseDecision): boolean {
     const nowMs = this.#parts.env.clock.monotonicMs();
-    const isHeld = decision.kind === 'wait' && decision.earliestMs === undefined;
-    this.#orphan.heldSinceMs = isHeld ? (this.#orphan.heldSinceMs ?? nowMs) : undefined;
-    return nowMs - (this.#orphan.heldSinceMs ?? nowMs) >= lastingMs;
+    const isBlocked = decision.kind === 'wait' && decision.earliestMs === undefined;
+    this.#orphan.blockedSinceMs = isBlocked ? (this.#orphan.blockedSinceMs ?? nowMs) : undefined;
+    return nowMs - (this.#orphan.blockedSinceMs ?? nowMs) >= lastingMs;
   }
 
   /** Rejects if another process wrote the ledger or leads. */

@@ -35,7 +35,7 @@ interface FreshOptions {
   readonly nodes: Observed['nodes'];
 }
 
-/** At most so many nodes are asked for at once; when more of them are down, it is not for a line that a watch has lost. */
+/** Limits how many nodes are read at once. If more nodes are not ready, a lost watch event is not the cause. */
 const askedNodes = 10;
 
 /** The members to read: those of a group, or of a deleted group's ledger. */
@@ -45,8 +45,8 @@ interface ReadMembers {
 }
 
 /**
- * Reads every StatefulSet of the group and its pods from the quorum, and the nodes under them that are said not to be ready. Rejects when one of
- * them cannot be read.
+ * Reads every StatefulSet of the group, its pods, and those of its nodes that are not ready by the cache, all from the quorum. Rejects when one
+ * of them cannot be read.
  */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
@@ -61,7 +61,7 @@ export async function readFresh(
     }),
   );
   const members: Member[] = [];
-  // One after the other, so that the pages of one list are in memory at a time.
+  // One list after the other, to keep the pages of only one list in memory.
   for (const { name, object } of objects) {
     if (object === undefined) members.push({ name, set: undefined, pods: [], podsAsOf: '' });
     else {
@@ -92,7 +92,7 @@ export async function readFresh(
   };
 }
 
-/** Reports whether the node is ready. Asked for as a list of one: the agent may list and watch nodes, and not get them. */
+/** Reads a node as a list of one, because the agent may list and watch nodes but not get them. */
 async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeoutMs: number) {
   const { items } = await listProjected(env, resources.nodes, {
     fieldSelector: `metadata.name=${name}`,
@@ -144,7 +144,7 @@ function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
 }
 
-/** A label selector of an object as the query of a list. A StatefulSet cannot change its selector, so it holds for pods of every revision. */
+/** Returns the label selector of an object as a list query. It selects pods of every revision, because a StatefulSet cannot change it. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = asJsonObject(selector);
   const labels = Object.entries(asJsonObject(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);

@@ -1,4 +1,4 @@
-// Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
+// Gathers the inputs of one decision: first the ledger, then the objects, so that the objects are not older than the claims.
 
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 import { takenOver } from '../../engine/decide/preparations.ts';
@@ -23,14 +23,14 @@ import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
 import { knownSnapshot, withRevisions } from './snapshot.ts';
 
-/** State of a group between turns, in one leadership. */
+/** The state of a group between its turns, for one leadership. */
 export interface GroupMemory {
   readonly freshness: Freshness;
-  /** `current` differs from `stored` only by what is not worth writing. Absent: to be read. */
+  /** `current` differs from `stored` only by changes that need not be stored. Absent until the ledger is read. */
   ledger?: { readonly stored: Ledger; readonly current: Ledger } | undefined;
   /** The leadership under which this group is written; at least that of the Lease. */
   epoch?: number;
-  /** The objects are to be read past the caches. */
+  /** The next turn reads the objects past the caches. */
   isFreshWanted: boolean;
   /** Monotonic: since when the caches have been behind. */
   behindSinceMs?: number | undefined;
@@ -42,7 +42,7 @@ export interface GroupMemory {
   confirmed: ReadonlySet<string>;
   /** UIDs of objects whose disruption this process has asked for. */
   sent: ReadonlySet<string>;
-  /** Claims that this process has written, or tried to, as text. */
+  /** The claims that this process wrote or tried to write, as text. */
   announced: ReadonlySet<string>;
   /** Monotonic: since when this process has known each claim, by its text. */
   readonly knownSinceMs: Map<string, number>;
@@ -71,13 +71,13 @@ export interface GatherParts {
 
 export interface Gathered {
   readonly snapshot: Snapshot;
-  /** After a look at the objects; unknown when what is stored cannot be used. */
+  /** The ledger compared with the objects; unknown if the stored ledger cannot be used. */
   readonly ledger: Known<Ledger>;
   readonly epoch: number;
   readonly sources: readonly ReadSource[];
-  /** Monotonic: everything that had happened to StatefulSets and pods by then is in the snapshot. */
+  /** Monotonic: the snapshot contains every change of StatefulSets and pods up to this instant. */
   readonly asOfMs: number;
-  /** The objects as they were read past the caches, when they were. */
+  /** The objects as they were read past the caches, if they were. */
   readonly fresh?: FreshRead | undefined;
 }
 
@@ -127,7 +127,7 @@ function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean 
 /** States how long until `mustWait` gives up, at most. */
 export const longestWaitMs: number = patienceMs;
 
-/** Gathers. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
+/** Gathers the inputs. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
 export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
@@ -150,8 +150,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not tell: without a Lease a process counts from
-  // the stored epoch, and two processes may have read the same one.
+  // A claim that this process wrote and never acted on cannot be in flight. The epoch does not prove that: without a Lease, two processes may
+  // have read the same stored epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {
@@ -183,13 +183,13 @@ interface Looked {
   readonly unread: readonly UnreadObject[];
 }
 
-/** Without I/O. Throws while policies have not been read. */
+/** Builds the snapshot without I/O. Throws until policies were read. */
 function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: Looked): Snapshot {
   const replicaSources = sources.map((source) => source.view);
   return knownSnapshot(parts, group.namespace, { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] });
 }
 
-/** Each object as it was read or as the caches have it, whichever is later. */
+/** Returns the later state of each object: as it was read, or as the caches have it. */
 function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {
   const cached = caches.observe(namespace).pods;
   const known = new Map(isUnknown(cached) ? [] : cached.map((pod) => [pod.uid, pod]));
@@ -215,7 +215,7 @@ function isNewer(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && (compareResourceVersions(a, b) ?? 0) > 0;
 }
 
-/** The ledger as this process knows it, or as it is stored. What a later leader has written is never overwritten. */
+/** Returns the ledger as this process knows it or as it is stored. A ledger of a later leader is never overwritten. */
 async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Known<Ledger>> {
   const leading = leadership.epoch();
   if (leading === undefined) throw new Error('this process does not lead');

@@ -1,4 +1,4 @@
-// When a group is looked at again after a turn: by what was decided, by what became of it, and by what no event will tell of.
+// Decides when a group has its next turn: by the decision, the results of its actions, and changes that cause no event.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
@@ -10,39 +10,39 @@ import type { Outcome } from './perform.ts';
 interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];
-  /** Something was decided that must not be done, or what was done could not be stored. */
-  readonly isHeld: boolean;
-  /** Something of the decision was not begun. */
+  /** The decision was not carried out as a whole, or its results could not be stored. */
+  readonly hasProblem: boolean;
+  /** Some actions of the decision were not begun. */
   readonly isCut: boolean;
   /** The caches contradict the decision. */
   readonly isOvertaken: boolean;
-  /** The least pause that the server asked for when what was done could not be stored, in milliseconds. */
+  /** The least pause in milliseconds that the server asked for when the results could not be stored. */
   readonly storePauseMs: number | undefined;
-  /** Every source of replicas was read, and its changes are heard of. */
+  /** Every source of replicas was read and is watched. */
   readonly areSourcesKnown: boolean;
   /** Monotonic. */
   readonly nowMs: number;
 }
 
-/** States how many turns in a row may be overtaken before there is a pause between them. */
+/** Limits the stale decisions in a row without a pause between them. */
 const overtakenAtOnce = 3;
-/** A source that cannot be watched, or could not be read, is looked at this often. */
+/** How often a source is read that cannot be watched or could not be read. */
 const sourceLookMs = 30_000;
-/** After something that another writer, or a budget, stood in the way of, when no event tells more. */
+/** Pauses after a conflict and after a budget refusal, if no event comes first. */
 const conflictLookMs = 5_000;
 const refusalLookMs = 10_000;
 const longestLookMs = 300_000;
 
 /** Returns when the next turn is due. Counts budget refusals and stale decisions in a row in the memory. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
-  const { decision, performed, isHeld, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
+  const { decision, performed, hasProblem, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
   const looks = [
     memory.isWaiting ? waitingLookMs : undefined,
     lookAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionLookMs(memory, decision, nowMs),
-    // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
+    // A dead watch does not report our own writes either; then the group is read past it.
     memory.freshness.isBehind() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceLookMs,
   ];
@@ -50,23 +50,23 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
   const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
   const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
-  // Nothing tells when this process may act again, or when the ledger is quicker.
-  const needsRetry = isHeld || (isCut && !isAtOnce) || performed.some(needsPause);
+  // No event tells when this process may act again, or when writes of the ledger are faster.
+  const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
   const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
   return { wakeAtMs: decision.wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
 }
 
-/** When what was forbidden may be asked for again. */
+/** Returns when a forbidden action may be tried again. */
 function permissionLookMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
   const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
   return forbidden.nextInMs(verbs, nowMs);
 }
 
-/** When to look again although nothing may be heard of what this turn did. */
+/** Returns when to look again even if no event follows from the actions of this turn. */
 function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
   const isBudget = outcomes.some(isRefusedByBudget);
   memory.refusals = isBudget ? memory.refusals + 1 : 0;
-  // The ledger has changed by what the pods said, and no watch tells of that.
+  // The answers of the pods changed the ledger, and no watch reports that.
   if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
   if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
   if (isBudget) {

@@ -28,9 +28,9 @@ interface PerformOptions extends ActOptions {
   readonly config: Pick<AgentConfig, 'clusterDomain' | 'podTimeoutMs'>;
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
-  /** States how long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
+  /** Returns how long a call to a pod may take, in milliseconds; 0 or less if none may be sent. */
   readonly leftMs: () => number;
-  /** Asked before each request by which pods go or replicas change: whether the rest of the decision still holds by what is known now. */
+  /** Asked before each request that removes pods or changes replicas: reports whether the rest of the decision is still valid. */
   readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
   /** Called once, before the first request leaves. */
   readonly onFirst: () => void;
@@ -41,9 +41,8 @@ export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
- * Carries out the actions one after the other. After one whose fate is not known, or that did not get through, the rest is left: the next
- * decision knows more. So it is when something has happened, or time has run away, while the ledger or a pod was slow. Answers only for actions
- * that were begun.
+ * Carries out the actions one after the other. Stops after an action with an unknown outcome or that failed, and when the decision became stale
+ * meanwhile: the next decision knows more. Returns the outcomes of the actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -146,7 +145,7 @@ interface ActOptions {
   readonly references: readonly SourceReference[];
 }
 
-/** Sends the request of the action, with its preconditions. Never throws for what the server answers, or does not. */
+/** Sends the request of the action with its preconditions. Never throws for an answer of the server, or for a missing one. */
 export async function sendAction(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ActionOutcome> {
   try {
     const changed = await send(env, action, options);
@@ -240,12 +239,12 @@ function outcomeOf(error: unknown): ActionOutcome {
   return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };
 }
 
-/** Says when a claim on the pod was last revoked; its value means nothing else. */
+/** The time of the last revocation on a pod. */
 const revokedAnnotation = 'rollout-group.dev/claim-revoked';
 
 /**
- * The pods that must be touched: those of claims of earlier leaderships, and of claims whose request this process never saw answered.
- * `confirmed` are the UIDs for which it did.
+ * Returns the pods to touch: those with claims of earlier leaderships, and those whose deletion this process never saw answered.
+ * `confirmed` are the UIDs of answered deletions.
  */
 export function openRevocations(
   ledger: Ledger,
@@ -260,13 +259,13 @@ interface RevokeOptions {
   /** Timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
-  /** Pods may not be patched; what was announced for them is waited out. */
+  /** Pods may not be patched, so their claims expire. */
   readonly onForbidden: (message: string) => void;
 }
 
 /**
- * Touches the pods. Answers what the caches must show before anything is decided; a pod that changed meanwhile has made its claim void by
- * itself. Where pods may not be patched the claims are waited out. Rejects when the server cannot be reached.
+ * Touches the pods. Returns the states that the caches must show before the next decision. The claim of a pod that changed meanwhile is void.
+ * If pods may not be patched, their claims expire. Rejects when the server cannot be reached.
  */
 export async function revoke(
   env: AgentEnv,
@@ -286,7 +285,7 @@ export async function revoke(
     } catch (error) {
       if (isStatus(error, 404, 409, 410)) continue;
       if (!isStatus(error, 403)) throw error;
-      // The next pod may be patched no more than this one.
+      // The next pod may not be patched either.
       onForbidden(error.message);
       break;
     }

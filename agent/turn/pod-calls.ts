@@ -1,4 +1,4 @@
-// Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
+// Calls pods to prepare for their removal, or to cancel that. Pods may refuse, hang or report wrong times.
 import { inParallel } from '../../cluster/pods.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -20,17 +20,17 @@ export interface CalledPod {
 interface CallOptions {
   readonly call: 'delayed' | 'prepare';
   readonly timeoutMs: number;
-  /** Asked before each call: how long it may take at most, in milliseconds, so that it has ended before anybody else may act. */
+  /** Asked before each call: returns its longest duration in milliseconds, so that it ends before another process may act. */
   readonly leftMs: () => number;
 }
 
-/** No call is begun for which there is less time than this, unless its own time-out is shorter. */
+/** No call is begun with less time left than this, unless its own timeout is shorter. */
 const shortestCallMs = 1_000;
 
 /**
- * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; those under way finish, since
- * they may prepare all the same. A pod that is to say since when it is prepared (`delayed`) must answer `{"timestamp": <unix seconds>}`; a
- * time that is missing, not positive or more than 30 s ahead is a failure. Answers only for the pods that were asked.
+ * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; calls in flight finish. With
+ * `delayed` a pod must answer `{"timestamp": <unix seconds>}`, the time since which it is prepared; a time that is missing, not positive or more
+ * than 30 s ahead is a failure. Returns the answers of the pods that were asked.
  */
 export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   let hasFailed = false;
@@ -84,7 +84,7 @@ async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, sit
   }
 }
 
-/** Milliseconds of the time that a pod reports, or what is wrong with it. The body itself is never repeated. */
+/** Returns the reported time in milliseconds, or its problem as text. The body itself is never repeated. */
 function reportedTime(body: string, nowMs: number): number | string {
   let value: unknown;
   try {

@@ -6,7 +6,7 @@ import type { LogFields } from '../env.ts';
 type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
 
 const firstPauseMs = 5_000;
-/** Soon enough for a person who has granted the permission and waits. */
+/** Short enough for a person who granted the permission and waits. */
 const longestPauseMs = 60_000;
 
 interface Refusal {
@@ -22,12 +22,12 @@ export interface RefusalPorts {
   readonly warn: (message: string, fields: LogFields) => void;
 }
 
-/** Refusals of one group. Each is logged when it is new, or says something else. */
+/** The refusals of one group. Each is logged when it is new or its message changes. */
 export class Refusals {
   readonly #refusals = new Map<Verb, Refusal>();
 
-  /** Reports whether it is too soon to ask for it again. */
-  isHeld(verb: Verb, nowMs: number): boolean {
+  /** Reports whether it is too soon to try the action again. */
+  isTooSoon(verb: Verb, nowMs: number): boolean {
     return (this.#refusals.get(verb)?.untilMs ?? nowMs) > nowMs;
   }
 
@@ -42,7 +42,7 @@ export class Refusals {
     this.#refusals.delete(verb);
   }
 
-  /** Until the first of the verbs may be asked for again, in milliseconds. */
+  /** Returns the milliseconds until the first of the verbs may be tried again. */
   nextInMs(verbs: readonly Verb[], nowMs: number): number | undefined {
     const pauses = verbs.flatMap((verb) => this.#refusals.get(verb)?.untilMs ?? []).map((untilMs) => untilMs - nowMs);
     const left = pauses.filter((pauseMs) => pauseMs > 0);

@@ -34,7 +34,7 @@ interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings
   readonly unread: readonly UnreadObject[];
 }
 
-/** Without I/O. Throws while policies have not been read. */
+/** Builds the snapshot without I/O. Throws until policies were read. */
 export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, looked: Looked): Snapshot {
   const now = policies();
   if (now === undefined) throw new Error('policies were not read yet');
@@ -57,7 +57,7 @@ export function knownSnapshot({ env, config, caches, policies, metrics }: KnownP
   });
 }
 
-/** The definition of the group that goes with the policies of the snapshot; undefined when they define it no more. */
+/** Returns the group's definition in the snapshot; undefined if it has none any more. */
 export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 'namespace' | 'name'>): GroupDefinition | undefined {
   return groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
 }
@@ -85,8 +85,8 @@ interface RevisionMemory {
 }
 
 /**
- * The snapshot with the revisions that the group's pins need and its ledger has no copy of. Never rejects: one that cannot be read is
- * unknown, and is asked for again in the next turn. Groups that pinned no pods need none.
+ * Adds the revisions that the group's pins need and its ledger does not contain. Never rejects: an unreadable revision is unknown, and the
+ * next turn reads it again. A group without pins needs none.
  */
 export async function withRevisions(
   { env, timeoutMs }: RevisionParts,
@@ -96,7 +96,7 @@ export async function withRevisions(
 ): Promise<Snapshot> {
   if (!traitsOf(group).pinsPods) return snapshot;
   const { namespace } = group;
-  // A run that goes back begins in this very turn, and asks for what no pod may run any more.
+  // A rollback begins in this turn, and may need revisions that no pod runs any more.
   const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);
   if (wanted.length === 0) {
     memory.revisions = new Map();

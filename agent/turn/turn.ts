@@ -38,12 +38,12 @@ export interface TurnParts extends GatherParts {
 
 /** Limits restarts of a turn after another process wrote the ledger. */
 const restarts = 3;
-/** When a watch that is behind is looked at again. */
+/** Pause until a stale watch cache is checked again. */
 const unheardLookMs = 2_000;
-/** A pod that fails while a watch is dead, or while the ledger is slow to be written, is one that the decision knows nothing of. */
+/** The decision does not know of pods that fail while a watch is dead or the ledger is being written, so a snapshot may be this old. */
 const longestSnapshotAgeMs = 10_000;
 
-/** Has the group's turn. Never rejects: what goes wrong is reported, and tried again later. */
+/** Takes the group's turn. Never rejects: a failure is reported, and the turn is taken again later. */
 export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
   const { clock } = parts.env;
   if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
@@ -77,11 +77,11 @@ class Turn {
   #snapshot: Snapshot;
   #decision: GroupDecision | undefined;
   #performed: readonly Outcome[] = [];
-  /** Something of the decision was not begun. */
+  /** Some actions of the decision were not begun. */
   #isCut = false;
   /** The caches contradict the decision. */
   #isOvertaken = false;
-  /** The least pause that the server asked for when what was done could not be stored. */
+  /** The least pause that the server asked for when the results could not be stored. */
   #storePauseMs: number | undefined;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
@@ -103,11 +103,11 @@ class Turn {
     const definition = definitionIn(gathered.snapshot, this.#group);
     if (definition === undefined) return {};
     if (!isSameDefinition(definition, this.#group)) {
-      // It was read what the former definition asked for; of a zone that has joined nothing may be known. The next turn begins with the new one.
+      // The objects of the former definition were read, so a zone that joined may be unknown. The next turn uses the new definition.
       this.#memory.isFreshWanted ||= gathered.fresh !== undefined;
       return { lookAgainInMs: 0 };
     }
-    // After a standstill another process may have decided since. What this one says would come later, and hide it.
+    // After a stall another process may have decided, and a later report of this process would hide its decision.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
@@ -115,7 +115,7 @@ class Turn {
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
     if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
-      // A watch that is silent may be quiet, or dead without anybody having noticed; one that was may just have begun to tell of it.
+      // A silent watch may be dead, and a watch that was dead may not have reported every change yet.
       this.#memory.isFreshWanted = true;
       return await this.run();
     }
@@ -151,13 +151,13 @@ class Turn {
     return { retry: {} };
   }
 
-  /** Reports whether pods had to be touched: then what was seen of them is old. */
+  /** Touches pods whose deletion has an unknown outcome. Returns true if there were any: then the snapshot is stale. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
     const { confirmed, forbidden } = this.#memory;
     const revocations = openRevocations(ledger, snapshot, { epoch, confirmed });
     if (revocations.length === 0) return false;
-    if (forbidden.isHeld('touchPod', env.clock.monotonicMs())) return false;
+    if (forbidden.isTooSoon('touchPod', env.clock.monotonicMs())) return false;
     const touched = await revoke(env, revocations, {
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
@@ -179,7 +179,7 @@ class Turn {
   }
 
   #isForbidden({ kind }: Action): boolean {
-    return kind !== 'callPods' && this.#memory.forbidden.isHeld(kind, this.#parts.env.clock.monotonicMs());
+    return kind !== 'callPods' && this.#memory.forbidden.isTooSoon(kind, this.#parts.env.clock.monotonicMs());
   }
 
   #noteForbidden(outcomes: readonly Outcome[]): void {
@@ -207,7 +207,7 @@ class Turn {
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
     if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
-    // More replicas are as right as they were a moment ago: nothing that happens to pods makes them wrong.
+    // A scale-up stays right: no change of a pod makes it wrong.
     if (remaining[0] !== undefined && !isDestructive(remaining[0])) return true;
     const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
     const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
@@ -220,7 +220,7 @@ class Turn {
     return false;
   }
 
-  /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
+  /** Returns the ledger with the claims of all actions that follow. A run without a step makes no progress. */
   #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
     const { nowMs } = this.#snapshot;
     // Pins are stored before any pod is deleted: the webhook reads them when the pod is created again.
@@ -249,7 +249,7 @@ class Turn {
     try {
       await this.#parts.ledgers.write(this.#group, stored, written);
     } catch (error) {
-      // Certainly not stored: an equal claim there belongs to another process.
+      // Certainly not stored, so an equal stored claim belongs to another process.
       if (error instanceof LedgerChanged) this.#memory.announced = before;
       throw error;
     }
@@ -326,15 +326,15 @@ class Turn {
     }
   }
 
-  #next(decision: GroupDecision, isHeld: boolean, { sources }: Gathered): NextTurn {
+  #next(decision: GroupDecision, hasProblem: boolean, { sources }: Gathered): NextTurn {
     return nextTurn(this.#memory, {
       decision,
       performed: this.#performed,
-      isHeld,
+      hasProblem,
       isCut: this.#isCut,
       isOvertaken: this.#isOvertaken,
       storePauseMs: this.#storePauseMs,
-      // A watch tells of changes, and not that a source that did not answer would do so now.
+      // A watch does not report that a source that failed would answer now.
       areSourcesKnown: this.#parts.sources.isFollowed(this.#group) && sources.every(({ reference }) => reference !== undefined),
       nowMs: this.#parts.env.clock.monotonicMs(),
     });

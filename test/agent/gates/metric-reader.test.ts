@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MetricReader, metricReader } from '../../../agent/gates/metric-reader.ts';
+import { MetricReader } from '../../../agent/gates/metric-reader.ts';
 import type { PolicyDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { policy, policyRule } from '../../kit/questions.ts';
@@ -19,7 +19,7 @@ function world(): World {
   const metrics = metricServer(env);
   const woken: (readonly string[])[] = [];
   const leading = { is: true };
-  const reader = metricReader({
+  const reader = new MetricReader({
     env: {
       clock: env.clock,
       timers: env.timers,
