@@ -8,21 +8,21 @@ export interface AgentConfig {
   readonly namespaces: readonly string[] | undefined;
   /** Namespace of the agent: its Lease, and policies that may name other namespaces. */
   readonly agentNamespace: string;
-  /** Unique for each process: name of the pod and something random. */
+  /** Unique for each process: the name of the pod and a random suffix. */
   readonly identity: string;
   /** Ends the host names of pods; with the trailing dot when it is fully qualified. */
   readonly clusterDomain: string;
   readonly policySources: readonly PolicySourceName[];
   /** Reports whether a webhook stamps the requester into every request. Without it no requester is verified, so no approval counts. */
   readonly areIntentsStamped?: boolean;
-  /** For calls to pods: each request, in milliseconds. */
+  /** Timeout of each request to a pod, in milliseconds. */
   readonly podTimeoutMs: number;
-  /** For requests to the API server that are no writes of the acting path, in milliseconds. */
+  /** Timeout of requests to the API server outside the acting path, in milliseconds. */
   readonly kubernetesTimeoutMs: number;
   /** The shortest pause before a group whose turn failed is tried again, in milliseconds. */
   readonly retryMs: number;
   readonly lease: {
-    /** `required`: nothing is done without it. `auto`: without permission for Leases the agent works alone, and says so. `off`: alone. */
+    /** `required`: no action without the Lease. `auto`: the agent acts alone if Leases are forbidden, and reports it. `off`: alone. */
     readonly mode: 'required' | 'auto' | 'off';
     readonly name: string;
     readonly durationMs: number;

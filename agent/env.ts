@@ -12,9 +12,9 @@ export interface GateQuestion {
   readonly source: string;
   /** The definition in the agent's policy files; absent if they have none. */
   readonly written?: MetricSourceDefinition | undefined;
-  /** States how often it is asked, in milliseconds: a source may forbid to be asked so often. */
+  /** Period of the query in milliseconds; a source may limit it. */
   readonly everyMs: number;
-  /** Until the whole answer is there. */
+  /** Deadline of the whole answer in milliseconds. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
@@ -24,7 +24,7 @@ export interface GateQuestion {
 
 /** An instant query, for a source that is a Prometheus. */
 export interface GateQuery extends GateQuestion {
-  /** PromQL as the gate has it, to be asked without an instant: what counts is the provider's own now. */
+  /** PromQL of the gate, evaluated at the provider's own time. */
   readonly query: string;
 }
 
@@ -42,9 +42,8 @@ export interface GateAnswer {
 }
 
 /**
- * The metric sources of gates. Redirects are not followed. Each resolves with any answer, and rejects when no whole one came within
- * `timeoutMs`, and when the source is unknown, of another kind or not there for the namespace, with an Error that says so and names neither an
- * address nor a credential.
+ * The metric sources of gates. Redirects are not followed. Each call resolves with any answer. It rejects without a whole answer within
+ * `timeoutMs`, and if the source is unknown, of another kind or not available to the namespace. The Error names no address and no credential.
  */
 export interface GateHttp {
   /** The HTTP API of Prometheus, `/api/v1/query`. */
@@ -53,7 +52,7 @@ export interface GateHttp {
   readonly health: (query: ServiceQuery) => Promise<GateAnswer>;
 }
 
-/** One request to a service that people are told by. */
+/** One request to a notification service. */
 export interface NotifyRequest {
   readonly method: 'GET' | 'POST';
   /** Address from the NotificationChannel with a path of the service's API. */
@@ -61,9 +60,9 @@ export interface NotifyRequest {
   /** Contains credentials: never log it. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** PEM of the authorities that may sign the certificate of the server; the usual ones when left out. */
+  /** PEM of the trusted authorities; the usual ones if absent. */
   readonly ca?: string;
-  /** Until the whole answer is there. */
+  /** Deadline of the whole answer in milliseconds. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
@@ -78,24 +77,24 @@ export interface NotifyResponse {
   readonly body: string;
 }
 
-/** Services that people are told by. Redirects are not followed. */
+/** Notification services. Redirects are not followed. */
 export interface NotifyHttp {
   /** Resolves with any answer. Rejects when no whole answer came, with an Error that names neither an address nor a credential. */
   readonly call: (request: NotifyRequest) => Promise<NotifyResponse>;
 }
 
-/** Policy files as they lie in the agent's directory. */
+/** The policy files of the agent's directory. */
 export interface PolicyDirectory {
   /** Every policy file, read whole. Rejects when the directory cannot be read. */
   readonly read: () => Promise<readonly { readonly name: string; readonly text: string }[]>;
-  /** Calls back after files may have changed; the answer stops it. */
+  /** Calls back after files may have changed. Returns the function that stops it. */
   readonly watch: (onChange: () => void) => () => void;
 }
 
 export interface AgentEnv extends ClusterEnv {
   readonly pods: PodHttp;
   readonly log: Log;
-  /** Absent: no gate that asks a metric source is ever read, so those that enforce hold. */
+  /** Absent: gates with a metric source have no readings, so those that enforce block. */
   readonly gates?: GateHttp;
   /** Absent: no notification is sent. */
   readonly notify?: NotifyHttp;

@@ -74,7 +74,7 @@ export class Leadership {
         onProblem: (current) => this.#noteProblem(current),
       });
     } else {
-      // As with a Lease, the listener hears of it only after this function has returned.
+      // As with a Lease, the listener is called only after the constructor returned.
       void Promise.resolve().then(() => {
         if (this.#isOver) return;
         this.#listener.onChange(true);
@@ -83,7 +83,7 @@ export class Leadership {
     }
   }
 
-  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
+  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be called immediately before each request. */
   mayAct(timeoutMs: number): boolean {
     return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
   }
@@ -126,7 +126,7 @@ export class Leadership {
     await this.#lease?.release();
   }
 
-  /** Ends without giving the Lease away, as a crash would: it expires by itself. */
+  /** Ends without releasing the Lease, as a crash would: the Lease expires. */
   stop(): void {
     this.#isOver = true;
     this.#cancelProof?.();
@@ -143,7 +143,7 @@ export class Leadership {
     return this.#config.lease.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
   }
 
-  /** Being alone is believed only when the refusal has lasted. */
+  /** The process acts alone only if access is still forbidden after a pause. */
   #proveLater(): void {
     this.#cancelProof = this.#env.timers.after(proofPauseMs, () => void this.#prove());
   }

@@ -1,4 +1,4 @@
-// When each group has its turn: at once after an event, at the instant that its decision names, or after a pause when a turn failed.
+// Decides when each group has its turn: at once after an event, at the instant of its decision, or after a pause if a turn failed.
 import type { Clock, Timers } from '../cluster/env.ts';
 
 /** The next turn as the last one requests it. */
@@ -17,7 +17,7 @@ interface LoopOptions {
   readonly random: () => number;
   /** The first pause after a failed turn, in milliseconds. */
   readonly retryMs: number;
-  /** One turn of a group. `askedMs` is on the monotonic clock: when the event came that asked for it. A rejection counts as a failed turn. */
+  /** Takes one turn of a group. `askedMs` (monotonic) is the time of the event that caused it. A rejection counts as a failed turn. */
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
@@ -25,9 +25,9 @@ interface LoopOptions {
 const parallelTurns = 64;
 /** A recovered server sends no event, so a group tries again within a minute. A thousand groups then send some twenty requests a second. */
 const longestPauseMs = 60_000;
-/** The wall clock may jump; so no timer is trusted for longer than this, which costs a look at the clock and no write. */
+/** The wall clock may jump, so no timer runs longer than this. Checking the clock costs no write. */
 const longestSleepMs = 180_000;
-/** States how often is looked at whether the wall clock was set, and what the two clocks may part by meanwhile without that. */
+/** How often the wall clock is compared with the monotonic clock, and the difference that does not count as a jump. */
 const clockLookMs = 60_000;
 const clockToleranceMs = 1000;
 
@@ -42,11 +42,11 @@ interface GroupState {
   cancelTimer?: (() => void) | undefined;
 }
 
-/** A loop without groups. Groups do not wait for one another, except when 64 turns are under way. */
+/** The loop of turns. Groups do not wait for one another, except when 64 turns are running. */
 export class TurnLoop {
   readonly #options: LoopOptions;
   readonly #groups = new Map<string, GroupState>();
-  /** Turns of groups that are no more: one that comes back waits for its turn to end. */
+  /** Running turns of removed groups. A group that comes back waits until its turn ends. */
   readonly #leaving = new Map<string, GroupState>();
   readonly #waiting = new Set<string>();
   readonly #idle: (() => void)[] = [];
@@ -62,7 +62,7 @@ export class TurnLoop {
     this.#cancelClockLook = this.#options.timers.after(clockLookMs, () => this.#lookAtClocks());
   }
 
-  /** The groups there are; others end. A new one has its turn at once. */
+  /** Sets the groups and drops all others. A new group has its turn at once. */
   setGroups(keys: Iterable<string>): void {
     const wanted = new Set(keys);
     for (const [key, group] of this.#groups) {
@@ -186,7 +186,7 @@ export class TurnLoop {
     this.#begin();
   }
 
-  /** A clock that was set has made instants of what was decided come nearer, or move far away, and no event tells of that. */
+  /** Wakes all groups after a jump of the wall clock: it moves the instants of their decisions, and no event reports that. */
   #lookAtClocks(): void {
     const apartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
     const wasSet = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;

@@ -1,4 +1,4 @@
-// The queue of one channel: one thing at a time, what happened before what is only shown, and pauses that grow while the channel fails.
+// The queue of one channel: one request at a time, events before changed displays, and growing pauses while the channel fails.
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 
 /** Outcome of one step. */
@@ -14,7 +14,7 @@ interface ChannelQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
   /** Between two requests to the service, in milliseconds. */
   readonly paceMs: number;
-  /** Does the next thing for this group. Must not reject. */
+  /** Sends the next notification of this group. Must not reject. */
   readonly step: (group: string) => Promise<Step>;
   /** Reports whether the group has an unreported event for the channel, not only a changed display. */
   readonly isUrgent: (group: string) => boolean;
@@ -38,7 +38,7 @@ export class ChannelQueue {
     this.#options = options;
   }
 
-  /** There may be something for this group. */
+  /** Queues the group, because it may have a notification to send. */
   queueGroup(group: string): void {
     if (this.#isClosed) return;
     if (!this.#groups.has(group)) this.#groups.set(group, { notBeforeMs: 0, failures: 0 });
@@ -60,7 +60,7 @@ export class ChannelQueue {
     this.#wake.abort();
   }
 
-  /** Begins nothing more, and resolves when what is under way has ended. */
+  /** Begins no further step, and resolves when the running step has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.clear();
@@ -100,7 +100,7 @@ export class ChannelQueue {
       const pauseMs = Math.max(result.afterMs ?? 0, pauseAfter(failures, env.random()));
       this.#groups.set(group, { notBeforeMs: nowMs + pauseMs, failures });
       if (result.who === 'group') return;
-      // When the channel is tried again, those of other groups come first: it may be this one alone that cannot be sent.
+      // Other groups come first when the channel is tried again: perhaps only this notification cannot be sent.
       this.#failures += 1;
       this.#pausedUntilMs = nowMs + Math.max(result.afterMs ?? 0, pauseAfter(this.#failures, env.random()));
       return;
@@ -113,7 +113,7 @@ export class ChannelQueue {
   }
 }
 
-/** Doubled from failure to failure, and different for everybody who failed at the same moment. */
+/** Returns a pause that doubles with each failure and varies at random between groups that failed at the same time. */
 function pauseAfter(failures: number, random: number): number {
   return Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + random / 2);
 }

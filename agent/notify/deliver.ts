@@ -1,4 +1,4 @@
-// One step of telling a channel of a group: what is next is marked, sent and recorded, so that a process that dies anywhere leaves a trace.
+// Delivers the next notification of a group to a channel: marks, sends and records it, so that a process that dies leaves a trace.
 import { type Delivery, isSettled, nextDelivery, untold } from '../../engine/notify/deliveries.ts';
 import {
   type ChannelNotes,
@@ -36,7 +36,7 @@ interface DelivererOptions {
 
 /** Limits the time between mark and request. A process that stalled longer marks again, because another one may have taken over. */
 const freshMarkMs = 12_000;
-/** After a mark: its request, with the Secrets that are read before it, has arrived by then or never will. */
+/** This long after a mark, its request with the reads of Secrets has arrived or never will. */
 const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
 /** Pause until a changed setting is expected. */
 const unavailableMs = 300_000;
@@ -62,7 +62,7 @@ interface Target {
   readonly id: string;
 }
 
-/** Does the next thing for a group and a channel. Never rejects. */
+/** Delivers notifications. Its methods never reject. */
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Map<string, Attempt>();
@@ -80,7 +80,7 @@ export class Deliverer {
     this.#shown.clear();
   }
 
-  /** Reports whether something has happened that the channel is to be told of. */
+  /** Reports whether the channel has an unreported event of the group. */
   isUrgent(group: GroupNotifier, channel: string): boolean {
     return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
   }
@@ -164,7 +164,7 @@ export class Deliverer {
     this.#count += 1;
     const by = `${identity}/${this.#count}`;
     const beganMs = env.clock.monotonicMs();
-    // Should the answer be lost: nothing was sent under this mark.
+    // If the answer is lost, nothing was sent under this mark.
     this.#attempts.set(id, { by, state: 'unsent', sinceMs: beganMs });
     const notes = await group.change((now) =>
       withChannel(now, run.key, channel.name, (one) => sending(one, delivery.key, by, env.clock.nowMs())),
@@ -179,7 +179,7 @@ export class Deliverer {
     return await this.#later(target, outcome);
   }
 
-  /** Finds out what became of something that was marked; undefined when it is to be sent. */
+  /** Finds the outcome of a marked notification; undefined if it must be sent. */
   async #resolve(target: Target, mark: SendingMark): Promise<Step | undefined> {
     const { env } = this.#options;
     const { channel, id } = target;
@@ -193,7 +193,7 @@ export class Deliverer {
     if (restMs > 0) return { kind: 'later', who: 'group', afterMs: restMs };
     const found = await this.#ask(target, (service, what) => service.find(what, mark.atMs));
     if (found.kind === 'arrived') return await this.#arrived(target, mark.by, found.handle, 'found');
-    // A service that does not let us look is told again: better twice than not at all.
+    // A service that cannot be queried is told again: better twice than not at all.
     if (found.kind === 'absent' || found.kind === 'refused' || found.kind === 'unavailable') return undefined;
     return await this.#later(target, found);
   }
@@ -246,7 +246,7 @@ export class Deliverer {
     await group.change((notes) => withProblem(notes, channel, problem, this.#options.env.clock.nowMs()));
   }
 
-  /** Asks the service; what goes wrong is an outcome too. */
+  /** Asks the service. A failure is an outcome too. */
   async #ask<Result>(
     { group, channel, run, delivery, id }: Target,
     question: (service: Service, what: Sending) => Promise<Result>,

@@ -14,9 +14,9 @@ import type { TurnReport } from '../report.ts';
 
 /** A rule that blocks a run for less than this is not reported. */
 const lastingMs = 60_000;
-/** As long may what is to end by itself take without one more pod that is new or available. */
+/** A wait that should end by itself is reported after this long without a further updated or available pod. */
 const stuckMs = 600_000;
-/** Looks that wait to be stored. Beyond it the oldest of one run that goes on are dropped. */
+/** Limits the observations that wait to be stored; beyond it the oldest are dropped. */
 const mostPending = 20;
 const firstPauseMs = 2_000;
 const longestPauseMs = 60_000;
@@ -26,7 +26,7 @@ interface ToldGroupOptions {
   readonly store: NotesStore;
   readonly namespace: string;
   readonly name: string;
-  /** The notes are as the last look makes them. */
+  /** The notes contain the last observation. */
   readonly onNotes: () => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -53,7 +53,7 @@ export class GroupNotifier {
     this.name = options.name;
   }
 
-  /** As stored after the last look; undefined until they were read. */
+  /** The stored notes after the last observation; undefined until they were read. */
   get notes(): Notes | undefined {
     return this.#notes;
   }
@@ -88,7 +88,7 @@ export class GroupNotifier {
     return this.#notes;
   }
 
-  /** Nothing is remembered any more. With `isLast` what was seen is still to be stored. */
+  /** Ends the notes of the group. With `isLast` pending observations are still stored. */
   async close(isLast: boolean): Promise<void> {
     this.#isClosed = true;
     this.#lasting?.cancel();
@@ -166,7 +166,7 @@ export class GroupNotifier {
   }
 }
 
-/** Reports whether one look takes the place of another: nothing that is told happened between them. */
+/** Reports whether one observation replaces the other: no reported event happened between them. */
 function isSameState(a: RunFacts, b: RunFacts): boolean {
   const failedMs = ({ run }: RunFacts) => (run.outcome === 'failed' ? run.failedMs : undefined);
   return a.run.id === b.run.id && a.run.outcome === b.run.outcome && failedMs(a) === failedMs(b);

@@ -1,4 +1,4 @@
-// Tells people of runs, through the channels that groups name: a listener of turns with a queue for each channel. Nothing waits for it.
+// Sends notifications of runs to the channels that groups name: a listener of turns with a queue for each channel. No turn waits for it.
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -83,12 +83,12 @@ export class Notifier {
     });
   }
 
-  /** From now on a lost leadership is a hand-over: what was seen is still to be stored. To be called before the agent is stopped. */
+  /** From now on a lost leadership is a hand-over: pending notes are still stored. To be called before the agent is stopped. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
-  /** Stores what was seen, waits for what is on its way, and begins nothing more: the rest is told by the next leader. */
+  /** Stores pending notes and waits for requests in flight. The next leader sends the rest. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#channels.stop();
