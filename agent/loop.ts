@@ -27,7 +27,7 @@ const parallelTurns = 64;
 const longestPauseMs = 60_000;
 /** The wall clock may jump, so no timer runs longer than this. Checking the clock costs no write. */
 const longestSleepMs = 180_000;
-/** How often the wall clock is compared with the monotonic clock, and the difference that does not count as a jump. */
+/** Interval between comparisons of the wall clock with the monotonic clock, and the difference that is no jump yet. */
 const clockLookMs = 60_000;
 const clockToleranceMs = 1000;
 

@@ -1,4 +1,4 @@
-// Starts admission and gives it its snapshots: the agent's caches and policies, with ledgers and objects from the quorum if a disruption is possible.
+// Starts admission and builds its snapshots: caches and policies, with ledgers and objects from the quorum if a disruption is possible.
 
 import { sleep } from '../../cluster/env.ts';
 import { compareResourceVersions, type KubernetesObject } from '../../cluster/request/resource.ts';

@@ -26,7 +26,7 @@ interface TurnEnd {
 
 /** Limits the stale decisions in a row without a pause between them. */
 const overtakenAtOnce = 3;
-/** How often a source is read that cannot be watched or could not be read. */
+/** Pause before a source is read again that cannot be watched or could not be read. */
 const sourceLookMs = 30_000;
 /** Pauses after a conflict and after a budget refusal, if no event comes first. */
 const conflictLookMs = 5_000;

@@ -29,8 +29,8 @@ const shortestCallMs = 1_000;
 
 /**
  * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; calls in flight finish. With
- * `delayed` a pod must answer `{"timestamp": <unix seconds>}`, the time since which it is prepared; a time that is missing, not positive or more
- * than 30 s ahead is a failure. Returns the answers of the pods that were asked.
+ * `delayed` a pod must answer `{"timestamp": <unix seconds>}`, the time since which it is prepared. A time that is missing, not positive or
+ * more than 30 s ahead is a failure. Returns the answers of the pods that were asked.
  */
 export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   let hasFailed = false;

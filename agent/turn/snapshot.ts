@@ -57,7 +57,7 @@ export function knownSnapshot({ env, config, caches, policies, metrics }: KnownP
   });
 }
 
-/** Returns the group's definition in the snapshot; undefined if it has none any more. */
+/** Returns the group's definition in the snapshot; undefined if the group was removed. */
 export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 'namespace' | 'name'>): GroupDefinition | undefined {
   return groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
 }
