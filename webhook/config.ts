@@ -1,6 +1,4 @@
 // Settings of the webhook server and their defaults.
-import type { ClusterValidation } from './server/exchange.ts';
-import type { ClientAuthentication } from './server/https-server.ts';
 
 /** Limits against overload by clients. Times are in milliseconds. */
 export interface WebhookLimits {
@@ -65,6 +63,19 @@ export const defaultLimits: WebhookLimits = {
   maxConnectionsPerPeer: 640,
   lingerMs: 1_000,
 };
+
+/** Requests must carry the header X-Cluster with this value, exactly once. */
+export interface ClusterValidation {
+  readonly label: string;
+  /** Such requests are counted and logged, not refused. */
+  readonly isSoft: boolean;
+  /** Literal fragments of paths. API servers never send the header, so the paths of webhooks belong here. */
+  readonly excludedPaths: readonly string[];
+  readonly excludedUserAgents: readonly RegExp[];
+}
+
+/** The authentication of clients: none, or a certificate of `clientCa`. API servers send one only if configured. */
+export type ClientAuthentication = 'none' | 'certificate';
 
 /** The settings of one webhook server. Times are in milliseconds. */
 export interface WebhookConfig {

@@ -4,10 +4,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { NextFunction } from 'express';
 import express from 'express';
 import { sleep } from '../cluster/env.ts';
+import type { TlsSource } from './certificates/source.ts';
 import type { WebhookConfig } from './config.ts';
 import type { WebhookEnv, WebhookObserver } from './env.ts';
 import { answerExchange, type ServedEndpoint } from './server/exchange.ts';
-import { startHttpsServer, type TlsSource } from './server/https-server.ts';
 import { slots, watchLoad } from './server/load.ts';
 
 interface WebhookOptions {

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
-import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
+import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
 
 /** The interval of controller-runtime: file watches may be silent, as on network file systems. */
 const pollMs = 10_000;
@@ -116,7 +116,7 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
   };
 }
 
-function servedOf({ pair, ca }: Loaded): ServedCertificate {
+function servedOf({ pair, ca }: Loaded): TlsMaterial {
   return { cert: pair.cert, key: pair.key, ...(ca === undefined ? {} : { ca }) };
 }
 

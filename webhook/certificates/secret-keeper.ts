@@ -22,7 +22,7 @@ import {
   secretStateOf,
   type UsableCertificates,
 } from './secret-plan.ts';
-import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
+import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
 
 const requestTimeoutMs = 10_000;
 /** Poll interval next to a silent watch, or without one, as with a Role that permits only `get` and `update`. */
@@ -139,7 +139,7 @@ class Keeper implements SecretKeeper {
     this.#lookAfter(0);
   }
 
-  readonly current = (): ServedCertificate | undefined => {
+  readonly current = (): TlsMaterial | undefined => {
     const served = this.#served;
     return served === undefined ? undefined : { cert: served.pair.cert, key: served.pair.key, ca: served.ca };
   };

@@ -1,19 +1,28 @@
-// Defines a certificate source for the server and for the injection of its authority.
+// Defines the source of the certificate, for the server and for the injection of its authority.
 
-/** A certificate, its key, and the authorities that clients trust, all PEM. */
-export interface ServedCertificate {
+/** A certificate and what belongs to it, all PEM. */
+export interface TlsMaterial {
+  /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /** Contains two authorities during a rotation. Absent if unknown. */
+  /**
+   * The authorities that clients need to trust `cert`, two during a rotation: they belong into `caBundle` of webhook configurations. Absent
+   * if unknown.
+   */
   readonly ca?: string;
+  /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
+  readonly clientCa?: string;
 }
 
-/** Supplies the certificates of the server. */
-export interface CertificateSource {
-  /** Returns the certificate to serve, if any. */
-  readonly current: () => ServedCertificate | undefined;
-  /** Calls back after `current` or `caBundle` changed. Returns a function that ends it. */
+/** Supplies the certificate: from a Secret that is renewed, or from watched files. */
+export interface TlsSource {
+  /** Returns the certificate to serve, if any. Without a certificate every handshake fails. */
+  readonly current: () => TlsMaterial | undefined;
+  /** Calls back after `current` changed. Returns a function that ends it. */
   readonly onChange: (listener: () => void) => () => void;
+}
+
+export interface CertificateSource extends TlsSource {
   /** Returns what clients must trust now, PEM: the authorities of the served and the next certificate. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
 }

@@ -1,19 +1,20 @@
 // /admission/enforce: enforces groups and policies on every request that shrinks a StatefulSet or deletes a pod.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
 import { profileOf } from '../../engine/profiles.ts';
-import type { Departure, Snapshot } from '../../engine/snapshot.ts';
+import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
-import { isBehind, LiveReads, withPod, withStatefulSet } from './live-reads.ts';
-import { type Asked, askedOf, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
+import { isStale, LiveReads, withPod, withStatefulSet } from './live-reads.ts';
+import { isReleased, onlyGrows, podRequest, type ReviewTarget, readTarget, requestsFor } from './requests-of.ts';
 
 export interface EnforceOptions extends JudgedScope {
   readonly env: WebhookEnv;
@@ -40,13 +41,13 @@ export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
   return {
     path: '/admission/enforce',
-    handle: (review, call) => enforcement.answer(review, call, { isPreview: false, isOther: false }),
+    handle: (review, call) => enforcement.answer(review, call, 'enforce'),
     onFailure: (review, problem) =>
-      enforcement.looksAfter(askedOf(review)) ? failed(review, { problem, isNamespaceEnding: false }) : { allowed: true },
+      enforcement.judges(readTarget(review)) ? failed(review, { problem, isNamespaceEnding: false }) : { allowed: true },
     preview: (review, call) => enforcement.preview(review, call),
     others: {
       path: '/admission/enforce-others',
-      handle: (review, call) => enforcement.answer(review, call, { isPreview: false, isOther: true }),
+      handle: (review, call) => enforcement.answer(review, call, 'others'),
       onFailure: (review, problem) => failed(review, { problem, isNamespaceEnding: false, isOther: true }),
     },
   };
@@ -68,105 +69,107 @@ interface Failing {
 }
 
 function failed(review: Review, { problem, isNamespaceEnding, isOther = false }: Failing): Answer {
-  const asked = askedOf(review);
-  if (asked.kind === 'pass') return { allowed: true };
-  const isSubject = asked.kind === 'pod' || asked.kind === 'statefulSet';
+  const target = readTarget(review);
+  if (target.kind === 'pass') return { allowed: true };
+  const isSubject = target.kind === 'pod' || target.kind === 'statefulSet';
   const passes =
     isSubject &&
-    (isOther || failsOpen({ verb: asked.verb, onlyGrows: asked.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
+    (isOther || failsOpen({ verb: target.verb, onlyGrows: target.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
   if (passes && isNamespaceEnding) return { allowed: true };
-  if (passes) return { allowed: true, warnings: [`${describe(review, asked)} was not judged: ${problem}`.slice(0, 250)] };
-  return unknownDenial(describe(review, asked), problem);
+  if (passes) return { allowed: true, warnings: [`${describe(review, target)} was not judged: ${problem}`.slice(0, 250)] };
+  return unknownDenial(describe(review, target), problem);
 }
 
-function describe({ operation, resource, subresource }: Review, asked: Asked): string {
-  const name = 'name' in asked ? `/${asked.name}` : '';
+function describe({ operation, resource, subresource }: Review, target: ReviewTarget): string {
+  const name = 'name' in target ? `/${target.name}` : '';
   return `${operation} of ${resource.resource}${subresource === '' ? '' : `/${subresource}`}${name}`;
 }
 
 class Enforcement {
   readonly #options: EnforceOptions;
-  readonly #look: LiveReads;
+  readonly #reads: LiveReads;
   readonly #queues = new Map<string, GroupQueue>();
 
   constructor(options: EnforceOptions) {
     this.#options = options;
-    this.#look = new LiveReads(options.env, options.guard);
+    this.#reads = new LiveReads(options.env, options.guard);
   }
 
   /** Returns whether requests of this kind are judged here. */
-  looksAfter(asked: Asked): boolean {
-    if (asked.kind === 'pass' || asked.kind === 'malformed') return asked.kind === 'malformed';
-    return !isExempt(asked, this.#options);
+  judges(target: ReviewTarget): boolean {
+    if (target.kind === 'pass' || target.kind === 'malformed') return target.kind === 'malformed';
+    return !isExempt(target, this.#options);
   }
 
   /** Rejects for unexpected errors. */
-  async answer(review: Review, call: Call, { isPreview, isOther }: Asking): Promise<Answer> {
-    const asked = askedOf(review);
-    if (asked.kind === 'pass') return { allowed: true };
-    if (asked.kind === 'malformed') {
+  async answer(review: Review, call: Call, mode: Mode): Promise<Answer> {
+    const target = readTarget(review);
+    if (target.kind === 'pass') return { allowed: true };
+    if (target.kind === 'malformed') {
       return {
         allowed: false,
         code: 403,
         reason: 'Forbidden',
-        message: boundedText(`${describe(review, asked)} is refused: ${asked.problem}`, longestMessage),
+        message: boundedText(`${describe(review, target)} is refused: ${target.problem}`, longestMessage),
       };
     }
-    if (!this.looksAfter(asked)) return { allowed: true };
+    if (!this.judges(target)) return { allowed: true };
     try {
-      await this.#look.untilSettled(call);
-      const subject = asked.kind === 'pod' ? await this.#onPod(review, asked, call) : await this.#onStatefulSet(review, asked, call);
-      return subject === 'passes' ? { allowed: true } : await this.#decide(review, asked, call, { ...subject, isPreview });
+      await this.#reads.untilSettled(call);
+      const state = target.kind === 'pod' ? await this.#onPod(review, target, call) : await this.#onStatefulSet(review, target, call);
+      return state === 'passes' ? { allowed: true } : await this.#decide(review, target, call, { ...state, isPreview: mode === 'preview' });
     } catch (error) {
       const problem = problemOf(error);
-      const answer = failed(review, { problem, isOther: isOther && !(await this.#isKnownMember(asked, call)), isNamespaceEnding: false });
-      if (answer.allowed || !(await this.#look.isEnding(asked.namespace, call))) return answer;
+      const answer = failed(review, {
+        problem,
+        isOther: mode === 'others' && !(await this.#isKnownMember(target, call)),
+        isNamespaceEnding: false,
+      });
+      if (answer.allowed || !(await this.#reads.isEnding(target.namespace, call))) return answer;
       return failed(review, { problem, isNamespaceEnding: true });
     }
   }
 
   /** Skips the agent: it decided by the same rules, and the API server does not send its requests here. */
   async preview(review: Review, call: Call): Promise<Answer | undefined> {
-    const asked = askedOf(review);
+    const target = readTarget(review);
     const { own, env } = this.#options;
     const isAgent = review.user.name === `system:serviceaccount:${own?.namespace}:${agentName}`;
-    if ((asked.kind !== 'pod' && asked.kind !== 'statefulSet') || isAgent || !this.looksAfter(asked)) return undefined;
-    if (!(await this.#look.isOptedIn(asked.namespace, call))) return undefined;
+    if ((target.kind !== 'pod' && target.kind !== 'statefulSet') || isAgent || !this.judges(target)) return undefined;
+    if (!(await this.#reads.isOptedIn(target.namespace, call))) return undefined;
     const deadlineMs = Math.min(call.deadlineMs, env.clock.monotonicMs() + longestPreviewMs);
-    const answer = await this.answer(review, { ...call, deadlineMs }, { isPreview: true, isOther: false });
+    const answer = await this.answer(review, { ...call, deadlineMs }, 'preview');
     return answer.allowed ? undefined : answer;
   }
 
-  async #onStatefulSet(review: Review, asked: Extract<Asked, { kind: 'statefulSet' }>, call: Call): Promise<Known> {
-    const { namespace, name, verb } = asked;
-    const live = await this.#look.read(resources.statefulSets, asked, call);
-    if (live === 'unread') return await this.#whenUnread(asked, name, call);
+  async #onStatefulSet(review: Review, target: Extract<ReviewTarget, { kind: 'statefulSet' }>, call: Call): Promise<Known> {
+    const { namespace, name, verb } = target;
+    const live = await this.#reads.read(resources.statefulSets, target, call);
+    if (live === 'unread') return await this.#whenUnread(target, name, call);
     // The API server answers 404 itself.
     if (live === undefined) return 'passes';
-    const snapshot = await this.#look.inStep(namespace, call, (known) => isBehind(known, live));
-    const requests = requestsOn(review, verb, live, podCountOf(live));
+    const snapshot = await this.#reads.freshSnapshot(namespace, call, (known) => isStale(known, live));
+    const requests = requestsFor(review, verb, live, podCountOf(live));
     if (requests.length === 0) return 'passes';
     return { snapshot, statefulSet: name, decide: (seen) => this.#judge(withStatefulSet(seen, live), requests) };
   }
 
-  async #onPod(review: Review, asked: Extract<Asked, { kind: 'pod' }>, call: Call): Promise<Known> {
-    const { namespace, name, verb } = asked;
-    const live = await this.#look.read(resources.pods, asked, call);
+  async #onPod(review: Review, target: Extract<ReviewTarget, { kind: 'pod' }>, call: Call): Promise<Known> {
+    const { namespace, name, verb } = target;
+    const live = await this.#reads.read(resources.pods, target, call);
     if (live === 'unread') {
-      const owner = /^(.+)-\d{1,10}$/.exec(name)?.[1];
+      const owner = ownerName(name);
       if (owner === undefined) throw new Undecidable('the pod cannot be read');
-      return await this.#whenUnread(asked, owner, call);
+      return await this.#whenUnread(target, owner, call);
     }
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) return 'passes';
     const owner = owningStatefulSet(live);
     if (owner === undefined) return 'passes';
     const { name: statefulSet } = owner;
-    const isOwner = (known: { readonly name: string; readonly uid: string }): boolean =>
-      known.name === statefulSet && known.uid === owner.uid;
-    const snapshot = await this.#snapshotWith({ namespace, owner, isOwner }, call);
+    const snapshot = await this.#snapshotWith(owner, namespace, call);
     if (snapshot === undefined) return 'passes';
-    const { release } = asked;
-    const podLabels = snapshot.statefulSets.find(isOwner)?.podLabels ?? {};
+    const { release } = target;
+    const podLabels = findOwner(snapshot, owner)?.podLabels ?? {};
     if (release !== undefined && !isReleased(release, podLabels)) return 'passes';
     const request = podRequest(review, verb, name);
     const decide = (seen: Snapshot): Judged => this.#judge(withPod(seen, statefulSet, live), [request]);
@@ -174,17 +177,17 @@ class Enforcement {
   }
 
   /** Returns a snapshot that knows the owner; undefined if the owner no longer exists. */
-  async #snapshotWith({ namespace, owner, isOwner }: OwnerSearch, call: Call): Promise<Snapshot | undefined> {
-    const snapshot = await this.#look.snapshot(namespace, call);
-    if (snapshot.statefulSets.some(isOwner)) return snapshot;
-    const set = await this.#look.read(resources.statefulSets, { namespace, name: owner.name }, call);
+  async #snapshotWith(owner: Owner, namespace: string, call: Call): Promise<Snapshot | undefined> {
+    const snapshot = await this.#reads.snapshot(namespace, call);
+    if (findOwner(snapshot, owner) !== undefined) return snapshot;
+    const set = await this.#reads.read(resources.statefulSets, { namespace, name: owner.name }, call);
     if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner.uid)) return undefined;
-    return await this.#look.inStep(namespace, call, (seen) => !seen.statefulSets.some(isOwner));
+    return await this.#reads.freshSnapshot(namespace, call, (seen) => findOwner(seen, owner) === undefined);
   }
 
   /** Judges objects without a group by the known state, and objects of a group in the queue of that group. */
-  async #decide(review: Review, asked: Subject, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
-    const { namespace } = asked;
+  async #decide(review: Review, target: JudgedTarget, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
+    const { namespace } = target;
     const { guard } = this.#options;
     const group = groupOf(snapshot, namespace, statefulSet);
     let last: { readonly judged: Judged; readonly seen: Snapshot } | undefined;
@@ -193,19 +196,19 @@ class Enforcement {
       last = { judged, seen };
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
       if (judged.isAllowed) return admitted(judged, { common, isPreview, isDryRun: isDryRun(review) });
-      const isEviction = asked.kind === 'pod' && asked.verb === 'evictPod';
+      const isEviction = target.kind === 'pod' && target.verb === 'evictPod';
       return { answer: denialOf(judged.judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
     };
-    const what = describe(review, asked);
-    const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).ask({ call, what, decide: decided });
+    const what = describe(review, target);
+    const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).submit({ call, what, decide: decided });
     if (last === undefined) throw new Error('nothing was judged');
     const { judged, seen } = last;
     if (answer.allowed) {
-      if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#look.leftMs(call));
+      if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#reads.leftMs(call));
       return answer;
     }
     // A terminating namespace accepts no new objects, including ledgers, so nothing is announced.
-    if (await this.#look.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
+    if (await this.#reads.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
     if (!judged.isAllowed && !isDryRun(review)) guard.denied(judged.judgement, { namespace, statefulSet });
     return answer;
   }
@@ -216,7 +219,7 @@ class Enforcement {
       .map((request) => ({ request, judgement: judge(snapshot, request) }));
     const refused = judged.find(({ judgement }) => !this.#passes(snapshot, judgement));
     const [first] = judged;
-    if (first === undefined) throw new Error('nothing is asked');
+    if (first === undefined) throw new Error('there is no request to judge');
     if (refused !== undefined) return { judgement: refused.judgement, isAllowed: false, isGrowth: false, claims: [], departures: [] };
     return {
       judgement: { ...first.judgement, warnings: judged.flatMap(({ judgement }) => judgement.warnings) },
@@ -248,8 +251,8 @@ class Enforcement {
   }
 
   /** Without the API server only cached state can show that no policy applies to an object. */
-  async #whenUnread({ namespace }: Subject, statefulSet: string, call: Call): Promise<Known> {
-    const snapshot = await this.#look.snapshot(namespace, call);
+  async #whenUnread({ namespace }: JudgedTarget, statefulSet: string, call: Call): Promise<Known> {
+    const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
       set !== undefined &&
@@ -260,19 +263,17 @@ class Enforcement {
   }
 
   /** Returns whether this process knows the object as a member, regardless of the configuration that the API server uses. */
-  async #isKnownMember({ kind, namespace, name }: Subject, call: Call): Promise<boolean> {
-    const statefulSet = kind === 'pod' ? /^(.+)-\d{1,10}$/.exec(name)?.[1] : name;
-    const snapshot = await this.#look.snapshot(namespace, call).catch(() => undefined);
+  async #isKnownMember({ kind, namespace, name }: JudgedTarget, call: Call): Promise<boolean> {
+    const statefulSet = kind === 'pod' ? ownerName(name) : name;
+    const snapshot = await this.#reads.snapshot(namespace, call).catch(() => undefined);
     return snapshot !== undefined && statefulSet !== undefined && groupOf(snapshot, namespace, statefulSet) !== undefined;
   }
 }
 
-interface Asking {
-  readonly isPreview: boolean;
-  readonly isOther: boolean;
-}
+/** `others`: the API server marked the object as belonging to no group. `preview`: another endpoint asks, and nothing is reserved. */
+type Mode = 'enforce' | 'others' | 'preview';
 
-type Subject = Extract<Asked, { kind: 'pod' | 'statefulSet' }>;
+type JudgedTarget = Extract<ReviewTarget, { kind: 'pod' | 'statefulSet' }>;
 
 interface Judged {
   readonly judgement: Judgement;
@@ -297,16 +298,19 @@ interface Owner {
   readonly uid: unknown;
 }
 
-interface OwnerSearch {
-  readonly namespace: string;
-  readonly owner: Owner;
-  readonly isOwner: (set: { readonly name: string; readonly uid: string }) => boolean;
+/** Returns the StatefulSet of a pod by the name of the pod. */
+function ownerName(pod: string): string | undefined {
+  return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
 
 /** Returns the StatefulSet that controls the pod, as the pod names it. */
 function owningStatefulSet({ metadata }: KubernetesObject): Owner | undefined {
   const owner = (metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
   return owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? { name: owner['name'], uid: owner['uid'] } : undefined;
+}
+
+function findOwner({ statefulSets }: Snapshot, { name, uid }: Owner): StatefulSetView | undefined {
+  return statefulSets.find((known) => known.name === name && known.uid === uid);
 }
 
 interface Admitting {
@@ -345,9 +349,9 @@ function asRelease({ judgement, ...judged }: Judged): Judged {
 
 /** Returns the number of pods that are deleted with the StatefulSet, from its own status. */
 function podCountOf({ spec, status }: KubernetesObject): number {
-  const count = (value: unknown, field: string, absent: number): number => {
-    const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;
-    return typeof found === 'number' ? found : absent;
+  const replicasIn = (value: unknown, absent: number): number => {
+    const { replicas } = asJsonObject(value);
+    return typeof replicas === 'number' ? replicas : absent;
   };
-  return Math.max(count(spec, 'replicas', 1), count(status, 'replicas', 0));
+  return Math.max(replicasIn(spec, 1), replicasIn(status, 0));
 }

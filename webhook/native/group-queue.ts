@@ -6,7 +6,7 @@ import type { GroupIdentity, Guard, WebhookEnv } from '../env.ts';
 import { type Answer, type Call, leftMs } from '../review/review.ts';
 import { Undecidable, unknownDenial } from './denial.ts';
 
-/** The result of a question for one snapshot. */
+/** The decision on a request for one snapshot. */
 export interface Decided {
   readonly answer: Answer;
   /** Claims to announce before the answer; empty for a denial. */
@@ -15,7 +15,7 @@ export interface Decided {
   readonly hidesDecrease?: boolean;
 }
 
-interface Question {
+interface QueuedRequest {
   readonly call: Call;
   /** Names the request in messages: `eviction of pod/x`. */
   readonly what: string;
@@ -32,7 +32,7 @@ interface Outcome {
 
 type Passing = Outcome & { readonly waiting: Waiting };
 
-interface Waiting extends Question {
+interface Waiting extends QueuedRequest {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -44,15 +44,17 @@ const leastMs = 20;
 /** Longest delay between two attempts after a conflict; it grows with each attempt. */
 const pauseMs = 20;
 
+type QueueEnv = Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;
+
 /** The queue of one process and one group. Processes synchronise through the ledger by compare-and-swap. */
 export class GroupQueue {
-  readonly #env: Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;
+  readonly #env: QueueEnv;
   readonly #guard: Pick<Guard, 'snapshot' | 'store'>;
   readonly #group: GroupIdentity;
   #waiting: Waiting[] = [];
   #isWorking = false;
 
-  constructor(env: Pick<WebhookEnv, 'clock' | 'timers' | 'random'>, guard: Pick<Guard, 'snapshot' | 'store'>, group: GroupIdentity) {
+  constructor(env: QueueEnv, guard: Pick<Guard, 'snapshot' | 'store'>, group: GroupIdentity) {
     this.#env = env;
     this.#guard = guard;
     this.#group = group;
@@ -63,9 +65,9 @@ export class GroupQueue {
   }
 
   /** Returns the answer after its claims are stored. Rejects if no time is left. */
-  ask(question: Question): Promise<Answer> {
+  submit(request: QueuedRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...question, resolve, reject });
+      this.#waiting.push({ ...request, resolve, reject });
       void this.#work();
     });
   }
@@ -151,10 +153,7 @@ export class GroupQueue {
         return isReserved ? new Undecidable(`the ledger of group ${this.#group.name} cannot be read`) : { answer, isReserved };
       }
       const next = reserve(ledger, claims);
-      if (next === undefined) {
-        return { answer: unknownDenial(what, 'the ledger is full'), isReserved };
-      }
-      return { answer, isReserved, next };
+      return next === undefined ? { answer: unknownDenial(what, 'the ledger is full'), isReserved } : { answer, isReserved, next };
     } catch (error) {
       return error instanceof Error ? error : new Error('it could not be judged');
     }

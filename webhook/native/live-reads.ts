@@ -17,12 +17,11 @@ const longestReadMs = 1_500;
 const reserveMs = 300;
 const lookAgainMs = 100;
 
-/** Live reads of one process. */
 export class LiveReads {
   readonly #env: WebhookEnv;
-  readonly #guard: Pick<NativeGuard, 'snapshot' | 'isSettled' | 'readPast'>;
+  readonly #guard: NativeGuard;
 
-  constructor(env: WebhookEnv, guard: Pick<NativeGuard, 'snapshot' | 'isSettled' | 'readPast'>) {
+  constructor(env: WebhookEnv, guard: NativeGuard) {
     this.#env = env;
     this.#guard = guard;
   }
@@ -39,12 +38,8 @@ export class LiveReads {
       if (found !== undefined) this.#guard.readPast?.(resource === resources.pods ? 'pod' : 'statefulSet', found);
       return found;
     } catch (error) {
-      this.#env.log.warn('cannot read the object of a request', {
-        namespace,
-        name,
-        resource: resource.plural,
-        problem: messageOf(error),
-      });
+      const fields = { namespace, name, resource: resource.plural, problem: messageOf(error) };
+      this.#env.log.warn('cannot read the object of a request', fields);
       return 'unread';
     }
   }
@@ -68,9 +63,9 @@ export class LiveReads {
    * Returns the state of the namespace as soon as it is as new as the object that was read. Rejects after too long: labels decide which
    * policies apply.
    */
-  async inStep(namespace: string, call: Call, isOld: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
+  async freshSnapshot(namespace: string, call: Call, isStale: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
-    while (isOld(snapshot)) {
+    while (isStale(snapshot)) {
       if (!(await this.#pause(call))) throw new Undecidable('the cached object is stale');
       snapshot = await this.snapshot(namespace, call);
     }
@@ -91,7 +86,7 @@ export class LiveReads {
   /** Returns the namespace; undefined also if it cannot be read. */
   async #namespace(name: string, call: Call): Promise<KubernetesObject | undefined> {
     const options = { site: 'enforce.namespace', timeoutMs: this.#readMs(call) };
-    return await getObject(this.#env, resources.namespaces, { name }, options).catch(() => undefined);
+    return getObject(this.#env, resources.namespaces, { name }, options).catch(() => undefined);
   }
 
   #readMs(call: Call): number {
@@ -107,7 +102,7 @@ export class LiveReads {
 }
 
 /** Returns whether the cached labels of the object are stale: labels decide which policies apply. */
-export function isBehind({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
+export function isStale({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
   const { namespace, name, uid, labels = {} } = live.metadata;
   const known = statefulSets.find((set) => set.namespace === namespace && set.name === name);
   if (known === undefined || known.uid !== uid) return true;

@@ -1,12 +1,12 @@
-// Translates a review into questions for the engine: the object, the effect, and whether policy applies at all.
+// Translates a review into requests to the engine: the target, the effect, and whether policies apply.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { isDryRun, type Review } from '../review/review.ts';
 
-/** The subject of a review, by its own content. */
-export type Asked =
+/** The object that a review is about, by its own content. */
+export type ReviewTarget =
   /** Policy does not apply: the request passes without reads. */
   | { readonly kind: 'pass'; readonly because: string }
   /** API servers do not send such requests. */
@@ -35,21 +35,21 @@ interface PodRelease {
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
- * Returns the subject of the review. Writes pass if they change neither replicas, template, update strategy, ordinals nor protective
+ * Returns the target of the review. Writes pass if they change neither replicas, template, update strategy, ordinals nor protective
  * labels. So do terminating pods, and deletions by nodes and kube-system controllers.
  */
-export function askedOf(review: Review): Asked {
+export function readTarget(review: Review): ReviewTarget {
   const { group, resource } = review.resource;
-  if (group === 'apps' && resource === 'statefulsets') return ofStatefulSet(review);
-  if (group === '' && resource === 'pods') return ofPod(review);
+  if (group === 'apps' && resource === 'statefulsets') return statefulSetTarget(review);
+  if (group === '' && resource === 'pods') return podTarget(review);
   return pass('another resource');
 }
 
-function pass(because: string): Asked {
+function pass(because: string): ReviewTarget {
   return { kind: 'pass', because };
 }
 
-function ofStatefulSet(review: Review): Asked {
+function statefulSetTarget(review: Review): ReviewTarget {
   const { namespace, subresource, operation, oldObject } = review;
   const name = nameOf(review);
   if (operation === 'CREATE' || operation === 'CONNECT') return pass('it removes nothing');
@@ -59,10 +59,10 @@ function ofStatefulSet(review: Review): Asked {
   if (operation !== 'UPDATE' || !['', 'scale', 'status'].includes(subresource)) {
     return { kind: 'malformed', problem: `${operation} of statefulsets/${subresource} is not known` };
   }
-  return ofStatefulSetUpdate(review, name);
+  return statefulSetUpdateTarget(review, name);
 }
 
-function ofStatefulSetUpdate({ namespace, subresource, object, oldObject }: Review, name: string): Asked {
+function statefulSetUpdateTarget({ namespace, subresource, object, oldObject }: Review, name: string): ReviewTarget {
   if (object === undefined) return { kind: 'malformed', problem: 'it has no object' };
   const verb = subresource === 'scale' ? 'scale' : 'update';
   const replicas = replicasOf(object, verb);
@@ -72,9 +72,9 @@ function ofStatefulSetUpdate({ namespace, subresource, object, oldObject }: Revi
   return { kind: 'statefulSet', verb, namespace, name };
 }
 
-function ofPod(review: Review): Asked {
+function podTarget(review: Review): ReviewTarget {
   const { namespace, subresource, operation, oldObject, object, user } = review;
-  if (operation === 'UPDATE' && (subresource === '' || subresource === 'status')) return ofPodUpdate(review);
+  if (operation === 'UPDATE' && (subresource === '' || subresource === 'status')) return podUpdateTarget(review);
   const isDelete = operation === 'DELETE' && subresource === '';
   if (!isDelete && !isEviction(review)) return pass('it deletes no pod');
   // The kubelet's final removal is a DELETE too. If it is denied, the pod stays Terminating.
@@ -94,7 +94,7 @@ function isTerminating(object: JsonObject | undefined): boolean {
   return asJsonObject(asJsonObject(object)['metadata'])['deletionTimestamp'] !== undefined;
 }
 
-function ofPodUpdate(review: Review): Asked {
+function podUpdateTarget(review: Review): ReviewTarget {
   const { namespace, object, oldObject, user } = review;
   const name = nameOf(review);
   if (isTerminating(oldObject)) return pass('the pod is already terminating');
@@ -221,12 +221,12 @@ function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
   const added = protectiveLabels.filter((label) => before[label] === undefined && now[label] !== undefined);
   const [annotations, stored] = [annotationsOf(object), annotationsOf(old)];
-  const asked = preparationKeys.filter((key) => stored[key] !== undefined && annotations[key] !== stored[key]);
-  return [...changed, ...added, ...recordTakenBack(object, old), ...asked].sort();
+  const preparation = preparationKeys.filter((key) => stored[key] !== undefined && annotations[key] !== stored[key]);
+  return [...changed, ...added, ...revertedDownscaleTime(object, old), ...preparation].sort();
 }
 
 /** Returns the annotation of the time between zones if the write removes it or sets it back. */
-function recordTakenBack(object: JsonObject, old: JsonObject): readonly string[] {
+function revertedDownscaleTime(object: JsonObject, old: JsonObject): readonly string[] {
   const { lastDownscale } = annotationKeys;
   const instantIn = (one: JsonObject): number => {
     const text = annotationsOf(one)[lastDownscale];
@@ -245,10 +245,10 @@ function annotationsOf(object: JsonObject): JsonObject {
 }
 
 /**
- * Returns the questions to the engine about a write of a StatefulSet. Compares the object of the review with the stored one, which is read
+ * Returns the requests to the engine for a write of a StatefulSet. Compares the object of the review with the stored one, which is read
  * and not taken from the review. All must be allowed.
  */
-export function requestsOn(
+export function requestsFor(
   review: Review,
   verb: 'update' | 'scale' | 'delete',
   live: JsonObject,
@@ -257,8 +257,7 @@ export function requestsOn(
   const target = {
     namespace: review.namespace,
     statefulSet: nameOf(review),
-    ...(review.user.name === '' ? {} : { user: review.user.name }),
-    dryRun: isDryRun(review),
+    ...requesterOf(review),
   };
   if (verb === 'delete') return [{ kind: 'deleteStatefulSet', ...target, ...(podCount === 0 ? {} : { pods: podCount }) }];
   const given = asJsonObject(review.object);
@@ -272,7 +271,7 @@ export function requestsOn(
   const { type: strategy, partition } = strategyOf(now);
   const relabels = relabelsOf(object, live);
   const betweenZones = labelsOf(object)[labelKeys.minTimeBetweenZones];
-  const isTimeSaid = typeof betweenZones === 'string' && relabels.includes(labelKeys.minTimeBetweenZones);
+  const isTimeSet = typeof betweenZones === 'string' && relabels.includes(labelKeys.minTimeBetweenZones);
   const update: AdmissionRequest = {
     kind: 'update',
     ...target,
@@ -284,15 +283,18 @@ export function requestsOn(
     firstOrdinal: firstOrdinalOf(now),
     relabels,
     via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update',
-    ...(isTimeSaid ? { betweenZones } : {}),
+    ...(isTimeSet ? { betweenZones } : {}),
   };
   return isRestart ? [update, { kind: 'restart', ...target }] : [update];
 }
 
-/** Returns the question to the engine about a pod. */
+/** Returns the request to the engine for a pod. */
 export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
-  const { namespace, user } = review;
-  return { kind: verb, namespace, pod: name, ...(user.name === '' ? {} : { user: user.name }), dryRun: isDryRun(review) };
+  return { kind: verb, namespace: review.namespace, pod: name, ...requesterOf(review) };
+}
+
+function requesterOf(review: Review): { readonly user?: string; readonly dryRun: boolean } {
+  return { ...(review.user.name === '' ? {} : { user: review.user.name }), dryRun: isDryRun(review) };
 }
 
 function withoutRestart(template: unknown): unknown {

@@ -1,7 +1,7 @@
 // Handles one HTTP exchange: headers, deadline, body, review and answer, or a refusal.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, LogFields, Timers } from '../../cluster/env.ts';
-import type { WebhookConfig } from '../config.ts';
+import type { ClusterValidation, WebhookConfig } from '../config.ts';
 import { routeLabel, type WebhookEnv, type WebhookObserver } from '../env.ts';
 import { clientGone, type Decided, decide } from '../review/decide.ts';
 import { readReview } from '../review/read-review.ts';
@@ -24,6 +24,17 @@ interface ExchangeOptions {
   readonly isClosing: () => boolean;
 }
 
+/** One request under way. */
+interface Exchange extends ExchangeOptions {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Label of metrics and logs. */
+  readonly route: string;
+  readonly call: RunningCall;
+  /** Bytes of the bodies so far. */
+  readonly bytes: { request: number; response: number };
+}
+
 /** Answers the request by the endpoint of its path, or with 404. Never rejects. */
 export async function answerExchange(
   options: ExchangeOptions,
@@ -32,8 +43,7 @@ export async function answerExchange(
   endpoint: ServedEndpoint | undefined,
 ): Promise<void> {
   const { config, env, observer } = options;
-  const { clock } = env;
-  const startedMs = clock.monotonicMs();
+  const startedMs = env.clock.monotonicMs();
   const method = request.method ?? 'GET';
   const route = endpoint === undefined ? 'other' : routeLabel(endpoint.path);
   const bytes = { request: 0, response: 0 };
@@ -44,7 +54,7 @@ export async function answerExchange(
       method,
       route,
       status: response.headersSent ? response.statusCode : 0,
-      durationMs: clock.monotonicMs() - startedMs,
+      durationMs: env.clock.monotonicMs() - startedMs,
       requestBytes: bytes.request,
       responseBytes: bytes.response,
     });
@@ -53,18 +63,11 @@ export async function answerExchange(
   request.on('error', () => undefined);
   response.on('error', () => undefined);
   const configuredMs = config.requestTimeoutMs * 0.9;
-  const { withinMs: endpointMs } = endpoint ?? {};
-  const call = startCall(
-    env,
-    response,
-    allowedMs(request.url ?? '/', { configuredMs, ...(endpointMs === undefined ? {} : { endpointMs }) }),
-  );
+  const call = startCall(env, response, allowedMs(request.url ?? '/', { configuredMs, endpointMs: endpoint?.withinMs }));
+  const exchange = { ...options, request, response, route, call, bytes };
   try {
-    const refused =
-      endpoint === undefined
-        ? (wrongCluster(options, request, '<unknown-route>') ?? notFound)
-        : await review(options, request, response, { endpoint, route, call, bytes });
-    if (refused !== undefined) turnAway(options, { request, response }, refused, bytes);
+    const refused = endpoint === undefined ? (wrongCluster(exchange, '<unknown-route>') ?? notFound) : await review(exchange, endpoint);
+    if (refused !== undefined) refuse(exchange, refused);
   } catch (error) {
     env.log.error('an admission request could not be answered', {
       route,
@@ -72,30 +75,18 @@ export async function answerExchange(
     });
     // The failure policy of the webhook decides then.
     if (response.headersSent) response.destroy();
-    else turnAway(options, { request, response }, plainText(500, 'internal error'), bytes);
+    else refuse(exchange, plainText(500, 'internal error'));
   } finally {
     call.end();
   }
 }
 
-interface Reviewing {
-  readonly endpoint: ServedEndpoint;
-  readonly route: string;
-  readonly call: RunningCall;
-  readonly bytes: { request: number; response: number };
-}
-
 const notFound = plainText(404, '404 page not found');
 
 /** Answers with an AdmissionReview, or returns how to refuse the request. */
-async function review(
-  options: ExchangeOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  { endpoint, route, call, bytes }: Reviewing,
-): Promise<PlainAnswer | undefined> {
-  const { config, env, observer, load, bigBodies } = options;
-  const wrong = wrongCluster(options, request, route) ?? wrongHeaders(request);
+async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<PlainAnswer | undefined> {
+  const { config, env, observer, load, bigBodies, request, response, route, call, bytes } = exchange;
+  const wrong = wrongCluster(exchange, route) ?? wrongHeaders(request);
   if (wrong !== undefined) return wrong;
   const body = await readBody(request, { ...config.limits, bigBodies, signal: call.signal });
   if ('gone' in body) {
@@ -110,12 +101,7 @@ async function review(
     if ('refused' in read) return plainText(read.refused.status, read.refused.message);
     const startedMs = env.clock.monotonicMs();
     const end = load.begin();
-    let decided: Decided;
-    try {
-      decided = await decide(read.review, { endpoint, call, isOverloaded: end === undefined, log: env.log });
-    } finally {
-      end?.();
-    }
+    const decided = await decide(read.review, { endpoint, call, isOverloaded: end === undefined, log: env.log }).finally(end);
     const durationMs = env.clock.monotonicMs() - startedMs;
     const { answer, failure, text } = decided;
     observer.decided({
@@ -128,36 +114,23 @@ async function review(
     const fields = reviewFields(endpoint.path, read.review, decided, durationMs);
     if (failure === undefined) env.log.info('admission request', fields);
     else env.log.warn('admission request', fields);
-    bytes.response = send(response, text, options.isClosing());
+    send(exchange, text);
     return undefined;
   } finally {
     body.release();
   }
 }
 
-/** Returns the size of the answer in bytes. */
-function send(response: ServerResponse, text: string, isClosing: boolean): number {
+function send({ response, bytes, isClosing }: Exchange, text: string): void {
   const body = Buffer.from(text);
+  bytes.response = body.length;
   response.writeHead(200, {
     'Content-Type': 'application/json',
     'Content-Length': body.length,
     'X-Content-Type-Options': 'nosniff',
-    ...(isClosing ? { Connection: 'close' } : {}),
+    ...(isClosing() ? { Connection: 'close' } : {}),
   });
   response.end(body);
-  return body.length;
-}
-
-function turnAway(
-  { config, env, isClosing }: ExchangeOptions,
-  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  answer: PlainAnswer,
-  bytes: { response: number },
-): void {
-  const path = boundedText(pathOf(request), 256);
-  env.log.info('request refused', { path, status: answer.status, why: boundedText(answer.body.trim(), 256) });
-  bytes.response = Buffer.byteLength(answer.body);
-  refuse(request, response, { answer, isClosing: isClosing(), lingerMs: config.limits.lingerMs, timers: env.timers });
 }
 
 /** Returns the problem of the headers: the content type must be exactly that of API servers, without an encoding. */
@@ -169,20 +142,27 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   return transfer === 'chunked' ? undefined : plainText(415, 'the only allowed Transfer-Encoding is chunked');
 }
 
-function wrongCluster({ config, observer, env }: ExchangeOptions, request: IncomingMessage, route: string): PlainAnswer | undefined {
+/** Reports a request for another installation. Returns its refusal, unless the validation is soft. */
+function wrongCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
   const { clusterValidation } = config;
-  if (clusterValidation === undefined) return undefined;
-  const wrong = wrongClusterOf(clusterValidation, request, pathOf(request));
-  if (wrong === undefined) return undefined;
-  const isRefused = !clusterValidation.isSoft;
-  observer.wrongCluster({ route, ...wrong });
-  env.log.warn('a request has another X-Cluster value', {
-    route,
-    wanted: wrong.wanted,
-    given: boundedText(wrong.given, 256),
-    isRefused,
-  });
-  return isRefused ? { status: 511, contentType: 'application/json', body: wrongClusterBody(wrong, route) } : undefined;
+  if (clusterValidation === undefined || isExempt(clusterValidation, request)) return undefined;
+  const { label: wanted, isSoft } = clusterValidation;
+  const values = request.headersDistinct['x-cluster'] ?? [];
+  const given = values.length === 1 ? (values[0] ?? '') : '';
+  if (given === wanted) return undefined;
+  observer.wrongCluster({ route, wanted, given });
+  env.log.warn('a request has another X-Cluster value', { route, wanted, given: boundedText(given, 256), isRefused: !isSoft });
+  if (isSoft) return undefined;
+  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
+  return { status: 511, contentType: 'application/json', body: JSON.stringify({ cluster_validation_error_message: message, route }) };
+}
+
+function isExempt({ excludedPaths, excludedUserAgents }: ClusterValidation, request: IncomingMessage): boolean {
+  const userAgent = request.headers['user-agent'] ?? '';
+  const fragments = ['metrics', 'debug/pprof', 'ready', ...excludedPaths];
+  return (
+    fragments.some((fragment) => pathOf(request).includes(`/${fragment}`)) || excludedUserAgents.some((pattern) => pattern.test(userAgent))
+  );
 }
 
 /** Returns the path without the query. */
@@ -197,7 +177,7 @@ interface AllowedTime {
   /** Nine tenths of `-server-tls.request-timeout`. */
   readonly configuredMs: number;
   /** The limit of the endpoint itself. */
-  readonly endpointMs?: number;
+  readonly endpointMs?: number | undefined;
 }
 
 /**
@@ -206,8 +186,8 @@ interface AllowedTime {
  */
 export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
   const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
-  const isSaid = seconds > 0 && seconds <= longestTimeoutSeconds;
-  const clientMs = isSaid ? seconds * 1000 - Math.min(1000, seconds * 200) : configuredMs;
+  const isValid = seconds > 0 && seconds <= longestTimeoutSeconds;
+  const clientMs = isValid ? seconds * 1000 - Math.min(1000, seconds * 200) : configuredMs;
   return Math.min(configuredMs, endpointMs, clientMs);
 }
 
@@ -307,43 +287,6 @@ function stopped({ reason }: AbortSignal): ReadBody {
   return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not arrive in time' };
 }
 
-/** Requests must carry the header X-Cluster with this value, exactly once. */
-export interface ClusterValidation {
-  readonly label: string;
-  /** Such requests are counted and logged, not refused. */
-  readonly isSoft: boolean;
-  /** Literal fragments of paths. API servers never send the header, so the paths of webhooks belong here. */
-  readonly excludedPaths: readonly string[];
-  readonly excludedUserAgents: readonly RegExp[];
-}
-
-/** A request for another installation: `given` is the value of the header, empty without one or with several. */
-interface WrongCluster {
-  readonly wanted: string;
-  readonly given: string;
-}
-
-/** Returns the mismatch; undefined without one, or for an exempt request. */
-function wrongClusterOf(
-  { label: wanted, excludedPaths, excludedUserAgents }: ClusterValidation,
-  request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
-  path: string,
-): WrongCluster | undefined {
-  const userAgent = request.headers['user-agent'] ?? '';
-  const fragments = ['metrics', 'debug/pprof', 'ready', ...excludedPaths];
-  if (fragments.some((fragment) => path.includes(`/${fragment}`))) return undefined;
-  if (excludedUserAgents.some((pattern) => pattern.test(userAgent))) return undefined;
-  const values = request.headersDistinct['x-cluster'] ?? [];
-  const given = values.length === 1 ? (values[0] ?? '') : '';
-  return given === wanted ? undefined : { wanted, given };
-}
-
-/** Returns the body of a refusal with status 511 as JSON. */
-function wrongClusterBody({ wanted, given }: WrongCluster, route: string): string {
-  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
-  return JSON.stringify({ cluster_validation_error_message: message, route });
-}
-
 /** An answer without AdmissionReview. */
 interface PlainAnswer {
   readonly status: number;
@@ -365,24 +308,18 @@ const maxLingerBytes = 8 * 1024 * 1024;
  * Answers, and discards the rest of the request. Closing a connection while its client sends may lose the answer. The rest of a long body
  * is therefore read for `lingerMs` before the connection is closed.
  */
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  {
-    answer,
-    isClosing,
-    lingerMs,
-    timers,
-  }: { readonly answer: PlainAnswer; readonly isClosing: boolean; readonly lingerMs: number; readonly timers: Timers },
-): void {
+function refuse({ config, env, isClosing, request, response, bytes }: Exchange, answer: PlainAnswer): void {
+  const path = boundedText(pathOf(request), 256);
+  env.log.info('request refused', { path, status: answer.status, why: boundedText(answer.body.trim(), 256) });
   const { 'transfer-encoding': transferEncoding, 'content-length': length = '0' } = request.headers;
   const isRestShort = request.complete || (transferEncoding === undefined && Number(length) <= shortRestBytes);
   const body = Buffer.from(answer.body);
+  bytes.response = body.length;
   response.writeHead(answer.status, {
     'Content-Type': answer.contentType,
     'Content-Length': body.length,
     'X-Content-Type-Options': 'nosniff',
-    ...(isRestShort && !isClosing ? {} : { Connection: 'close' }),
+    ...(isRestShort && !isClosing() ? {} : { Connection: 'close' }),
   });
   if (isRestShort) {
     response.end(body);
@@ -400,7 +337,7 @@ function refuse(
     forgotten += chunk.length;
     if (forgotten > maxLingerBytes) end();
   };
-  const cancel = timers.after(lingerMs, end);
+  const cancel = env.timers.after(config.limits.lingerMs, end);
   request.on('data', forget).once('end', end).once('close', end);
   request.resume();
 }

@@ -5,7 +5,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { type Log, sleep } from '../../cluster/env.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import type { WebhookConfig } from '../config.ts';
+import type { TlsMaterial, TlsSource } from '../certificates/source.ts';
+import type { ClientAuthentication, WebhookConfig } from '../config.ts';
 import type { WebhookEnv, WebhookObserver } from '../env.ts';
 
 interface HttpsServerOptions {
@@ -168,31 +169,6 @@ function watchConnections(
   };
 }
 
-/** A certificate and what belongs to it, all PEM. */
-export interface TlsMaterial {
-  /** The leaf and the intermediate certificates. */
-  readonly cert: string;
-  readonly key: string;
-  /**
-   * The authority that clients need to trust `cert`: it belongs into `caBundle` of webhook configurations. The server itself does not need
-   * it.
-   */
-  readonly ca?: string;
-  /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
-  readonly clientCa?: string;
-}
-
-/** Supplies the certificate: from a Secret that is renewed, or from watched files. */
-export interface TlsSource {
-  /** Returns the certificate to serve, if any. Without a certificate every handshake fails. */
-  readonly current: () => TlsMaterial | undefined;
-  /** Calls back after `current` changed. Returns a function that ends it. */
-  readonly onChange: (listener: () => void) => () => void;
-}
-
-/** The authentication of clients: none, or a certificate of `clientCa`. API servers send one only if configured. */
-export type ClientAuthentication = 'none' | 'certificate';
-
 /**
  * Returns the context of new connections; open ones keep theirs. Throws if the source supplies unusable material: a key of another
  * certificate, no PEM, or no client authority although it is required.
@@ -240,10 +216,7 @@ function followTls(server: Pick<Server, 'setSecureContext'>, { source, clients, 
       loaded(true);
     } catch (error) {
       // OpenSSL's messages name the problem, never the text.
-      log.error('the certificate cannot be served', {
-        error: messageOf(error),
-        isOldServed: isLoaded,
-      });
+      log.error('the certificate cannot be served', { error: messageOf(error), isOldServed: isLoaded });
       loaded(false);
     }
   };

@@ -1,7 +1,7 @@
 import { Agent, createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import type { TlsSource } from '../../../webhook/server/https-server.ts';
+import type { TlsSource } from '../../../webhook/certificates/source.ts';
 import { newWorld, pass, secretName } from './world.ts';
 
 /** A request with the bundle that the configuration has, as the API server makes it. */

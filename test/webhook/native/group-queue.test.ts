@@ -46,8 +46,8 @@ describe('the queue of a group', () => {
       seen.push(snapshot.ledgers[0]?.claims.length ?? -1);
       return passing(uid)();
     };
-    const first = queue.ask(question(env, counting('0')));
-    const others = ['1', '2', '3'].map((uid) => queue.ask(question(env, counting(uid))));
+    const first = queue.submit(question(env, counting('0')));
+    const others = ['1', '2', '3'].map((uid) => queue.submit(question(env, counting(uid))));
     expect(queue.isIdle).toBe(false);
     expect((await env.finish(Promise.all([first, ...others]))).every(({ allowed }) => allowed)).toBe(true);
     expect(uidsIn(stored.ledger)).toEqual(['0', '1', '2', '3']);
@@ -67,7 +67,7 @@ describe('the queue of a group', () => {
       refusals += 1;
       return refused;
     };
-    const answers = [0, 1, 9].map((most) => queue.ask(question(env, upTo(most))));
+    const answers = [0, 1, 9].map((most) => queue.submit(question(env, upTo(most))));
     expect((await env.finish(Promise.all(answers))).map(({ allowed }) => allowed)).toEqual([false, false, true]);
     expect(uidsIn(stored.ledger)).toEqual(['foreign-1', 'foreign-2', 'below-9']);
     expect(refusals).toBe(2);
@@ -76,8 +76,8 @@ describe('the queue of a group', () => {
   it('allows nothing when its claim may not be stored', async () => {
     const env = virtualEnv();
     const { queue } = book(env, [new Error('the server went away')]);
-    await expect(env.finish(queue.ask(question(env, passing('0'))))).rejects.toThrow('the server went away');
-    expect(await env.finish(queue.ask(question(env, passing('1'))))).toEqual({ allowed: true });
+    await expect(env.finish(queue.submit(question(env, passing('0'))))).rejects.toThrow('the server went away');
+    expect(await env.finish(queue.submit(question(env, passing('1'))))).toEqual({ allowed: true });
   });
 
   it('answers a request without time left, and continues with the others', async () => {
@@ -86,8 +86,8 @@ describe('the queue of a group', () => {
       env,
       Array.from({ length: 6 }, () => false),
     );
-    const late = queue.ask(question(env, passing('late'), 30));
-    const patient = queue.ask(question(env, passing('patient')));
+    const late = queue.submit(question(env, passing('late'), 30));
+    const patient = queue.submit(question(env, passing('patient')));
     const outcome = late.then(
       () => 'allowed',
       (error: Error) => error.message,
@@ -104,22 +104,22 @@ describe('the queue of a group', () => {
       return guard.snapshot();
     };
     const slow = new GroupQueue(env, { ...guard, snapshot }, group);
-    const late = slow.ask(question(env, passing('late'), 500)).catch((error: Error) => error.message);
+    const late = slow.submit(question(env, passing('late'), 500)).catch((error: Error) => error.message);
     expect(await env.finish(late)).toContain('the deadline passed');
     expect(stored.writes).toBe(0);
-    expect(await env.finish(slow.ask(question(env, passing('patient'))))).toEqual({ allowed: true });
+    expect(await env.finish(slow.submit(question(env, passing('patient'))))).toEqual({ allowed: true });
     expect(uidsIn(stored.ledger)).toEqual(['patient']);
   });
 
   it('is not delayed by one that cannot be judged', async () => {
     const env = virtualEnv();
     const { queue } = book(env);
-    const failing = queue.ask(
+    const failing = queue.submit(
       question(env, () => {
         throw new Error('a defect');
       }),
     );
-    const other = queue.ask(question(env, passing('0')));
+    const other = queue.submit(question(env, passing('0')));
     await expect(env.finish(failing)).rejects.toThrow('a defect');
     expect(await env.finish(other)).toEqual({ allowed: true });
   });

@@ -1,6 +1,6 @@
 // In place of a deletion that is refused: a pod is taken out of its StatefulSet by its labels or its owner, and then deleted as nobody's, or is ended.
 import { describe, expect, it } from 'vitest';
-import { askedOf, isReleased } from '../../../webhook/native/requests-of.ts';
+import { isReleased, readTarget } from '../../../webhook/native/requests-of.ts';
 import type { Review } from '../../../webhook/review/review.ts';
 import type { StoredObject } from '../../kit/memory-api.ts';
 import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, type Json, withLabels } from './enforce-world.ts';
@@ -94,10 +94,10 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
       updateOf({ ...pod, status: { phase: 'Failed' } } as StoredObject, { ...pod, status: { phase: 'Failed', reason: 'x' } }),
       updateOf(pod, withOwners(pod, [...ownersOf(pod), { kind: 'Other', name: 'x', uid: 'y' }])),
     ];
-    for (const review of reviews) expect(askedOf(review).kind).toBe('pass');
+    for (const review of reviews) expect(readTarget(review).kind).toBe('pass');
     // A label that no template gave it is the business of whoever set it; whether that is so, only the StatefulSet tells.
     const own = updateOf(pod, withLabels({ team: undefined })(pod));
-    expect(askedOf(own)).toMatchObject({ release: { labels: ['team'], isOrphaned: false } });
+    expect(readTarget(own)).toMatchObject({ release: { labels: ['team'], isOrphaned: false } });
     expect(await world.env.finish(process.ask(own))).toEqual({ allowed: true });
     expect(process.writes).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askedOf, onlyGrows, podRequest, requestsOn } from '../../../webhook/native/requests-of.ts';
+import { onlyGrows, podRequest, readTarget, requestsFor } from '../../../webhook/native/requests-of.ts';
 import { isDryRun, type Review } from '../../../webhook/review/review.ts';
 import { seededRandom } from '../../kit/virtual-env.ts';
 
@@ -47,7 +47,7 @@ describe('the request of a review', () => {
       spec({ minReadySeconds: 5 }),
       spec({ updateStrategy: { type: 'OnDelete', rollingUpdate: {} } }),
     ];
-    for (const object of harmless) expect(askedOf(review({ oldObject: stored, object })).kind).toBe('pass');
+    for (const object of harmless) expect(readTarget(review({ oldObject: stored, object })).kind).toBe('pass');
   });
 
   it('is something where replicas, template, strategy, ordinals or labels change', () => {
@@ -63,8 +63,8 @@ describe('the request of a review', () => {
       { ...stored, metadata: { ...stored.metadata, labels: { ...stored.metadata.labels, team: 'y' } } },
       { ...stored, metadata: { ...stored.metadata, labels: { ...stored.metadata.labels, 'grafana.com/no-downscale': 'true' } } },
     ];
-    for (const object of telling) expect(askedOf(review({ oldObject: stored, object })).kind).toBe('statefulSet');
-    expect(askedOf(review({ object: stored })).kind).toBe('statefulSet');
+    for (const object of telling) expect(readTarget(review({ oldObject: stored, object })).kind).toBe('statefulSet');
+    expect(readTarget(review({ object: stored })).kind).toBe('statefulSet');
   });
 
   it('is something where the time of the last decrease is removed or set back', () => {
@@ -72,7 +72,7 @@ describe('the request of a review', () => {
       ...stored,
       metadata: { ...stored.metadata, annotations: instant === undefined ? {} : { 'grafana.com/last-downscale': instant } },
     });
-    const ask = (oldObject: Json, object: Json) => askedOf(review({ oldObject, object })).kind;
+    const ask = (oldObject: Json, object: Json) => readTarget(review({ oldObject, object })).kind;
     expect(ask(at('2026-01-02T00:00:00Z'), at())).toBe('statefulSet');
     expect(ask(at('2026-01-02T00:00:00Z'), at('2026-01-01T00:00:00Z'))).toBe('statefulSet');
     expect(ask(at('2026-01-02T00:00:00Z'), at('never'))).toBe('statefulSet');
@@ -83,17 +83,17 @@ describe('the request of a review', () => {
   it('is something where a write of the status changes labels, and nothing else of it', () => {
     const relabelled = { ...spec({ replicas: 0 }), metadata: { ...stored.metadata, labels: {} } };
     const status = review({ subresource: 'status', oldObject: stored, object: relabelled });
-    expect(askedOf(status).kind).toBe('statefulSet');
-    expect(requestsOn(status, 'update', stored, 3)).toEqual([{ ...unchanged, relabels: ['rollout-group', 'team'] }]);
-    expect(askedOf({ ...status, object: spec({ replicas: 0 }) }).kind).toBe('pass');
+    expect(readTarget(status).kind).toBe('statefulSet');
+    expect(requestsFor(status, 'update', stored, 3)).toEqual([{ ...unchanged, relabels: ['rollout-group', 'team'] }]);
+    expect(readTarget({ ...status, object: spec({ replicas: 0 }) }).kind).toBe('pass');
   });
 
   it('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale', () => {
     const one = spec({ replicas: 1 });
-    expect(askedOf(review({ oldObject: one, object: spec({ replicas: undefined }) })).kind).toBe('pass');
+    expect(readTarget(review({ oldObject: one, object: spec({ replicas: undefined }) })).kind).toBe('pass');
     const scale = review({ subresource: 'scale', oldObject: { spec: {} }, object: { spec: { replicas: 0 } } });
-    expect(askedOf(scale).kind).toBe('pass');
-    expect(requestsOn(review({ subresource: 'scale', object: { spec: {} } }), 'scale', stored, 3)).toEqual([
+    expect(readTarget(scale).kind).toBe('pass');
+    expect(requestsFor(review({ subresource: 'scale', object: { spec: {} } }), 'scale', stored, 3)).toEqual([
       { kind: 'scale', ...common, from: 3, to: 0, via: 'scale' },
     ]);
   });
@@ -101,20 +101,20 @@ describe('the request of a review', () => {
   it('leaves pods alone that nodes and controllers delete, and not those that they evict', () => {
     const controller = { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] };
     const gone = review({ resource: pod, operation: 'DELETE', name: 'db-a-0' });
-    expect(askedOf(gone)).toEqual({ kind: 'pod', verb: 'deletePod', namespace: 'prod', name: 'db-a-0' });
-    expect(askedOf({ ...gone, user: controller }).kind).toBe('pass');
-    expect(askedOf({ ...gone, user: { name: 'n', groups: ['system:nodes'] } }).kind).toBe('pass');
+    expect(readTarget(gone)).toEqual({ kind: 'pod', verb: 'deletePod', namespace: 'prod', name: 'db-a-0' });
+    expect(readTarget({ ...gone, user: controller }).kind).toBe('pass');
+    expect(readTarget({ ...gone, user: { name: 'n', groups: ['system:nodes'] } }).kind).toBe('pass');
     const eviction = review({ resource: pod, operation: 'CREATE', subresource: 'eviction', name: 'db-a-0' });
-    expect(askedOf({ ...eviction, user: controller })).toEqual({ kind: 'pod', verb: 'evictPod', namespace: 'prod', name: 'db-a-0' });
+    expect(readTarget({ ...eviction, user: controller })).toEqual({ kind: 'pod', verb: 'evictPod', namespace: 'prod', name: 'db-a-0' });
     for (const subresource of ['exec', 'log', 'status', 'ephemeralcontainers', 'binding']) {
-      expect(askedOf({ ...eviction, subresource }).kind).toBe('pass');
+      expect(readTarget({ ...eviction, subresource }).kind).toBe('pass');
     }
   });
 
   it('is about no other resource', () => {
-    expect(askedOf(review({ resource: { group: 'apps', version: 'v1', resource: 'deployments' } })).kind).toBe('pass');
-    expect(askedOf(review({ resource: { group: '', version: 'v1', resource: 'configmaps' }, operation: 'DELETE' })).kind).toBe('pass');
-    expect(askedOf(review({ operation: 'CREATE' })).kind).toBe('pass');
+    expect(readTarget(review({ resource: { group: 'apps', version: 'v1', resource: 'deployments' } })).kind).toBe('pass');
+    expect(readTarget(review({ resource: { group: '', version: 'v1', resource: 'configmaps' }, operation: 'DELETE' })).kind).toBe('pass');
+    expect(readTarget(review({ operation: 'CREATE' })).kind).toBe('pass');
   });
 });
 
@@ -159,10 +159,10 @@ describe('reviews that no API server sends', () => {
         ...(isObject(object) ? { object } : {}),
         ...(isObject(oldObject) ? { oldObject } : {}),
       });
-      const asked = askedOf(strange);
+      const asked = readTarget(strange);
       seen.add(asked.kind);
       if (asked.kind === 'statefulSet') {
-        for (const request of requestsOn(strange, asked.verb, stored, 3)) {
+        for (const request of requestsFor(strange, asked.verb, stored, 3)) {
           const { from = 0, to = 0 } = request as { readonly from?: number; readonly to?: number };
           expect(Number.isSafeInteger(from) && Number.isSafeInteger(to) && to >= 0).toBe(true);
         }
@@ -176,17 +176,17 @@ describe('reviews that no API server sends', () => {
 describe('the input of the engine', () => {
   it('compares the object with the stored one, not with that of the review', () => {
     const forged = review({ oldObject: spec({ replicas: 1 }), object: spec({ replicas: 2 }) });
-    expect(requestsOn(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
+    expect(requestsFor(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
   });
 
   it('knows a restart from a new template', () => {
     const annotated = { ...template, metadata: { ...template.metadata, annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } } };
-    expect(requestsOn(review({ object: spec({ template: annotated }) }), 'update', stored, 3)).toEqual([
+    expect(requestsFor(review({ object: spec({ template: annotated }) }), 'update', stored, 3)).toEqual([
       { ...unchanged, isTemplateChanged: true },
       { kind: 'restart', ...common },
     ]);
     const image = { ...annotated, spec: { containers: [{ name: 'db', image: 'db:2' }] } };
-    expect(requestsOn(review({ object: spec({ template: image }) }), 'update', stored, 3)).toEqual([
+    expect(requestsFor(review({ object: spec({ template: image }) }), 'update', stored, 3)).toEqual([
       { ...unchanged, isTemplateChanged: true },
     ]);
   });
@@ -194,7 +194,7 @@ describe('the input of the engine', () => {
   it('names the labels that change, are removed, or begin to protect', () => {
     const labels = { 'rollout-group': 'other', 'grafana.com/prepare-downscale': 'true', harmless: 'z' };
     const object = { ...stored, metadata: { ...stored.metadata, labels } };
-    expect(requestsOn(review({ object, options: { kind: 'PatchOptions' } }), 'update', stored, 3)).toEqual([
+    expect(requestsFor(review({ object, options: { kind: 'PatchOptions' } }), 'update', stored, 3)).toEqual([
       { ...unchanged, relabels: ['grafana.com/prepare-downscale', 'rollout-group', 'team'], via: 'patch' },
     ]);
   });
@@ -207,7 +207,7 @@ describe('the input of the engine', () => {
       return { ...stored, metadata: { ...stored.metadata, labels, annotations } };
     };
     const asked = (object: Json, old: Json) => {
-      const [request] = requestsOn(review({ object, oldObject: old }), 'update', old, 3);
+      const [request] = requestsFor(review({ object, oldObject: old }), 'update', old, 3);
       return request?.kind === 'update' ? { relabels: request.relabels, betweenZones: request.betweenZones } : undefined;
     };
     expect(asked(timed('0s'), timed('12h'))).toEqual({ relabels: [time], betweenZones: '0s' });
@@ -218,13 +218,13 @@ describe('the input of the engine', () => {
       [{ [path]: 'a' }, {}],
       [{ other: 'b' }, { other: 'a' }],
     ] as const) {
-      expect(askedOf(review({ object: timed('12h', now), oldObject: timed('12h', before) })).kind).toBe('pass');
+      expect(readTarget(review({ object: timed('12h', now), oldObject: timed('12h', before) })).kind).toBe('pass');
     }
   });
 
   it('says how many pods go with a StatefulSet', () => {
-    expect(requestsOn(review({ operation: 'DELETE' }), 'delete', stored, 3)).toEqual([{ kind: 'deleteStatefulSet', ...common, pods: 3 }]);
-    expect(requestsOn(review({ operation: 'DELETE', dryRun: true }), 'delete', stored, 0)).toEqual([
+    expect(requestsFor(review({ operation: 'DELETE' }), 'delete', stored, 3)).toEqual([{ kind: 'deleteStatefulSet', ...common, pods: 3 }]);
+    expect(requestsFor(review({ operation: 'DELETE', dryRun: true }), 'delete', stored, 0)).toEqual([
       { kind: 'deleteStatefulSet', ...common, dryRun: true },
     ]);
   });

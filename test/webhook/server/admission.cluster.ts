@@ -1,9 +1,9 @@
 // What a real API server makes of the webhook's answers.
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import type { TlsMaterial } from '../../../webhook/certificates/source.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import type { ServedEndpoint } from '../../../webhook/server/exchange.ts';
-import type { TlsMaterial } from '../../../webhook/server/https-server.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
 import { changingSource, closeAll, drainUntil, endpoint, gate, type Served, type ServeOptions, serve, until } from './served.ts';
 
