@@ -1,10 +1,9 @@
 // Composes the admission webhook: endpoints behind an HTTPS server.
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { NextFunction } from 'express';
-import express from 'express';
+import express, { type NextFunction } from 'express';
 import { sleep } from '../cluster/env.ts';
-import type { TlsSource } from './certificates/source.ts';
+import type { TlsSource, TlsSource } from './certificates/source.ts';
 import type { WebhookConfig } from './config.ts';
 import type { WebhookEnv, WebhookObserver } from './env.ts';
 import { answerExchange, type ServedEndpoint } from './server/exchange.ts';
