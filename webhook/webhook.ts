@@ -1,12 +1,12 @@
 // Composes the admission webhook: endpoints behind an HTTPS server.
-
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type NextFunction } from 'express';
 import { sleep } from '../cluster/env.ts';
-import type { TlsSource, TlsSource } from './certificates/source.ts';
+import type { TlsSource } from './certificates/source.ts';
 import type { WebhookConfig } from './config.ts';
 import type { WebhookEnv, WebhookObserver } from './env.ts';
 import { answerExchange, type ServedEndpoint } from './server/exchange.ts';
+import { startHttpsServer } from './server/https-server.ts';
 import { slots, watchLoad } from './server/load.ts';
 
 interface WebhookOptions {
