@@ -1,4 +1,4 @@
-// The ports through which time, chance, the API server, pods and the log are reached. The real ones are in connection/ and in processes; tests and simulation bring their own.
+// Defines the ports to time, randomness, the API server, pods and the log. Tests and the simulation replace the real ones.
 
 export interface Clock {
   /** Wall clock in milliseconds since 1970-01-01T00:00:00Z. May jump in either direction. */
@@ -8,13 +8,13 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls back once, `delayMs` (0 or more) from now on the monotonic clock. The answer cancels; cancelling twice does nothing. */
+  /** Calls back once after `delayMs` (0 or more) on the monotonic clock. Returns a function that cancels it, also repeatedly. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
 }
 
 export interface KubernetesRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path and query, beginning with `/`, every part already escaped. */
+  /** Path and query, escaped, with the first `/`. */
   readonly path: string;
   /** Content-Type of the body; `application/json` by default. */
   readonly contentType?: string;
@@ -22,9 +22,9 @@ export interface KubernetesRequest {
   readonly accept?: string;
   /** JSON text. */
   readonly body?: string;
-  /** Until the whole answer is there, waiting for a free slot included. */
+  /** Time until the complete answer, including the wait for the rate limiter. */
   readonly timeoutMs: number;
-  /** The place in the code that asks, such as `act.deletePod`: faults are injected by it, and logs name it. */
+  /** The place in the code, such as `act.deletePod`, for logs and for injected faults. */
   readonly site: string;
 }
 
@@ -46,14 +46,11 @@ export interface KubernetesStream {
   readonly close: () => void;
 }
 
-/** The API server's HTTP interface with the caller's credentials: bytes in, bytes out, no retries. */
+/** The HTTP interface of the API server with the caller's credentials, without retries. */
 export interface KubernetesHttp {
-  /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure when no whole answer came. */
+  /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure without a complete answer. */
   readonly request: (request: KubernetesRequest) => Promise<KubernetesResponse>;
-  /**
-   * Opens a stream of lines and resolves when its headers are there; `timeoutMs` is the time until then. Lines are delivered in order, one call
-   * each, never after `close`. Rejects with TransportFailure.
-   */
+  /** Opens a stream and resolves after its headers, within `timeoutMs`. Delivers lines in order until `close`. Rejects with TransportFailure. */
   readonly stream: (request: KubernetesRequest, onLine: (line: string) => void) => Promise<KubernetesStream>;
 }
 
@@ -61,11 +58,11 @@ export interface PodRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Built from validated parts. */
   readonly url: string;
-  /** Until the whole answer is there. */
+  /** Time until the complete answer. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The place in the code that asks. */
+  /** The place in the code. */
   readonly site: string;
 }
 
@@ -76,13 +73,13 @@ export interface PodResponse {
 
 /** Calls to pods. Redirects are not followed. */
 export interface PodHttp {
-  /** Resolves with any answer. Rejects with an Error that says what happened when no whole answer came. */
+  /** Resolves with any answer. Rejects with an Error that names the problem without a complete answer. */
   readonly call: (request: PodRequest) => Promise<PodResponse>;
 }
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Structured log: a constant message with fields. */
+/** Writes constant messages with fields. */
 export interface Log {
   readonly debug: (message: string, fields?: LogFields) => void;
   readonly info: (message: string, fields?: LogFields) => void;
@@ -90,7 +87,7 @@ export interface Log {
   readonly error: (message: string, fields?: LogFields) => void;
 }
 
-/** Everything that the cluster layer reaches outside of itself. */
+/** Everything outside of the cluster layer. */
 export interface ClusterEnv {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -99,7 +96,7 @@ export interface ClusterEnv {
   readonly kubernetes: KubernetesHttp;
 }
 
-/** Resolves after `delayMs`, or at once when the signal is aborted. */
+/** Resolves after `delayMs`, or when the signal is aborted. */
 export async function sleep({ timers }: Pick<ClusterEnv, 'timers'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
   await new Promise<void>((resolve) => {

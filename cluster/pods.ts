@@ -13,21 +13,17 @@ interface PodAddress {
   readonly pod: string;
   /** `spec.serviceName` of the StatefulSet. */
   readonly serviceName: string;
-  /** With the trailing dot when it is fully qualified. */
+  /** Fully qualified with a trailing dot. */
   readonly clusterDomain: string;
 }
 
 const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const domain = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\.?$/;
-/** Path and query as RFC 3986 writes them, from the first slash on; no user information, no fragment, no broken escape. */
+/** Path and query of RFC 3986 from the first slash, without fragment and broken escapes. */
 const pathGrammar = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:/?]|%[0-9A-Fa-f]{2})*$/;
 const longestPath = 1024;
 
-/**
- * The URL at which a pod is asked: `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`.
- *
- * @throws RangeError that names the part which is not valid.
- */
+/** Returns `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`. Throws RangeError that names an invalid part. */
 export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   const { namespace, pod, serviceName, clusterDomain } = address;
   check('the name of the pod', pod, domain);
@@ -43,7 +39,7 @@ export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   return `${scheme}://${host}:${port}${rooted}`;
 }
 
-/** The path with what may not stand in a URL as it is percent-encoded; a percent sign is taken as the begin of an escape. */
+/** Percent-encodes characters that a URL must not contain. A percent sign begins an escape. */
 function escaped(path: string): string {
   return path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:/?%@#\\\s]/gu, encodeURIComponent);
 }
@@ -52,13 +48,9 @@ function check(what: string, text: string, grammar: RegExp): void {
   if (!grammar.test(text)) throw new RangeError(`${what} is not a host name: ${JSON.stringify(text.slice(0, 80))}`);
 }
 
-/** States how many pods are asked at a time. */
 const parallelCalls = 32;
 
-/**
- * What the tasks answered, in the order of the items; at most 32 tasks at a time, begun in that order. A task that answers undefined did
- * nothing, and is left out. Rejects with what a task rejects with.
- */
+/** Runs the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects as the first failing task does. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   task: (item: Item) => Promise<Result | undefined>,

@@ -1,14 +1,11 @@
-// Connections that are kept for the next request, and given up when the certificates behind them change.
+// Keeps connections for the next request, and drops them when their certificates change.
 import http from 'node:http';
 import https from 'node:https';
 import { createSecureContext } from 'node:tls';
 import { messageOf } from '../../policies/error-message.ts';
-import { type Connection, ConnectionFailure, type TlsMaterial } from './connection.ts';
+import { type Connection, configurationFailure, type TlsMaterial } from './connection.ts';
 
-/**
- * The API server closes connections that are idle for 90 s, load balancers often after 60 s or less. We close first: a write that meets a closing
- * connection fails without anybody knowing whether it was carried out.
- */
+/** API servers close idle connections after 90 s, load balancers after 60 s or less. A write on a closing connection has an unknown outcome. */
 const idleMs = 30_000;
 
 const maxIdleCount = 16;
@@ -23,12 +20,12 @@ export class AgentPool {
     this.#connection = connection;
   }
 
-  /** The one agent for this material. Rejects with ConnectionFailure when a certificate or key cannot be used. */
+  /** Returns the one agent for this material. Rejects with ConnectionFailure if a certificate or key is unusable. */
   agentFor(tls: TlsMaterial): Promise<http.Agent> {
     if (this.#making !== undefined && this.#tls === tls) return this.#making;
     this.#retire();
     this.#tls = tls;
-    // Requests that come together share it, also while it is being made.
+    // Concurrent requests share it while it is created.
     this.#making = this.#create(tls).then((agent) => {
       if (this.#tls === tls) this.#agent = agent;
       return agent;
@@ -36,7 +33,7 @@ export class AgentPool {
     return this.#making;
   }
 
-  /** Closes the connections on which nothing is under way: what closed one of them has probably closed all. */
+  /** Closes idle connections. If one was closed by the server, the others probably were too. */
   closeIdle(): void {
     for (const sockets of Object.values(this.#agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy();
   }
@@ -64,7 +61,7 @@ export class AgentPool {
     return isTls ? new https.Agent(options) : new http.Agent(options);
   }
 
-  /** The context is made once: Node.js would otherwise read the certificates again for each connection and compare them for each request. */
+  /** Creates the context once: Node.js would otherwise parse the certificates for each connection and compare them for each request. */
   #tlsOptions({ ca, cert, key, serverName, isVerified }: TlsMaterial): https.AgentOptions {
     try {
       return {
@@ -73,10 +70,7 @@ export class AgentPool {
         ...(serverName !== undefined && { servername: serverName }),
       };
     } catch (error) {
-      const why = messageOf(error);
-      throw new ConnectionFailure('configuration', `a certificate or key of ${this.#connection.origin} cannot be used: ${why}`, {
-        cause: error,
-      });
+      throw configurationFailure(`a certificate or key of ${this.#connection.origin} cannot be used: ${messageOf(error)}`, error);
     }
   }
 }

@@ -5,12 +5,12 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { KubernetesRequest, Timers } from '../env.ts';
 import { type Connection, ConnectionFailure } from './connection.ts';
 
-/** No whole answer came. */
+/** No complete answer arrived. */
 export class ExchangeFailure extends Error {
   override readonly name = 'ExchangeFailure';
-  /** False: no byte of the request can have reached the server, for there was no connection yet. */
+  /** False: no byte of the request reached the server, because no connection existed. */
   readonly hasLeft: boolean;
-  /** The connection had been used before, and was found closed before any answer. */
+  /** The connection had been used before, and closed before any answer. */
   readonly isStale: boolean;
 
   constructor(cause: Error, { hasLeft, isStale }: { readonly hasLeft: boolean; readonly isStale: boolean }) {
@@ -26,14 +26,14 @@ interface ExchangeOptions {
   readonly request: KubernetesRequest;
   readonly headers: http.OutgoingHttpHeaders;
   readonly deadline: Deadline;
-  /** The request as Node.js has it, until `receive` is done. */
+  /** Contains the request until `receive` is done. */
   readonly underWay: Set<http.ClientRequest>;
 }
 
-/** A connection on which a watch waits is checked by TCP at this interval, because a firewall may have forgotten it. */
+/** Interval of TCP keep-alives on a silent watch, because a firewall may have dropped the connection. */
 const probeEveryMs = 30_000;
 
-/** Resolves with what `receive` makes of the answer, which it gets when the headers are there. Rejects with ExchangeFailure. */
+/** Calls `receive` after the headers of the answer, and resolves with its result. Rejects with ExchangeFailure. */
 export function exchange<Result>(
   { server, agent, request, headers, deadline, underWay }: ExchangeOptions,
   receive: (response: http.IncomingMessage, sent: http.ClientRequest) => Promise<Result>,
@@ -87,12 +87,12 @@ function isClosing(error: Error): boolean {
   return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
-/** The time of a request is over. */
+/** The deadline of a request passed. */
 class DeadlineOver extends Error {
   override readonly name = 'DeadlineOver';
 }
 
-/** AbortSignal.any and a signal per request would be simpler, but Node.js 20 keeps them until their timers fire. */
+/** Limits the whole time of one request with one timer. AbortSignal.any is simpler, but Node.js 20 keeps signals until their timers fire. */
 export class Deadline {
   readonly timeoutMs: number;
   readonly cancel: () => void;
@@ -134,7 +134,7 @@ interface FailureContext {
 
 interface Explanation {
   readonly message: string;
-  /** A ConnectionFailure when more than the network is at fault. */
+  /** A ConnectionFailure if the configuration is at fault. */
   readonly cause: unknown;
 }
 
@@ -168,7 +168,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'does not speak TLS. Check whether the address begins with http://',
 };
 
-/** The server's certificate was looked at, and not believed. */
+/** Returns whether the server's certificate is not trusted. */
 export function isDistrust(error: unknown): boolean {
   const root = error instanceof ExchangeFailure ? error.cause : error;
   return /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(

@@ -1,4 +1,4 @@
-// The real clock, timers, chance and process: the only place of this layer that asks the machine for them.
+// Provides the real clock, timers, randomness and process; no other file of this layer reads them.
 import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -10,13 +10,10 @@ export const processClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** setTimeout takes a longer delay for 1 ms. */
+/** setTimeout treats a longer delay as 1 ms. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/**
- * Timers keep the process alive: who waits for one must not see the process end in the middle of it, and who no longer waits cancels it. The
- * agent needs no timer to stay alive, for its HTTP server does that.
- */
+/** Timers keep the process alive, so that it does not end while code waits for one. */
 export const processTimers: Timers = {
   after: (delayMs, callback) => {
     const endMs = performance.now() + delayMs;
@@ -32,15 +29,15 @@ export const processTimers: Timers = {
 
 const randomSteps = 2 ** 47;
 
-/** Not predictable, so that what is drawn from it may also name things. */
+/** Unpredictable, so it can also create names. */
 export const processRandom = (): number => randomInt(randomSteps) / randomSteps;
 
-/** Everything real, around a connection to an API server. */
+/** Returns the real environment with this connection to an API server. */
 export function processEnv(kubernetes: KubernetesHttp): ClusterEnv {
   return { clock: processClock, timers: processTimers, random: processRandom, kubernetes };
 }
 
-/** This process as `loadConnection` sees it. */
+/** Returns the parts of this process that `loadConnection` reads. */
 export function connectionProcess(): ConnectionProcess {
   return {
     env: process.env,

@@ -2,43 +2,38 @@
 import type { Clock, Timers } from '../env.ts';
 
 export interface RateLimit {
-  /** Requests per second, in each API group. 0 or less: no limit. */
+  /** Requests per second in each API group. 0 or less: no limit. */
   readonly qps: number;
-  /** States how many may be sent at once after a pause. 0 or less: no limit. */
+  /** Requests at once after a pause. 0 or less: no limit. */
   readonly burst: number;
 }
 
 interface RateLimiterOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
-  /** A request was refused because its deadline comes before its turn. */
+  /** Called for a request whose deadline comes before its turn. */
   readonly onThrottled?: (apiGroup: string) => void;
 }
 
-/** The request's deadline comes before its turn, so it was not sent. */
+/** A request was not sent, because its deadline comes before its turn. */
 class RateLimited extends Error {
   override readonly name = 'RateLimited';
-  readonly apiGroup: string;
 
   constructor(apiGroup: string, timeoutMs: number) {
-    super(
-      `the client-side rate limiter of API group "${apiGroup}" has no capacity for the request within ${Math.round(timeoutMs)} ms; it was not sent`,
-    );
-    this.apiGroup = apiGroup;
+    const time = `${Math.round(timeoutMs)} ms`;
+    super(`the client-side rate limiter of API group "${apiGroup}" has no capacity for the request within ${time}; it was not sent`);
   }
 }
 
-/** Tokens may be below zero: those are the requests that already wait. */
+/** Tokens below zero are requests that already wait. */
 interface Bucket {
   tokens: number;
   atMs: number;
 }
 
 /**
- * Passes requests in the order of their arrival. A watch counts as one request, when it opens.
- *
- * Requests of Leases never wait: a delayed renewal costs the leadership. Leases have the separate API group
- * `coordination.k8s.io` without other kinds, so exempting the group is enough.
+ * Passes requests in the order of their arrival. A watch counts as one request. Requests of Leases never wait, because a delayed renewal
+ * costs the leadership; their API group `coordination.k8s.io` has no other kinds.
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
@@ -49,9 +44,8 @@ export class RateLimiter {
   }
 
   /**
-   * Undefined when the request may be sent at once; otherwise resolves when it may.
-   * @param path as in the request: without the prefix that the server's address may have
-   * @throws {RateLimited} at once, when the turn comes after `timeoutMs`; the request then takes no token
+   * Returns undefined if the request may be sent at once; otherwise resolves when it may. Throws RateLimited, without taking a token, if the
+   * turn comes after `timeoutMs`. `path` has no prefix of the server's address.
    */
   turn(path: string, timeoutMs: number): Promise<void> | undefined {
     const { qps, burst, clock, timers, onThrottled } = this.#options;
@@ -70,7 +64,7 @@ export class RateLimiter {
   }
 }
 
-/** The name of the bucket, which metrics show too: `core`, a group, or the first part of the path of what belongs to no group. */
+/** Returns the name of the bucket, also for metrics: `core`, an API group, or else the first part of the path. */
 export function apiGroupOf(path: string): string {
   const [first = '', second = ''] = path
     .replace(/[?#].*$/, '')

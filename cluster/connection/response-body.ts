@@ -10,7 +10,7 @@ const longestErrorBytes = 1024 * 1024;
 
 const unzip = promisify(gunzip);
 
-/** Rejects when the body is not whole. */
+/** Rejects if the body is incomplete. */
 export async function readBody(response: IncomingMessage): Promise<string> {
   const maxBytes = (response.statusCode ?? 0) >= 400 ? longestErrorBytes : Number.POSITIVE_INFINITY;
   const body = await readBytes(response, maxBytes);
@@ -34,7 +34,7 @@ function readBytes(response: IncomingMessage, maxBytes: number): Promise<Buffer>
   });
 }
 
-/** Several headers of one name become one, as HTTP allows. */
+/** Joins several headers of one name, as HTTP allows. */
 export function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value].flat().join(', ')]])),
@@ -48,9 +48,8 @@ export interface Lines {
 }
 
 /**
- * Delivers the lines of an answer. A line is delivered while the bytes after it wait in the connection, so a slow receiver slows down the server
- * and nothing piles up here. None is delivered before the caller has got its handle. A receiver that throws ends the stream. The beginning
- * of a line that never ended is not delivered.
+ * Delivers the lines of an answer, after the caller has its handle. Later bytes stay in the connection, so a slow receiver slows down the
+ * server. A receiver that throws ends the stream. An incomplete last line is dropped.
  */
 export function readLines(response: IncomingMessage, onLine: (line: string) => void): Lines {
   let isOver = false;
@@ -82,15 +81,12 @@ export function readLines(response: IncomingMessage, onLine: (line: string) => v
   return { ended, close: () => finish('closed') };
 }
 
-/** Longer than any object that etcd stores, many times over: more without an end of line is no watch. */
+/** Many times longer than any object that etcd stores. */
 const longestLineBytes = 64 * 1024 * 1024;
 
 const endOfLine = 0x0a;
 
-/**
- * Bytes are made text a whole line at a time, so a character that is cut in two between pieces comes out whole. Each byte is copied at most
- * twice, however many pieces a line has. Empty lines are left out.
- */
+/** Decodes whole lines, because chunks may cut a character. Copies each byte at most twice. Drops empty lines. */
 export class LineSplitter {
   readonly #onLine: (line: string) => void;
   #begun: Buffer[] = [];
@@ -105,7 +101,7 @@ export class LineSplitter {
     return this.#begunBytes > 0;
   }
 
-  /** @throws errors of the line receiver, and an Error for an endless line */
+  /** Throws errors of the line receiver, and an Error for a line of more than 64 MiB. */
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(endOfLine); end !== -1; end = chunk.indexOf(endOfLine, start)) {

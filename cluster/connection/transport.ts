@@ -1,4 +1,4 @@
-// Requests to the API server over HTTP/1.1: connections that are kept, one deadline each, and the truth about what may have been carried out.
+// Sends requests to the API server over HTTP/1.1, each with one deadline, and reports whether a failed request may have been applied.
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock, KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream, Timers } from '../env.ts';
 import { TransportFailure } from '../request/failure.ts';
@@ -11,9 +11,8 @@ import { headersOf, type Lines, readBody, readLines } from './response-body.ts';
 
 export interface Answered {
   readonly method: KubernetesRequest['method'];
-  /** With its query. */
   readonly path: string;
-  /** HTTP status code, or `error` when no whole answer came. */
+  /** HTTP status code, or `error` without a complete answer. */
   readonly status: number | 'error';
   /** Without the time spent waiting for the rate limiter. */
   readonly durationMs: number;
@@ -21,35 +20,34 @@ export interface Answered {
 
 export interface TransportOptions {
   readonly userAgent: string;
-  /** None when absent. Clients that shall not hold each other up have one each. */
+  /** No limit if absent. Each client has its own. */
   readonly rateLimit?: RateLimit;
   /** Sent with every request. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
-  /** Reports whether long answers may come compressed, as over slow networks; false when absent. */
+  /** True if answers may be compressed, for slow networks; default false. */
   readonly isCompressed?: boolean;
-  /** Once for each exchange with the server; of a watch, when it opens. */
+  /** Called for each exchange; for a watch, when it opens. */
   readonly onAnswer?: (answered: Answered) => void;
-  /** A request was not sent because the rate limiter had no room before its deadline. */
+  /** Called for a request that the rate limiter refused. */
   readonly onThrottled?: (apiGroup: string) => void;
-  /** The real ones when absent. */
   readonly clock?: Clock;
   readonly timers?: Timers;
 }
 
 export interface KubernetesTransport extends KubernetesHttp {
-  /** Closes every connection; what is under way fails, and what comes later too. */
+  /** Closes every connection; current and later requests fail. */
   readonly close: () => void;
 }
 
 /**
- * Talks to the API server of a connection. Redirects are never followed. Only a GET is repeated, and once: when the kept connection that it was
- * given turned out to be closed, and when the server refused credentials that can be renewed.
+ * Returns a client of the API server. It never follows redirects. It repeats only a GET, and only once: after a stale connection, or after
+ * refused credentials that are renewable.
  */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
   return new Transport(connection, options);
 }
 
-/** Takes the answer once its headers are there. */
+/** Receives the answer after its headers. */
 type Receive<Result> = (response: IncomingMessage, sent: ClientRequest) => Promise<Result>;
 
 interface Attempt {
@@ -119,7 +117,7 @@ class Transport implements KubernetesTransport {
     this.#pool.close();
   };
 
-  /** From the turn at the rate limiter to the whole answer, under one deadline. */
+  /** Waits for the rate limiter, sends and receives, under one deadline. */
   async #ask<Result extends Pick<KubernetesResponse, 'status'>>(
     request: KubernetesRequest,
     isCompressed: boolean,
@@ -152,7 +150,7 @@ class Transport implements KubernetesTransport {
     const { request, deadline } = attempt;
     const authorization = await deadline.during(this.#connection.authorize());
     const agent = await deadline.during(this.#pool.agentFor(authorization.tls)).catch((error: unknown) => {
-      // Perhaps a certificate was read before its key was replaced.
+      // The certificate may have been read before its key was replaced.
       this.#connection.forget(authorization);
       throw error;
     });
@@ -170,7 +168,7 @@ class Transport implements KubernetesTransport {
       // The server may have new certificates, and the files may contain the new authority.
       if (isDistrust(error)) this.#connection.forget(authorization);
       if (!(error instanceof ExchangeFailure && error.isStale) || request.method !== 'GET') throw error;
-      // The next one would be as old.
+      // The next kept connection would be as old.
       this.#pool.closeIdle();
       return { result: await send(), authorization };
     }

@@ -8,7 +8,7 @@ interface BackoffLimits {
 /** Delays of client-go's reflector: soon enough for a restarting server, rare enough for an overloaded one. */
 export const soon: BackoffLimits = { firstMs: 800, lastMs: 30_000 };
 
-/** For what a person has to change first: a permission, a CRD. */
+/** For problems that a person must solve: a permission, a CRD. */
 export const slow: BackoffLimits = { firstMs: 30_000, lastMs: 300_000 };
 
 export class Backoff {
@@ -22,14 +22,14 @@ export class Backoff {
     this.#baseMs = limits.firstMs;
   }
 
-  /** Between `firstMs` and `lastMs`: once to twice a base that doubles with each call and stays at half of `lastMs`, so that the last one varies too. */
+  /** Returns one to two times a base that doubles with each call up to half of `lastMs`, so that the last delays vary too. */
   nextMs(): number {
     const baseMs = this.#baseMs;
     this.#baseMs = Math.min(baseMs * 2, this.#limits.lastMs / 2);
     return Math.min(this.#limits.lastMs, baseMs * (1 + this.#random()));
   }
 
-  /** After a success: the next failure waits as little as the first. */
+  /** Starts again with the first delay after a success. */
   reset(): void {
     this.#baseMs = this.#limits.firstMs;
   }

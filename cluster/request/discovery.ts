@@ -7,22 +7,22 @@ import { isJsonObject, type JsonObject } from './json.ts';
 import { parseBody } from './read.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 
-/** Everything in two answers; servers before 1.26, and proxies that drop the header, answer with the classic documents. */
+/** Asks for the aggregated document. Servers before 1.26, and proxies that drop the header, answer with the classic ones. */
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 const site = 'discovery.read';
-/** Classic documents that are asked for at the same time. */
+/** Classic documents that are read in parallel. */
 const width = 8;
 
 type Version = Pick<Resource, 'group' | 'version'>;
 
 export interface Discovery {
-  /** Every resource of that kind, the version that the server prefers first; subresources are not among them. */
+  /** Returns every resource of that kind, the preferred version first, without subresources. */
   readonly find: (kind: { readonly group: string; readonly version?: string | undefined; readonly kind: string }) => readonly Resource[];
-  /** Reports whether the resource is served, in that version. */
+  /** Reports whether this version of the resource is served. */
   readonly has: (resource: Version & Pick<Resource, 'plural'>) => boolean;
   /** Reports whether the resource has that subresource, such as `scale`. */
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
-  /** False when the group, or that version of it, could not be read: then `find` and `has` say nothing about it. */
+  /** Reports whether the group and version could be read. Otherwise `find` and `has` are no answer. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
   /** Groups and versions that could not be read. */
   readonly failures: readonly DiscoveryFailure[];
@@ -32,7 +32,7 @@ export interface DiscoveryFailure extends Version {
   readonly message: string;
 }
 
-/** Asks the API server. Rejects with ApiFailure or TransportFailure when not even the groups can be listed. */
+/** Reads the served kinds. Rejects with ApiFailure or TransportFailure if the groups cannot be listed. */
 export async function discover(env: Pick<ClusterEnv, 'kubernetes'>, options: { readonly timeoutMs?: number } = {}): Promise<Discovery> {
   const { timeoutMs = 30_000 } = options;
   const ask = async (path: string): Promise<JsonObject> => {
@@ -44,12 +44,11 @@ export async function discover(env: Pick<ClusterEnv, 'kubernetes'>, options: { r
   return discoveryOf([...(await versionsOf(core, ask)), ...(await versionsOf(groups, ask))]);
 }
 
-/** In the order of preference within each group. */
 async function versionsOf(document: JsonObject, ask: (path: string) => Promise<JsonObject>): Promise<readonly ServedVersion[]> {
   const whole = aggregatedVersions(document);
   if (whole !== undefined) return whole;
   const named = classicGroups(document);
-  // Read as an empty one, it would say that nothing is served.
+  // An empty document would mean that nothing is served.
   if (named === undefined) throw new TransportFailure('the API server lists no served kinds', { site, mayBeApplied: false });
   const served: ServedVersion[] = [];
   for (let at = 0; at < named.length; at += width) {
@@ -58,7 +57,7 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   return served;
 }
 
-/** One extension server that is down must not hide the groups of the others. */
+/** Reports an extension server that is down as a failure, so that it hides no other group. */
 async function readClassic(version: Version, ask: (path: string) => Promise<JsonObject>): Promise<ServedVersion> {
   try {
     return classicVersion(version, await ask(`${version.group === '' ? '/api' : '/apis'}/${apiVersionOf(version)}`));
@@ -92,11 +91,11 @@ export interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly resources: readonly { readonly resource: Resource; readonly subresources: ReadonlySet<string> }[];
-  /** Why the resources are not all known. */
+  /** Present if some resources are unknown. */
   readonly failure?: string;
 }
 
-/** Versions of an APIGroupDiscoveryList, in order of preference; undefined when the document is another one. */
+/** Returns the versions of an APIGroupDiscoveryList in order of preference; undefined for another document. */
 export function aggregatedVersions(document: JsonObject): readonly ServedVersion[] | undefined {
   if (document['kind'] !== 'APIGroupDiscoveryList') return undefined;
   return objectsIn(document['items']).flatMap(({ metadata, versions }) => {
@@ -111,7 +110,7 @@ function aggregatedVersion(group: string, { version, resources, freshness }: Jso
     version: textOf(version),
     resources: objectsIn(resources).flatMap(({ resource, responseKind, scope, subresources }) => {
       const kind = isJsonObject(responseKind) ? textOf(responseKind['kind']) : '';
-      // A resource without a kind is there for its subresources only.
+      // A resource without a kind has only subresources.
       if (kind === '') return [];
       const names = objectsIn(subresources).map((entry) => textOf(entry['subresource']));
       const plural = textOf(resource);
@@ -123,7 +122,7 @@ function aggregatedVersion(group: string, { version, resources, freshness }: Jso
   return freshness === 'Stale' ? { ...served, failure: 'the extension server of this group does not answer' } : served;
 }
 
-/** The versions that an APIGroupList or APIVersions names, the preferred one of each group first; undefined when the document is another one. */
+/** Returns the versions of an APIGroupList or APIVersions, the preferred one of each group first; undefined for another document. */
 export function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] | undefined {
   if (Array.isArray(document['versions'])) return document['versions'].map((version) => ({ group: '', version: textOf(version) }));
   if (!Array.isArray(document['groups'])) return undefined;

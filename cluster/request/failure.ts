@@ -1,10 +1,11 @@
 // Defines the failures of a request to the API server: an error response, or no complete response.
 import type { KubernetesResponse } from '../env.ts';
+import { asJsonObject } from './json.ts';
 
-/** No whole answer came. Whether the request was carried out is not known, unless it never left. */
+/** No complete answer arrived, so the request may have been applied unless it was never sent. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure';
-  /** False when the request certainly did not reach the server. */
+  /** False if the request certainly did not reach the server. */
   readonly mayBeApplied: boolean;
   readonly site: string;
 
@@ -15,12 +16,12 @@ export class TransportFailure extends Error {
   }
 }
 
-/** The API server answered with a Status that is no success. */
+/** The API server answered with an error. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
   /** HTTP status code. */
   readonly status: number;
-  /** `reason` of the Status, such as Conflict or Forbidden; empty when the body was no Status. */
+  /** `reason` of the Status, such as Conflict or Forbidden; empty without a Status. */
   readonly reason: string;
   /** `details` of the Status. */
   readonly details: Readonly<Record<string, unknown>>;
@@ -53,34 +54,23 @@ export function onStatus<const Value>(value: Value, ...codes: readonly number[])
   };
 }
 
-/** The least pause before the server wants to be asked again, in milliseconds; also when only the cause of the error says so. */
+/** Returns the minimum delay that the server requests, in milliseconds, also from the cause of the error. */
 export function askedPauseMs(error: unknown): number | undefined {
   if (error instanceof ApiFailure) return error.retryAfterMs;
   return error instanceof Error && error.cause instanceof ApiFailure ? error.cause.retryAfterMs : undefined;
 }
 
-interface ParsedStatus {
-  readonly message: string;
-  readonly reason: string;
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
-/** The longest text of a server that is carried on in a message. */
+/** Longest text of a server in a message. */
 const longestMessage = 1024;
 
-function parseStatus(body: string): ParsedStatus {
+function parseStatus(body: string): Pick<ApiFailure, 'message' | 'reason' | 'details'> {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
     return { message: body.slice(0, longestMessage).trim(), reason: '', details: {} };
   }
-  const status = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  const status = asJsonObject(value);
   const text = (key: string): string => (typeof status[key] === 'string' ? status[key].slice(0, longestMessage) : '');
-  const details = status['details'];
-  return {
-    message: text('message'),
-    reason: text('reason'),
-    details: typeof details === 'object' && details !== null ? (details as Readonly<Record<string, unknown>>) : {},
-  };
+  return { message: text('message'), reason: text('reason'), details: asJsonObject(status['details']) };
 }

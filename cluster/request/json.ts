@@ -1,9 +1,9 @@
-// JSON as it comes from outside: keys that could reach an object's prototype are left out.
+// Parses and compares JSON from outside, without keys that reach an object's prototype.
 
 /** An escaped character of the key `__proto__`. */
 const escaped = /\\u00(?:5f|70|72|6f|74)/i;
 
-/** Only text in which the key may be pays for a reviver, which makes parsing several times slower; every text is looked at for it. */
+/** Returns whether the text may contain the key. A reviver makes parsing several times slower. */
 function isSuspicious(text: string): boolean {
   return text.includes('__proto__') || (text.includes('\\u00') && escaped.test(text));
 }
@@ -21,12 +21,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value when it is a JSON object, one without fields otherwise. */
+/** Returns the value if it is a JSON object; otherwise an empty one. */
 export function asJsonObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Reports whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
+/** Reports whether two values are equal as JSON. The order of keys does not matter, and `undefined` equals absent. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));

@@ -1,8 +1,8 @@
-// A door that only looks: what plan, diff and doctor are given, so that no defect of theirs can change a cluster.
+// Restricts plan, diff and doctor to reads, so that none of their defects changes a cluster.
 import type { KubernetesHttp, KubernetesRequest } from '../env.ts';
 import { TransportFailure } from './failure.ts';
 
-/** Questions that are asked by POST and leave nothing behind. */
+/** POST requests that change nothing. */
 const reviews = new Set([
   '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
   '/apis/authorization.k8s.io/v1/subjectaccessreviews',
@@ -28,7 +28,7 @@ function refuseWrite({ method, path, site }: KubernetesRequest): void {
   const { pathname, searchParams } = new URL(path, 'http://localhost');
   // A subresource such as proxy or exec acts on a GET.
   const isRead = method === 'GET' && !/\/(?:proxy|exec|attach|portforward)(?:\/|$)/.test(pathname);
-  // The server takes several values as one list, and refuses a list that holds anything but All; refused here, nothing rests on that.
+  // The server refuses a list with other values than All; this check does not rely on it.
   const dryRuns = searchParams.getAll('dryRun');
   const isDryRun = method !== 'GET' && dryRuns.length === 1 && dryRuns[0] === 'All';
   if (isRead || isDryRun || (method === 'POST' && reviews.has(pathname))) return;

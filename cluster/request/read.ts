@@ -4,22 +4,21 @@ import { ApiFailure, isStatus, TransportFailure } from './failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from './json.ts';
 import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
 
-/** States how long a read may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 30_000;
-/** Objects in one page of a list: half of what kubectl asks for, so that a page of large pods is some 3 MiB of text. */
+/** Objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
 const pageSize = 250;
-/** A list whose continuation expired under way starts again at most this often; then the server is too slow for it. */
+/** Restarts of a list whose continuation expired; then the server is too slow for it. */
 const restarts = 3;
 
 export interface ReadOptions {
-  /** The place in the code that asks. */
+  /** The place in the code. */
   readonly site: string;
   /** Timeout of each request. */
   readonly timeoutMs?: number;
 }
 
 export interface ListOptions extends ReadOptions {
-  /** Every namespace when left out. */
+  /** Every namespace if absent. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
@@ -45,7 +44,7 @@ export async function getObject(
   throw failure;
 }
 
-/** Every object of a collection, as of one moment. Rejects with ApiFailure or TransportFailure; never answers a part of the list. */
+/** Returns every object of a collection at one moment, never a part. Rejects with ApiFailure or TransportFailure. */
 export function listObjects(
   env: Pick<ClusterEnv, 'kubernetes'>,
   resource: Resource,
@@ -54,10 +53,7 @@ export function listObjects(
   return listProjected(env, resource, { ...options, project: (object) => object });
 }
 
-/**
- * As `listObjects`, keeping of each object only what `project` takes from it, one by one, so that no more than the text of a page is in memory.
- * What `project` throws is thrown on.
- */
+/** Lists like `listObjects`, but keeps only the projection of each object, so that memory holds the text of one page. Rejects as `project` throws. */
 export async function listProjected<Item>(
   env: Pick<ClusterEnv, 'kubernetes'>,
   resource: Resource,
@@ -67,7 +63,7 @@ export async function listProjected<Item>(
     try {
       return await listOnce(env, resource, options);
     } catch (error) {
-      // The snapshot behind the continuation was compacted away: what was read so far belongs to no list any more.
+      // The snapshot behind the continuation was compacted, so the pages read so far belong to no list.
       if (!isStatus(error, 410) || attempt === restarts) throw error;
     }
   }
@@ -96,7 +92,7 @@ async function listOnce<Item>(
   }
 }
 
-/** The selectors of a list or a watch as a query. */
+/** Returns the selectors of a list or a watch as a query. */
 export function selectorQuery({ labelSelector, fieldSelector }: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>): URLSearchParams {
   const query = new URLSearchParams();
   if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
@@ -104,7 +100,7 @@ export function selectorQuery({ labelSelector, fieldSelector }: Pick<ListOptions
   return query;
 }
 
-/** Items of lists come without apiVersion and kind; here every object has both. Throws TransportFailure for what is no object with a name. */
+/** Returns the object with apiVersion and kind, which items of lists lack. Throws TransportFailure without a name. */
 export function named(value: unknown, resource: Resource, site: string): KubernetesObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
     throw malformed(site, 'an object has no name');
@@ -117,7 +113,7 @@ export function named(value: unknown, resource: Resource, site: string): Kuberne
   };
 }
 
-/** The JSON object in the body of an answer. Throws TransportFailure when it is cut short or something else. */
+/** Returns the JSON object in a body. Throws TransportFailure for anything else. */
 export function parseBody(body: string, site: string): JsonObject {
   let value: unknown;
   try {
@@ -130,18 +126,18 @@ export function parseBody(body: string, site: string): JsonObject {
 }
 
 interface Page {
-  /** To be taken once, one by one. */
+  /** Iterates once. */
   readonly items: Iterable<KubernetesObject>;
   readonly resourceVersion: string;
   readonly token: string;
 }
 
-/** A list without items is one that was not understood: an empty one would read as if everything had been deleted. */
+/** Parses a page. Throws for a list without items: an empty list would mean that everything was deleted. */
 function pageOf(body: string, resource: Resource, site: string): Page {
   const split = splitList(body);
   const list = parseBody(split?.list ?? body, site);
   const { items, metadata } = list;
-  // Go writes an empty list as null in a few places.
+  // Go sometimes encodes an empty list as null.
   const entries = items === null ? [] : items;
   if (!Array.isArray(entries) || !isJsonObject(metadata)) throw malformed(site, 'it is not a list');
   if (typeof list['kind'] === 'string' && !list['kind'].endsWith('List')) throw malformed(site, `it is a ${list['kind']}, not a list`);
@@ -161,10 +157,7 @@ function* eachItem(
   for (const [begin, end] of places) yield named(parseBody(body.slice(begin, end), site), resource, site);
 }
 
-/**
- * 404 is said of an object and of a resource that is not served, such as that of a CRD that is not installed. The Status of the first names
- * the object in `details`.
- */
+/** Returns whether a 404 means a resource that is not served. For a missing object, the Status names it in `details`. */
 function isResourceMissing(failure: ApiFailure): boolean {
   return failure.reason !== 'NotFound' || typeof failure.details['name'] !== 'string';
 }
@@ -174,7 +167,7 @@ function malformed(site: string, what: string, cause?: unknown): TransportFailur
 }
 
 export interface ListText {
-  /** The list without its items: the same text with an empty array. */
+  /** The same text with an empty array of items. */
   readonly list: string;
   /** Begin and end of each item in the text. */
   readonly items: readonly (readonly [begin: number, end: number])[];
@@ -184,8 +177,8 @@ const mark = /["{}[\]]/g;
 const backslash = 0x5c;
 
 /**
- * Finds the objects of the array `items` of a list. Undefined when there is no such array of objects, or the text is cut short before its
- * end; what is found may still be no JSON, which parsing it tells.
+ * Splits the text of a list into its items, because a page parsed at once needs several times its text in memory. Returns undefined without
+ * an array `items` of objects, or if the text is incomplete. The items may still be invalid JSON.
  */
 export function splitList(text: string): ListText | undefined {
   const scan = new ListScan(text);
@@ -256,7 +249,7 @@ class ListScan {
   }
 }
 
-/** After the closing quote of the string that begins here. */
+/** Returns the index after the closing quote of the string that begins here. */
 function stringEnd(text: string, at: number): number | undefined {
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -266,7 +259,7 @@ function stringEnd(text: string, at: number): number | undefined {
   return undefined;
 }
 
-/** Anything else between two items would be lost. */
+/** Other text between two items would be lost. */
 function isSeparator(text: string, isComma: boolean): boolean {
   return text.trim() === (isComma ? ',' : '');
 }

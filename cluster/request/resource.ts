@@ -64,19 +64,19 @@ export const resources = {
   },
 } as const satisfies Record<string, Resource>;
 
-/** `apiVersion` as objects of the resource carry it. */
+/** Returns the `apiVersion` of objects of the resource. */
 export function apiVersionOf({ group, version }: Pick<Resource, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** The path of a collection; of all namespaces when none is named. */
+/** Returns the path of a collection, of all namespaces if absent. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const inside = resource.isNamespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   return `${root}${inside}/${resource.plural}`;
 }
 
-/** The path of one object, or of a subresource of it. */
+/** Returns the path of one object, or of its subresource. */
 export function objectPath(
   resource: Resource,
   { namespace, name }: { namespace?: string | undefined; name: string },
@@ -89,9 +89,9 @@ export function objectPath(
 const wellFormed = /^(?:0|[1-9][0-9]*)$/;
 
 /**
- * Below zero when `a` is older than `b`, 0 when they are the same, above zero when it is newer; undefined when they cannot be compared, because
- * one is no decimal number. Since Kubernetes 1.35 resource versions of one kind are promised to be unsigned integers of any length that grow
- * with time (KEP-5504); older servers on etcd keep to it without a promise. Extension servers may not.
+ * Returns a number below zero if `a` is older than `b`, 0 if both are equal, above zero if it is newer; undefined if one is no decimal
+ * number. Kubernetes 1.35 promises growing integers of any length for one kind (KEP-5504). Older servers on etcd comply; extension servers
+ * may not.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;
@@ -100,7 +100,7 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   return a < b ? -1 : 1;
 }
 
-/** The newest resource version seen so far. It never goes back; what cannot be compared replaces it, because nothing better is known. */
+/** Keeps the newest resource version. A version that cannot be compared replaces it. */
 export class HighWaterMark {
   #value: string | undefined;
 
@@ -117,7 +117,7 @@ export class HighWaterMark {
     return this.#value !== undefined && (compareResourceVersions(resourceVersion, this.#value) ?? 0) < 0;
   }
 
-  /** Reports whether everything up to the version has been seen. False when that cannot be told. */
+  /** Reports whether everything up to the version has been seen; false if unknown. */
   covers(resourceVersion: string): boolean {
     return this.#value !== undefined && (compareResourceVersions(this.#value, resourceVersion) ?? -1) >= 0;
   }

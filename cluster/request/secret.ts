@@ -1,16 +1,16 @@
-// The text under a key of a Secret, read when it is used. Nothing of it is kept or told.
+// Reads the text under a key of a Secret for each use, without storing or logging it.
 import type { ClusterEnv } from '../env.ts';
 import { asJsonObject } from './json.ts';
 import { getObject } from './read.ts';
 import { type KubernetesObject, resources } from './resource.ts';
 
-/** As objects name it, in a namespace that they do not choose. */
+/** The reference in an object, which does not choose the namespace. */
 export interface SecretKey {
   readonly name: string;
   readonly key: string;
 }
 
-/** `absent`: there is no such Secret. `keyless`: it has not that key. `empty`: nothing but blanks is under it. */
+/** `absent`: the Secret does not exist. `keyless`: it lacks the key. `empty`: the value is blank. */
 type SecretProblem = 'absent' | 'keyless' | 'empty';
 
 export type SecretText = { readonly text: string } | { readonly problem: SecretProblem };
@@ -21,11 +21,11 @@ export type SecretReader = (key: SecretKey) => Promise<SecretText>;
 interface SecretReaderOptions {
   readonly namespace: string;
   readonly site: string;
-  /** Asked before each request, in milliseconds. What it throws is thrown on. */
+  /** Called before each request. Its exceptions reject the read. */
   readonly timeoutMs: () => number;
 }
 
-/** Reads each Secret once, however many of its keys are asked for. To be made for each use: what is revoked counts at the next one. */
+/** Returns a reader that reads each Secret once. Create one for each use, so that revoked Secrets take effect. */
 export function secretReader(env: Pick<ClusterEnv, 'kubernetes'>, { namespace, site, timeoutMs }: SecretReaderOptions): SecretReader {
   const reads = new Map<string, Promise<KubernetesObject | undefined>>();
   return async ({ name, key }) => {
@@ -46,8 +46,8 @@ function textOf(secret: KubernetesObject | undefined, key: string): SecretText {
 
 /** Returns a text without the name or content of the Secret. `of` names the object that refers to it, with its article. */
 export function secretProblemText(problem: SecretProblem, of: string): string {
-  const said = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
-  return `the Secret of ${of} ${said[problem]}`;
+  const problems = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
+  return `the Secret of ${of} ${problems[problem]}`;
 }
 
 /** Returns the problem as part of a sentence for the author of the reference. */

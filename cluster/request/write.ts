@@ -1,49 +1,45 @@
-// Writes: every one names the state that it changes, and the few that nothing here may ever do are refused before they are sent.
+// Writes objects. Each write names the state that it changes; forbidden writes are refused before they are sent.
 import type { ClusterEnv, KubernetesRequest } from '../env.ts';
 import { ApiFailure } from './failure.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
 import { named, parseBody } from './read.ts';
-import { collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
+import { collectionPath, type KubernetesObject, objectPath, type Resource, resources } from './resource.ts';
 
 type Port = Pick<ClusterEnv, 'kubernetes'>;
 
-/** States how long a write may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 10_000;
 
 interface WriteOptions {
-  /** The place in the code that asks. */
+  /** The place in the code. */
   readonly site: string;
   readonly timeoutMs?: number;
-  /** The server checks everything and keeps nothing. */
+  /** The server checks the write and stores nothing. */
   readonly dryRun?: boolean;
 }
 
-/** An object in the state in which it was seen. */
+/** An object in its last seen state. */
 export interface Target {
-  /** Left out for kinds without namespaces. */
+  /** Absent for kinds without namespaces. */
   readonly namespace?: string | undefined;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** The write was not sent: it lacks its preconditions, or is one that is never done. A defect of the caller. */
+/** The write was not sent: it lacks preconditions or is forbidden. A defect of the caller. */
 export class WriteRefused extends Error {
   override readonly name = 'WriteRefused';
 }
 
-/** Data goes with these: StatefulSets and namespaces take pods, and volumes what is on them. Nothing here has a reason to delete one. */
+/** Their deletion deletes pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/**
- * A whole object is replaced only if no other writer owns fields of it; elsewhere a patch names the fields. A status is replaced too, for
- * Roles that permit `update` of it and not `patch`.
- */
+/** Kinds without fields of other writers; other kinds are patched. A status is replaced too, for Roles that permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
- * Deletes the object if it is still in that state; otherwise ApiFailure 409. Pods get their own grace period, never a shorter one. There is no
- * function that deletes a collection. Answers the object as the server left it, undefined when it is gone already.
+ * Deletes the object in that state; otherwise rejects with ApiFailure 409. Pods keep their own grace period. Returns the object after the
+ * request; undefined if it is gone already.
  */
 export async function deleteObject(
   env: Port,
@@ -63,8 +59,8 @@ export async function deleteObject(
 }
 
 /**
- * Asks for the eviction of the pod with that UID. Carries no resourceVersion: an eviction that is refused for it has already spent the
- * PodDisruptionBudget, for up to two minutes. ApiFailure 429: a budget does not allow it now; 409: another pod has the name.
+ * Evicts the pod with that UID. It sends no resourceVersion, because an eviction refused for it still consumes the PodDisruptionBudget for
+ * up to two minutes. ApiFailure 429: a budget blocks it; 409: another pod has the name.
  */
 export async function evictPod(
   env: Port,
@@ -72,20 +68,16 @@ export async function evictPod(
   options: WriteOptions,
 ): Promise<void> {
   if (!isText(uid)) throw new WriteRefused(`the eviction of pod ${name} names no uid`);
-  const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true };
   const deleteOptions = { preconditions: { uid }, ...dryRunOf(options) };
   await send(env, {
     ...requestOf(options),
     method: 'POST',
-    path: objectPath(pods, { namespace, name }, 'eviction'),
+    path: objectPath(resources.pods, { namespace, name }, 'eviction'),
     body: text({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions }),
   });
 }
 
-/**
- * Merges the patch into the object, or into a subresource of it, if it is still in that state; otherwise ApiFailure 409. Lists are replaced
- * whole, `null` removes a field.
- */
+/** Merges the patch into the object or its subresource in that state; otherwise ApiFailure 409. Replaces lists; `null` removes a field. */
 export async function patchObject(
   env: Port,
   resource: Resource,
@@ -111,9 +103,8 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string };
 
 /**
- * Carries out the operations one after the other if every `test` among them holds, otherwise none: ApiFailure 422. For what lies inside of lists,
- * which a merge replaces whole. It is the object with that UID, in any state: the tests say which parts of it have to be as they were seen, and a
- * patch without a test is refused.
+ * Applies the operations to the object with that UID if every `test` passes; otherwise ApiFailure 422. For changes inside of lists, which a
+ * merge replaces. The tests are the precondition, so a patch without one is refused.
  */
 export async function patchByOperations(
   env: Port,
@@ -136,7 +127,7 @@ export async function patchByOperations(
   return named(answer, resource, options.site);
 }
 
-/** Creates the object under the name that it has. ApiFailure 409 with reason AlreadyExists when the name is taken. */
+/** Creates the object. ApiFailure 409 with reason AlreadyExists if the name exists. */
 export async function createObject(
   env: Port,
   resource: Resource,
@@ -157,7 +148,7 @@ export async function createObject(
   return named(answer, resource, options.site);
 }
 
-/** Writes the whole object in place of the state that its metadata names; ApiFailure 409 when it is in another one, 404 when it is gone. */
+/** Replaces the object in the state that its metadata names. ApiFailure 409 if the state differs, 404 if it does not exist. */
 export async function replaceObject(
   env: Port,
   resource: Resource,
@@ -179,8 +170,8 @@ export async function replaceObject(
 }
 
 /**
- * Server-side apply under the name of `fieldManager`: ApiFailure 409 when a field belongs to another manager, unless `takesFields` says that it may
- * be taken. A uid or resourceVersion in the object is a precondition.
+ * Applies the object as `fieldManager`. ApiFailure 409 if a field belongs to another manager, unless `takesFields` is true. A uid or
+ * resourceVersion in the object is a precondition.
  */
 export async function applyObject(
   env: Port,
@@ -216,7 +207,7 @@ async function send(env: Port, request: KubernetesRequest): Promise<JsonObject> 
   throw isOtherUid(failure) ? conflictOf(failure) : failure;
 }
 
-/** To a patch that names the UID of an object that is gone, while another one has its name, the API server answers that a UID cannot be changed. */
+/** Returns whether the object was recreated: the API server answers that a patch must not change the UID. */
 function isOtherUid({ status, details }: ApiFailure): boolean {
   const { causes } = details;
   return status === 422 && Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['field'] === 'metadata.uid');
@@ -253,12 +244,12 @@ function refuseMissingNamespace(resource: Resource, namespace: string | undefine
   if (resource.isNamespaced && !isText(namespace)) throw new WriteRefused(`a write to ${resource.kind} ${name} names no namespace`);
 }
 
-/** Finalizers belong to those who set them; taking one away loses what they would have cleaned up. */
+/** Only the owner of a finalizer may change it; otherwise its cleanup is lost. */
 function refuseFinalizers(metadata: JsonObject): void {
   if ('finalizers' in metadata) throw new WriteRefused('finalizers are not written');
 }
 
-/** The types say so already; a value that came as JSON may not keep to them. */
+/** Checks values that came as JSON. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
