@@ -3,12 +3,11 @@ import { type ConnectionFailure, configurationFailure } from '../connection/conn
 import { type ClusterEntry, type ContextEntry, type Entry, type Kubeconfig, present, type UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
 
-/** A cluster and a user, each with its place in files and what flags changed. */
+/** The chosen cluster and user, with the changes by flags. */
 export interface Choice {
   readonly contextName?: string;
   readonly clusterName?: string;
   readonly userName?: string;
-  /** That of the flag or the context. */
   readonly namespace?: string;
   readonly server: string;
   /** Proxy of the cluster; the environment may name another one. */
@@ -18,7 +17,7 @@ export interface Choice {
   readonly origin: string;
 }
 
-/** The name given to the context of a pod's own service account. */
+/** The name of the context for the service account of a pod. */
 export const inClusterContext = 'in-cluster';
 
 /** Reports whether nothing is configured. kubectl then uses the service account of a pod. */
@@ -26,7 +25,7 @@ export function isEmpty({ clusters, users, contexts }: Kubeconfig): boolean {
   return clusters.size + users.size + contexts.size === 0;
 }
 
-/** @throws {ConnectionFailure} for names that do not exist and values that exclude each other */
+/** Chooses cluster, user and namespace. Throws ConnectionFailure for unknown names and contradictory values. */
 export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choice {
   const contextName = options.context ?? kubeconfig.currentContext?.value;
   const context = contextName === undefined ? undefined : contextOf(contextName, kubeconfig, options);
@@ -53,7 +52,7 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   const context = kubeconfig.contexts.get(name);
   if (context !== undefined) return context;
   const isFlag = options.context !== undefined;
-  // A current-context that is not there does not matter when flags say everything, as for kubectl.
+  // As in kubectl, a missing current-context does not matter if flags name the server or cluster.
   if (!isFlag && (options.server !== undefined || options.cluster !== undefined)) return undefined;
   const known = [...kubeconfig.contexts.keys()];
   const there = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
@@ -67,40 +66,30 @@ interface Chosen {
   readonly context: Entry<unknown> | undefined;
 }
 
-/** @throws {ConnectionFailure} if the cluster does not exist and no flag names a server */
-function clusterOf(name: string | undefined, { kubeconfig, options, context }: Chosen): Entry<ClusterEntry> | undefined {
+/** Throws ConnectionFailure if the cluster does not exist and no flag names a server. */
+function clusterOf(name: string | undefined, chosen: Chosen): Entry<ClusterEntry> | undefined {
   if (name === undefined) return undefined;
-  const found = kubeconfig.clusters.get(name);
-  if (found === undefined && options.server === undefined) throw missing('cluster', { name, kubeconfig, flag: options.cluster, context });
+  const found = chosen.kubeconfig.clusters.get(name);
+  if (found === undefined && chosen.options.server === undefined) throw missing('cluster', name, chosen);
   return found;
 }
 
-/** @throws {ConnectionFailure} if the user does not exist */
-function userOf(name: string | undefined, { kubeconfig, options, context }: Chosen): Entry<UserEntry> | undefined {
+/** Throws ConnectionFailure if the user does not exist. */
+function userOf(name: string | undefined, chosen: Chosen): Entry<UserEntry> | undefined {
   if (name === undefined) return undefined;
-  const found = kubeconfig.users.get(name);
-  if (found === undefined) throw missing('user', { name, kubeconfig, flag: options.user, context });
+  const found = chosen.kubeconfig.users.get(name);
+  if (found === undefined) throw missing('user', name, chosen);
   return found;
 }
 
-function missing(
-  kind: 'cluster' | 'user',
-  at: {
-    readonly name: string;
-    readonly kubeconfig: Kubeconfig;
-    readonly flag: string | undefined;
-    readonly context: Entry<unknown> | undefined;
-  },
-): ConnectionFailure {
-  const known = [...(kind === 'cluster' ? at.kubeconfig.clusters : at.kubeconfig.users).keys()];
-  const by = at.flag !== undefined ? `--${kind} names` : `the context in ${at.context?.file} names`;
-  const there = known.length === 0 ? `no ${kind} at all` : listed(known);
-  return configurationFailure(
-    `${by} the ${kind} "${at.name}", but ${filesOf(at.kubeconfig)} ${known.length === 0 ? 'has' : 'only has'} ${there}`,
-  );
+function missing(kind: 'cluster' | 'user', name: string, { kubeconfig, options, context }: Chosen): ConnectionFailure {
+  const known = [...kubeconfig[`${kind}s`].keys()];
+  const by = options[kind] !== undefined ? `--${kind} names` : `the context in ${context?.file} names`;
+  const there = known.length === 0 ? `has no ${kind} at all` : `only has ${listed(known)}`;
+  return configurationFailure(`${by} the ${kind} "${name}", but ${filesOf(kubeconfig)} ${there}`);
 }
 
-/** A flag that says how to trust the server replaces everything that the file says about that; so do --server and the name in its certificate. */
+/** Applies flags. A flag about trust replaces all trust settings of the file; --server replaces the name in the certificate. */
 function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): ClusterEntry {
   const { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify, tlsServerName, ...rest } = entry;
   const isTrustGiven = options.insecureSkipTlsVerify === true || options.certificateAuthority !== undefined;
@@ -112,7 +101,7 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
   return present({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
-/** A token of the command line goes before any plugin; a file of the command line before data of the kubeconfig. */
+/** Applies flags. A token flag takes precedence over plugins, a file flag over data of the kubeconfig. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
   const { exec, authProvider, token, tokenFile, ...rest } = entry;
   const user = present({
@@ -125,7 +114,7 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
     asUid: options.asUid ?? entry.asUid,
   });
   const isMore = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
-  // An empty name would leave the request with the caller's own rights, which is not what was asked for.
+  // With an empty name the request would use the caller's own rights.
   if (user.as === '' || (isMore && user.as === undefined))
     throw configurationFailure(
       'a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig',

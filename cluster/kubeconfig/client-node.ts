@@ -12,11 +12,11 @@ import type { Delegated } from './credentials.ts';
 import type { ExecEntry, UserEntry } from './file.ts';
 import type { ConnectionProcess } from './kubeconfig.ts';
 
-/** Asks the user's credential plugin. It runs at every call: when to ask again is the caller's to know. Rejects with ConnectionFailure. */
+/** Runs the credential plugin of the user and returns its credentials. Rejects with ConnectionFailure. */
 export async function askPlugin(exec: ExecEntry, choice: Choice, process: ConnectionProcess): Promise<Delegated> {
   const plugin = new Plugin(exec, { choice, process, about: exec.provideClusterInfo ? await aboutCluster(choice, process) : undefined });
   const config = configOf(choice, { exec: { apiVersion: exec.apiVersion, command: exec.command, args: exec.args } });
-  // client-node would run it without standard input and keep from people what it asks of them (a login often prints an address and waits).
+  // client-node would run it without standard input and hide its output, but a login often prints an address and waits.
   for (const authenticator of config['authenticators']) if ('execFn' in authenticator) authenticator.execFn = plugin.start;
   try {
     const found = await applied(config);
@@ -27,16 +27,16 @@ export async function askPlugin(exec: ExecEntry, choice: Choice, process: Connec
   }
 }
 
-/** Auth providers keep their own tokens, and renew them when they are asked; asking is cheap. */
+/** Auth providers cache and renew their tokens themselves. */
 const askProviderAgainAfterMs = 10_000;
 
-/** Credentials of an `auth-provider`, such as oidc. */
+/** Returns a function that gets credentials from an `auth-provider`, such as oidc. */
 export function authProvider(
   provider: NonNullable<UserEntry['authProvider']>,
   choice: Choice,
   process: ConnectionProcess,
 ): () => Promise<Delegated> {
-  // client-node keeps renewed tokens in here.
+  // client-node stores renewed tokens in this object.
   const config = configOf(choice, { authProvider: { name: provider.name, config: { ...provider.config } } });
   return async () => {
     try {
@@ -44,19 +44,13 @@ export function authProvider(
       if (found.token === undefined) throw new Error('it gave no token');
       return { ...found, expiresAtMs: process.clock.nowMs() + askProviderAgainAfterMs };
     } catch (error) {
-      const why = messageOf(error);
-      throw new ConnectionFailure(
-        'unauthenticated',
-        `the auth provider "${provider.name}" of ${choice.origin} gave no credentials: ${why}`,
-        {
-          cause: error,
-        },
-      );
+      const message = `the auth provider "${provider.name}" of ${choice.origin} gave no credentials: ${messageOf(error)}`;
+      throw new ConnectionFailure('unauthenticated', message, { cause: error });
     }
   };
 }
 
-/** Connections through an HTTP or SOCKS proxy. */
+/** Returns an agent that connects through an HTTP or SOCKS proxy. */
 export function proxyAgent(server: string, proxyUrl: string, options: AgentOptions): Agent {
   return new KubeConfig()['createAgent']({ name: '', server, skipTLSVerify: server.startsWith('http:'), proxyUrl }, options);
 }
@@ -64,7 +58,7 @@ export function proxyAgent(server: string, proxyUrl: string, options: AgentOptio
 function configOf({ server }: Choice, user: object): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    // client-node refuses addresses of http, such as that of kubectl proxy, unless it is told not to look at certificates.
+    // client-node refuses http addresses, such as that of kubectl proxy, unless certificates are not checked.
     clusters: [{ name: 'cluster', server, skipTLSVerify: server.startsWith('http:') }],
     users: [{ name: 'user', ...user }],
     contexts: [{ name: 'context', cluster: 'cluster', user: 'user' }],
@@ -123,11 +117,11 @@ class Plugin {
     child.on('close', (code, signal) => {
       if (code !== 0) this.#ending = `it ended with ${signal ?? `exit code ${code}`}, after what it wrote to standard error`;
     });
-    // client-node reads what the plugin says to people, who have seen it already.
+    // The user has already seen the standard error that client-node would read.
     return Object.assign(child, { stderr: Readable.from([]) });
   };
 
-  /** A plugin that says nothing of an expiry gave something that holds until the server refuses it. */
+  /** Credentials without expiry are valid until the server refuses them. */
   expiry(): { readonly expiresAtMs?: number } {
     const text: unknown = JSON.parse(this.#stdout)?.status?.expirationTimestamp;
     const expiresAtMs = typeof text === 'string' ? Date.parse(text) : Number.NaN;
@@ -138,14 +132,9 @@ class Plugin {
     if (error instanceof ConnectionFailure) return error;
     const { command, installHint } = this.#exec;
     const hint = installHint === undefined ? '' : `. ${installHint}`;
-    return new ConnectionFailure(
-      'unauthenticated',
-      `the credential plugin ${command} of ${this.#choice.origin}: ${this.#why(error)}${hint}`,
-      {
-        // Its standard output holds credentials, and the parser's message quotes it.
-        cause: error instanceof Error && 'code' in error ? error : undefined,
-      },
-    );
+    const message = `the credential plugin ${command} of ${this.#choice.origin}: ${this.#why(error)}${hint}`;
+    // Its standard output contains credentials, and the parser's message quotes it.
+    return new ConnectionFailure('unauthenticated', message, { cause: error instanceof Error && 'code' in error ? error : undefined });
   }
 
   #why(error: unknown): string {
@@ -162,7 +151,7 @@ class Plugin {
   }
 }
 
-/** The cluster by the names of KUBERNETES_EXEC_INFO. */
+/** Returns the cluster in the format of KUBERNETES_EXEC_INFO. */
 async function aboutCluster({ server, cluster, proxyUrl, origin }: Choice, process: ConnectionProcess): Promise<object> {
   const file = cluster.certificateAuthority;
   let ca = cluster.certificateAuthorityData;

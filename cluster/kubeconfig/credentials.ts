@@ -1,4 +1,4 @@
-// The credentials of a chosen user, kept fresh: files are read again, plugins run again when what they gave has expired.
+// Keeps the credentials of a user fresh: files are read again, and plugins run again after expiry.
 import { messageOf } from '../../policies/error-message.ts';
 import { type Authorization, configurationFailure, type TlsMaterial } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
@@ -10,11 +10,11 @@ export interface Delegated {
   readonly token?: string;
   readonly cert?: Buffer;
   readonly key?: Buffer;
-  /** Wall clock; absent: until the server refuses it. */
+  /** Wall clock; absent if valid until the server refuses it. */
   readonly expiresAtMs?: number;
 }
 
-/** As often as client-go reads a token file again. Kubelets renew theirs long before they expire. */
+/** The interval of client-go for token files. Kubelets renew theirs long before they expire. */
 const rereadAfterMs = 60_000;
 
 type Part = 'ca' | 'cert' | 'key' | 'token';
@@ -31,7 +31,7 @@ export class Credentials {
   #readAtMs = 0;
   #pending: Promise<Authorization> | undefined;
 
-  /** @param delegate calls the plugin or auth provider; absent if the credentials are in the kubeconfig or in files */
+  /** `delegate` calls the plugin or auth provider; absent if the credentials are in the kubeconfig or in files. */
   constructor(choice: Choice, process: ConnectionProcess, delegate?: () => Promise<Delegated>) {
     this.#choice = choice;
     this.#process = process;
@@ -41,7 +41,7 @@ export class Credentials {
 
   async authorize(): Promise<Authorization> {
     if (this.#current !== undefined && this.#isFresh()) return this.#current;
-    // Requests that come together wait for one renewal.
+    // Concurrent requests wait for one renewal.
     this.#pending ??= this.#renew().finally(() => {
       this.#pending = undefined;
     });
@@ -82,7 +82,7 @@ export class Credentials {
     return this.#current;
   }
 
-  /** A file that cannot be read at the moment, such as one that is being replaced, still counts with what it held. */
+  /** Keeps the previous content of a file that cannot be read, for example while it is replaced. */
   async #read(part: Part): Promise<void> {
     const file = this.#files[part];
     if (file === undefined) return;
@@ -114,7 +114,7 @@ export class Credentials {
     const { user, origin } = this.#choice;
     const token = this.#contents.get('token')?.toString('utf8').trim() || user.token || this.#delegated?.token;
     const headers = { ...authorizationOf(token, user), ...impersonationOf(user) };
-    // Node.js would refuse it with a message that quotes it.
+    // The error of Node.js would quote the value.
     for (const [name, value] of Object.entries(headers))
       if ([value].flat().some((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(each)))
         throw configurationFailure(`what ${origin} gives for the header ${name} has characters that are not allowed in a header`);
@@ -157,7 +157,7 @@ function impersonationOf({ as, asUid, asGroups, asUserExtra }: UserEntry): Reado
   };
 }
 
-/** Keys may hold what a header's name cannot; the API server unescapes them. */
+/** Escapes a key for a header name; the API server unescapes it. */
 function headerPart(key: string): string {
   return encodeURIComponent(key).replace(/[()]/g, (character) => (character === '(' ? '%28' : '%29'));
 }

@@ -8,16 +8,16 @@ import { isJsonObject } from '../request/json.ts';
 export interface ClusterEntry {
   readonly server?: string;
   readonly certificateAuthority?: string;
-  /** Base64 of PEM, as all data here. */
+  /** Base64 of PEM, like all data here. */
   readonly certificateAuthorityData?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly tlsServerName?: string;
   readonly proxyUrl?: string;
-  /** The extension `client.authentication.k8s.io/exec`: what the cluster has to say to a credential plugin. */
+  /** The extension `client.authentication.k8s.io/exec` for credential plugins. */
   readonly execConfig?: unknown;
 }
 
-/** A program that answers with credentials. */
+/** A program that prints credentials. */
 export interface ExecEntry {
   readonly apiVersion: string;
   readonly command: string;
@@ -51,16 +51,16 @@ export interface ContextEntry {
   readonly namespace?: string;
 }
 
-/** With the file that it stands in. */
+/** A value with its file. */
 export interface Entry<Value> {
   readonly file: string;
   readonly value: Value;
 }
 
 export interface Kubeconfig {
-  /** Those that exist, in order. */
+  /** Existing files, in order. */
   readonly files: readonly string[];
-  /** Those that do not. */
+  /** Files that do not exist. */
   readonly missing: readonly string[];
   readonly currentContext?: Entry<string>;
   readonly clusters: ReadonlyMap<string, Entry<ClusterEntry>>;
@@ -68,10 +68,7 @@ export interface Kubeconfig {
   readonly contexts: ReadonlyMap<string, Entry<ContextEntry>>;
 }
 
-/**
- * Reads the files that exist. Of entries of the same name the first is taken, whole. `isRequired`: a file that does not exist is a failure.
- * Rejects with ConnectionFailure.
- */
+/** Reads the existing files; the first entry of a name wins. With `isRequired`, every file must exist. Rejects with ConnectionFailure. */
 export async function readKubeconfigs(
   files: readonly string[],
   { readFile, isRequired }: { readonly readFile: (path: string) => Promise<Buffer>; readonly isRequired: boolean },
@@ -105,7 +102,7 @@ async function textOf(file: string, readFile: (path: string) => Promise<Buffer>)
     return (await readFile(file)).toString('utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    // ENOTDIR: a folder of the path is a file, so there is no such file either.
+    // ENOTDIR: a folder of the path is a file.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw configurationFailure(`the kubeconfig ${file} cannot be read: ${messageOf(error)}`, error);
   }
@@ -114,7 +111,7 @@ async function textOf(file: string, readFile: (path: string) => Promise<Buffer>)
 function documentOf(text: string, file: string): Fields {
   let value: unknown;
   try {
-    // The parser's message quotes the line, and the line may hold a token.
+    // The parser's message quotes the line, which may contain a token.
     value = parse(text, { prettyErrors: false, logLevel: 'error' });
   } catch (error) {
     const position = error instanceof Error && 'pos' in error && Array.isArray(error.pos) ? Number(error.pos[0]) : 0;
@@ -124,7 +121,7 @@ function documentOf(text: string, file: string): Fields {
   return new Fields(value ?? {}, '', file);
 }
 
-/** One mapping of a file, read with messages that name the file and the field. */
+/** Reads one mapping of a file, with errors that name the file and the field. */
 class Fields {
   readonly file: string;
   readonly #where: string;
@@ -137,7 +134,7 @@ class Fields {
     this.#values = value;
   }
 
-  /** Undefined when absent or empty, as for kubectl. */
+  /** Returns undefined if absent or empty, as kubectl does. */
   text(key: string): string | undefined {
     const value = this.raw(key);
     if (value === undefined || value === '') return undefined;
@@ -260,7 +257,7 @@ function execEntry(fields: Fields): ExecEntry {
   });
   return present({
     apiVersion: fields.text('apiVersion') ?? fields.refuse('apiVersion', 'client.authentication.k8s.io/v1'),
-    // A bare name is looked for in PATH; anything else is a path, and a relative one belongs to its file.
+    // A bare name is searched in PATH; a relative path is relative to the file.
     command: /[/\\]/.test(command) && !isAbsolute(command) ? join(dirname(fields.file), command) : command,
     args: fields.texts('args') ?? [],
     env: Object.fromEntries(env),

@@ -11,9 +11,9 @@ import { type Kubeconfig, readKubeconfigs } from './file.ts';
 
 /** The flags of kubectl that choose a cluster and credentials. */
 export interface ConnectionOptions {
-  /** `in-cluster`: only the service account of the pod. `kubeconfig`: only files and flags. `auto`, and when absent: as kubectl. */
+  /** `in-cluster`: only the service account of the pod. `kubeconfig`: only files and flags. `auto` (default): as kubectl. */
   readonly source?: 'auto' | 'kubeconfig' | 'in-cluster';
-  /** The one file to read, instead of those in KUBECONFIG or ~/.kube/config. */
+  /** The only file, instead of KUBECONFIG and ~/.kube/config. */
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly cluster?: string;
@@ -28,12 +28,12 @@ export interface ConnectionOptions {
   readonly clientKey?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly tlsServerName?: string;
-  /** As written: `30s`, `2m`, or a number of seconds. `0`: none. */
+  /** Such as `30s`, `2m`, or a number of seconds; `0` means no limit. */
   readonly requestTimeout?: string;
   readonly namespace?: string;
 }
 
-/** The parts of the process that are read. */
+/** The parts of the process that matter for the connection. */
 export interface ConnectionProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
@@ -42,7 +42,7 @@ export interface ConnectionProcess {
   readonly isWindows: boolean;
   /** Reports whether a person can answer on standard input. */
   readonly isTerminal: boolean;
-  /** Output of credential plugins for a person: this process's standard error, or a file descriptor. */
+  /** Standard error of credential plugins: that of this process, or a file descriptor. */
   readonly pluginStderr: 'inherit' | number;
   /** Rejects with an Error that has a `code`, such as ENOENT. */
   readonly readFile: (path: string) => Promise<Buffer>;
@@ -50,8 +50,8 @@ export interface ConnectionProcess {
 }
 
 /**
- * Finds the cluster and the credentials that these options mean, as kubectl does. Reads files, but asks no server and runs no plugin: that happens
- * at the first `authorize`. Rejects with ConnectionFailure.
+ * Finds the cluster and the credentials as kubectl does. Reads files only; plugins run at the first `authorize`. Rejects with
+ * ConnectionFailure.
  */
 export async function loadConnection(given: ConnectionOptions, process: ConnectionProcess): Promise<Connection> {
   const options = withoutEmpty(given);
@@ -95,7 +95,7 @@ async function kubeconfigOf(options: ConnectionOptions, process: ConnectionProce
   return source === 'auto' && isMeant && (await isInCluster(process)) ? inCluster(process) : found;
 }
 
-/** A token goes before plugins, as for kubectl. */
+/** Returns the plugin or auth provider, unless there is a token, as kubectl does. */
 function delegateOf(choice: Choice, process: ConnectionProcess): (() => Promise<Delegated>) | undefined {
   const { token, tokenFile, exec, authProvider } = choice.user;
   if (token !== undefined || tokenFile !== undefined) return undefined;
@@ -124,7 +124,7 @@ function proxyOf({ server, proxyUrl, origin }: Choice, { env }: ConnectionProces
   const isOfEnvironment = proxyUrl === undefined;
   const url = proxyUrl ?? environmentProxy(server, env);
   if (url === undefined) return undefined;
-  // The address may hold a password, so it is not quoted.
+  // The address may contain a password, so the message does not quote it.
   if (!URL.canParse(url) || !/^(?:https?|socks(?:4a?|5h?)?):$/.test(new URL(url).protocol))
     throw configurationFailure(
       `the proxy of ${isOfEnvironment ? 'HTTPS_PROXY or HTTP_PROXY' : origin} does not begin with http://, https:// or socks5://`,
@@ -134,7 +134,7 @@ function proxyOf({ server, proxyUrl, origin }: Choice, { env }: ConnectionProces
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Undefined for 0: no limit. */
+/** Returns the timeout in milliseconds; undefined for no limit. */
 function timeoutOf(text: string): number | undefined {
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
   const isDuration = parts.length > 0 && parts.map(([part]) => part).join('') === text;
@@ -152,7 +152,7 @@ export async function isInCluster(process: ConnectionProcess): Promise<boolean> 
   return (await read(process, 'token')) !== undefined;
 }
 
-/** As a kubeconfig, so that flags mean the same. Rejects with ConnectionFailure that names the file or variable that is missing. */
+/** Returns the service account of the pod as a kubeconfig. Rejects with a ConnectionFailure that names the missing file or variable. */
 export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig> {
   const host = process.env['KUBERNETES_SERVICE_HOST'];
   const port = process.env['KUBERNETES_SERVICE_PORT'];
@@ -177,7 +177,7 @@ export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig>
   };
 }
 
-/** Undefined when there is no such file, or it is empty. */
+/** Returns undefined for a missing or empty file. */
 async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'namespace'): Promise<string | undefined> {
   const file = `${process.serviceAccountDir}/${name}`;
   try {
@@ -188,7 +188,7 @@ async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'name
   }
 }
 
-/** Undefined when the server is reached directly. Servers on this machine always are. */
+/** Returns the proxy for a server; undefined for a direct connection, as to servers on this machine. */
 export function environmentProxy(server: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const { protocol, hostname, port } = new URL(server);
   const either = (name: string): string => env[name] || env[name.toLowerCase()] || '';
@@ -207,7 +207,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** A rule is `*`, an address, a range of addresses, or a domain; a domain holds for what lies below it, too. Both may end with a port. */
+/** Evaluates a rule of NO_PROXY: `*`, an address, a range of addresses, or a domain with its subdomains; the port is optional. */
 function exempts(rule: string, { host, port }: { readonly host: string; readonly port: string }): boolean {
   if (rule === '' || rule === '*') return rule === '*';
   if (rule.includes('/')) return isInRange(rule, host);

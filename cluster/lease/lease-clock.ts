@@ -1,20 +1,20 @@
 // Limits how long a held Lease is valid by the clocks of this process alone.
 import type { ClusterEnv } from '../env.ts';
 
-/** Wall and monotonic clock drift apart by more than this only when one was set, or when the machine slept. */
+/** Wall and monotonic clock differ by more than this only if one was set, or the machine slept. */
 const clockGapMs = 1000;
 
 interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** The holding is not believed until it is renewed: a clock jumped, or the process stood still. */
+  /** Called if a clock jumped or the process paused: the Lease counts as lost until it is renewed. */
   readonly onDoubt: () => void;
   /** The deadline passed without a renewal. */
   readonly onExpired: () => void;
 }
 
-/** The moment at which a renewal was sent. */
+/** The clocks when a renewal was sent. */
 interface Sent {
   readonly sentMs: number;
   readonly wallOffsetMs: number;
@@ -22,8 +22,8 @@ interface Sent {
 }
 
 /**
- * Everything is measured from when the last successful renewal was *sent*: others count from when they see it, which is later. While it runs it
- * looks at the clocks twice in each retry period, so that a process that stood still notices.
+ * Measures from the time at which the last successful renewal was *sent*; other contenders measure from a later time. Checks the clocks
+ * twice in each retry period, to notice a pause of the process.
  */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
@@ -43,7 +43,7 @@ export class LeaseClock {
     return requestTimeoutMs < this.leftMs();
   }
 
-  /** States how long the holding is certain from now on, in milliseconds; 0 or less when it is not. */
+  /** Returns for how many milliseconds the Lease is certainly held; 0 or less if that is uncertain. */
   leftMs(): number {
     this.#check();
     if (this.#renewal === undefined || this.#isInDoubt) return 0;
@@ -61,7 +61,7 @@ export class LeaseClock {
     return { sentMs: this.#lastSentMs, wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
   }
 
-  /** The renewal that was sent then has succeeded. A doubt that arose since stays. */
+  /** Records a successful renewal. A later doubt stays. */
   renewed(sent: Sent): void {
     this.#renewal = sent;
     this.#check();
@@ -81,7 +81,7 @@ export class LeaseClock {
     this.#isLooking = true;
     this.#cancelLook = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // Also while the first renewal is under way: a process that stood still in the meantime must not believe its answer.
+      // Also during the first renewal: a process that paused meanwhile must not trust its answer.
       if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#look();
       const hasExpired = this.#renewal !== undefined;
       this.stop();
@@ -97,7 +97,7 @@ export class LeaseClock {
     const isStalled = silentMs > this.#options.retryPeriodMs;
     const hasJumped = Math.abs(this.#wallOffsetMs() - this.#renewal.wallOffsetMs) > clockGapMs;
     if (!isStalled && !hasJumped) return;
-    // A jump stays visible until the next renewal; it is one doubt, or no renewal could ever end it.
+    // A jump stays visible until the next renewal. It is one doubt; otherwise no renewal could end it.
     if (this.#isInDoubt && !isStalled) return;
     this.#doubts++;
     this.#isInDoubt = true;

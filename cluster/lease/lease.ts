@@ -9,11 +9,11 @@ import { type KubernetesObject, resources } from '../request/resource.ts';
 import { createObject, replaceObject } from '../request/write.ts';
 import { LeaseClock } from './lease-clock.ts';
 
-/** While permission or namespace are missing, a person has to do something first. */
+/** Interval while the permission or the namespace is missing. */
 const refusedPeriodMs = 30_000;
-/** Between renewals while the holding is not believed. */
+/** Interval of renewals while it is uncertain whether the Lease is held. */
 const doubtPauseMs = 100;
-/** A request that takes longer than this is given up, so that there is time for another one before the deadline. */
+/** Longest request, so that another one fits before the deadline. */
 const longestRequestMs = 5000;
 /** Attempts in one turn after conflicting writes. */
 const conflictLimit = 3;
@@ -22,20 +22,20 @@ export interface LeaseOptions {
   readonly env: ClusterEnv;
   readonly namespace: string;
   readonly name: string;
-  /** Unique for each process, also across restarts. */
+  /** Unique for each process and restart. */
   readonly identity: string;
-  /** 15 s, as a rule: how long others wait after the last renewal that they saw. */
+  /** Time that other contenders wait after the last renewal that they saw; usually 15 s. */
   readonly durationMs: number;
-  /** 10 s, as a rule: how long after the last successful renewal was sent the holder still acts. Less than `durationMs`. */
+  /** Time that the holder acts after it sent the last successful renewal; usually 10 s, less than `durationMs`. */
   readonly renewDeadlineMs: number;
-  /** Usually 2 s: between renewals, and between reads of a Lease held elsewhere. */
+  /** Interval of renewals, and of reads of a Lease held elsewhere; usually 2 s. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
-  /** From here on `mayAct` is false. */
+  /** Called when `mayAct` becomes false. */
   readonly onLost: (reason: string) => void;
   /** The holder changed: another process, no process (undefined), or this one. */
   readonly onHolder?: (holder: string | undefined) => void;
-  /** Why the Lease cannot be read or written; undefined when it can again. */
+  /** Called with the problem of reading or writing the Lease, and with undefined after it ends. */
   readonly onProblem?: (problem: LeaseProblem | undefined) => void;
 }
 
@@ -46,20 +46,20 @@ export interface LeaseProblem {
 
 export interface Lease {
   /**
-   * Whether a request that takes up to `requestTimeoutMs` may be sent now: it ends before anybody else could hold the Lease. To be asked
-   * immediately before each request that changes something.
+   * Returns whether a request of at most `requestTimeoutMs` ends before another process can hold the Lease. Call it immediately before each
+   * write.
    */
   readonly mayAct: (requestTimeoutMs: number) => boolean;
-  /** The longest time that a request may take which is sent now, in milliseconds; 0 or less when none may be. */
+  /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
   readonly leftMs: () => number;
-  /** leaseTransitions of the holding; grows with each change of holder. Undefined while this process does not hold the Lease. */
+  /** Returns leaseTransitions, which grows with each change of holder; undefined while another process holds the Lease. */
   readonly epoch: () => number | undefined;
   /** Returns the last seen holder; undefined if it is empty or unknown. */
   readonly holder: () => string | undefined;
   readonly problem: () => LeaseProblem | undefined;
   /** Releases the Lease and ends. No write may be in flight. Never rejects. */
   readonly release: () => Promise<void>;
-  /** Ends without giving it away, as a crash would. */
+  /** Ends without a release, like a crash. */
   readonly stop: () => void;
 }
 
@@ -77,7 +77,7 @@ class Contender implements Lease {
   /** The object as last read or written; undefined if it does not exist or a write may have changed it. */
   #object: KubernetesObject | undefined;
   #record: LeaseRecord | undefined;
-  /** Monotonic: when the record was last seen to change. */
+  /** Monotonic time of the last observed change of the record. */
   #observedMs = 0;
   #leading: { readonly epoch: number } | undefined;
   #highestEpoch = 0;
@@ -130,7 +130,7 @@ class Contender implements Lease {
         await this.#write(object, record, 'lease.release');
         return;
       } catch {
-        // It expires by itself when it cannot be given away.
+        // Without a release it expires by itself.
         this.#object = undefined;
       }
     }
@@ -259,7 +259,7 @@ class Contender implements Lease {
     this.#observe(written);
   }
 
-  /** A record that vanished still counts until it would have expired. */
+  /** A deleted record counts until it would have expired. */
   #observe(object: KubernetesObject | undefined): void {
     this.#object = object;
     if (object === undefined) return;
@@ -276,7 +276,7 @@ class Contender implements Lease {
     return this.#record !== undefined && this.#record.holder !== '' && this.#record.holder !== this.#options.identity;
   }
 
-  /** By our own clock since the record last changed: clocks of two machines are never compared. */
+  /** Measured by our own clock since the last change: clocks of two machines are never compared. */
   #expiresMs(): number {
     return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0);
   }
@@ -304,30 +304,30 @@ function problemOf(error: unknown): LeaseProblem {
   return { reason: 'unreachable', message };
 }
 
-/** A listener that throws must not cost the Lease. */
+/** Calls a listener whose exceptions must not lose the Lease. */
 function call(listener: () => void): void {
   try {
     listener();
   } catch {
-    // It has been told; what it makes of it is its own affair.
+    // The listener was called; its failure does not matter here.
   }
 }
 
 interface LeaseRecord {
-  /** Empty when it was given away. */
+  /** Empty after a release. */
   readonly holder: string;
   /** Duration that the holder announced, in milliseconds; 0 if invalid. */
   readonly durationMs: number;
   /** Changes of holder so far. */
   readonly transitions: number;
-  /** The same text for the same record: labels and the like are no part of it. */
+  /** Text that changes with the record, but not with labels. */
   readonly fingerprint: string;
 }
 
 /** Longest duration that counts, so that an edited Lease cannot block others for longer. */
 const longestDurationMs = 600_000;
 
-/** Never throws: fields that are not what they should be count as absent. */
+/** Parses the record; invalid fields count as absent. */
 function leaseRecordOf(object: KubernetesObject): LeaseRecord {
   const spec = isJsonObject(object['spec']) ? object['spec'] : {};
   const { holderIdentity, leaseDurationSeconds, leaseTransitions, renewTime, acquireTime } = spec;
@@ -346,11 +346,11 @@ interface NewRecord {
   readonly transitions: number;
   /** Wall clock in milliseconds. Written for people; no decision uses it. */
   readonly nowMs: number;
-  /** The holder stays: the time at which it began is kept. */
+  /** True keeps the acquire time. */
   readonly isRenewal: boolean;
 }
 
-/** The spec with the record in it; fields that are not ours stay. */
+/** Returns the spec with the record; other fields stay. */
 function leaseSpec(existing: KubernetesObject | undefined, { holder, durationMs, transitions, nowMs, isRenewal }: NewRecord): JsonObject {
   const spec = isJsonObject(existing?.['spec']) ? existing['spec'] : {};
   const now = microTime(nowMs);
@@ -364,7 +364,7 @@ function leaseSpec(existing: KubernetesObject | undefined, { holder, durationMs,
   };
 }
 
-/** As Kubernetes reads a MicroTime: with exactly six digits after the point. */
+/** Formats a MicroTime of Kubernetes, with exactly six decimals. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

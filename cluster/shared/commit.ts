@@ -1,4 +1,4 @@
-// One batch of changes on its way into an object: read, apply, write, and find out what became of it.
+// Stores one batch of changes in an object: reads, applies, writes, and determines the outcome.
 
 import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
@@ -7,15 +7,15 @@ import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 import { WriteRefused } from '../request/write.ts';
 
-/** Each round one of the competing writers succeeds, so this many rounds serve as many of them. */
+/** One competing writer succeeds in each round, so this many writers are served. */
 const conflictLimit = 30;
-/** Between rounds, at random up to this: doubled from round to round. */
+/** Longest random delay between rounds; it doubles with each round. */
 const firstPauseMs = 10;
 const lastPauseMs = 1000;
 
 export interface Stored<Value> {
   readonly value: Value;
-  /** Absent when the object does not exist. */
+  /** Absent if the object does not exist. */
   readonly resourceVersion?: string;
 }
 
@@ -28,14 +28,14 @@ export interface Waiting<Value> {
 interface Seen {
   /** Undefined: the object does not exist. */
   readonly object: KubernetesObject | undefined;
-  /** Read for the changes at hand, not left over from an earlier write. */
+  /** True if read for these changes, false if known from an earlier write. */
   readonly isFresh: boolean;
 }
 
 /** The object after the waiting changes. */
 export interface Plan<Value> {
   readonly value: Value;
-  /** Absent when nothing is to be written. */
+  /** Absent if nothing is written. */
   readonly body?: KubernetesObject;
   readonly kept: readonly Waiting<Value>[];
   readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
@@ -48,7 +48,7 @@ export interface Steps<Value> {
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
   readonly mayWrite: () => boolean;
-  /** States how often what may pass is tried again. */
+  /** Retries after temporary failures. */
   readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
@@ -57,17 +57,14 @@ export interface Steps<Value> {
   readonly keep: (object: KubernetesObject | undefined) => void;
 }
 
-/**
- * Brings one batch of changes into the object. The batch stays as it is until its end: when a write whose answer was lost turns out to have
- * landed, all of it has.
- */
+/** Stores one batch. The batch does not change until its end: if a write without answer was stored, the whole batch was. */
 export class Commit<Value> {
   readonly #steps: Steps<Value>;
   readonly #pause: Backoff;
   #open: readonly Waiting<Value>[];
   #seen: Seen | undefined;
   #value: { readonly last: Value } | undefined;
-  /** The states from which a write was sent that may still land; empty text for a creation. */
+  /** Versions from which a write was sent that may still be stored; empty text for a creation. */
   readonly #uncertain = new Set<string>();
   #conflicts = 0;
   #failures = 0;
@@ -89,7 +86,7 @@ export class Commit<Value> {
     }
   }
 
-  /** Reports whether all that waited has its answer. */
+  /** Reports whether every change has its answer. */
   async #attempt(): Promise<boolean> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;
@@ -121,7 +118,7 @@ export class Commit<Value> {
     try {
       return await this.#steps.write(body, existing);
     } catch (error) {
-      // A server that fails may have stored the object before it did.
+      // A failing server may have stored the object before.
       const mayBeApplied = error instanceof TransportFailure ? error.mayBeApplied : error instanceof ApiFailure && error.status >= 500;
       if (mayBeApplied) this.#uncertain.add(versionOf(existing));
       this.#seen = undefined;
@@ -129,7 +126,7 @@ export class Commit<Value> {
     }
   }
 
-  /** A write carries the version that it was made from: once the object has another one, a write that has not landed never will. */
+  /** Reports whether an earlier write was stored. After another version, a write that was not stored never will be. */
   #hasLanded(object: KubernetesObject | undefined): boolean {
     if (this.#uncertain.size === 0) return false;
     if (this.#steps.lastWrite(object) >= this.#steps.firstSequence) return true;
@@ -137,12 +134,12 @@ export class Commit<Value> {
     return false;
   }
 
-  /** Waits before the next attempt. False when the error is final. */
+  /** Waits before the next attempt. Returns false if the error is final. */
   async #mayGoOn(error: unknown): Promise<boolean> {
     const isConflict = isStatus(error, 409) || (isStatus(error, 404) && error.site.endsWith('.replace'));
     if (isConflict) {
       this.#conflicts++;
-      // The first time at once: what has changed is only to be read. Later the writers must get out of step.
+      // The first retry is immediate; later ones are delayed at random, so that the writers do not collide again.
       const limitMs = this.#conflicts === 1 ? 0 : Math.min(lastPauseMs, firstPauseMs * 2 ** this.#conflicts);
       await sleep(this.#steps.env, limitMs * this.#steps.env.random());
       return this.#conflicts < conflictLimit;
@@ -177,7 +174,7 @@ export class Commit<Value> {
     this.#open = [];
   }
 
-  /** The error with the truth about whether the changes may be stored. */
+  /** Returns the error with the information whether the changes may be stored. */
   #certain(error: unknown): unknown {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;

@@ -8,33 +8,29 @@ import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from
 
 const defaultTimeoutMs = 10_000;
 const defaultRetries = 5;
-/** etcd takes 1.5 MiB and a ConfigMap 1 MiB. */
+/** etcd stores at most 1.5 MiB, a ConfigMap 1 MiB. */
 const defaultMaxBytes = 900 * 1024;
 
 export type { Stored } from './commit.ts';
 
 export interface SharedObjectOptions<Value> {
   readonly env: ClusterEnv;
-  /** ConfigMap, in practice. */
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
   /** Decodes the object, or undefined if it does not exist. Readers and writers get its errors. */
   readonly decode: (object: KubernetesObject | undefined) => Value;
-  /** The fields that say it. Fields, labels and annotations that it leaves out stay as they are. */
+  /** Returns the fields with the value. Other fields, labels and annotations stay. */
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
-  /** The whole object as JSON may have this many bytes; 900 KiB when left out. */
+  /** Longest object in bytes of JSON; default 900 KiB. */
   readonly maxBytes?: number;
-  /** Asked before each write is sent, retries included; false refuses it. */
+  /** Called before each write, also retries; false refuses it. */
   readonly mayWrite?: () => boolean;
-  /**
-   * How often a failure that may pass (no answer, 429, 5xx) is tried again, after the pause that the server asks for; 5 when left out. With 0 it
-   * rejects the update at once, for callers that keep the pauses themselves. Conflicts are always tried again.
-   */
+  /** Retries after no answer, 429 or 5xx, with the delay that the server requests; default 5. Conflicts are always retried. */
   readonly retries?: number;
-  /** Timeout of each request in milliseconds; 10 s when left out. */
+  /** Timeout of each request in milliseconds; default 10 s. */
   readonly timeoutMs?: number;
-  /** The place in the code that asks; `.read`, `.create` and `.replace` are appended. */
+  /** The place in the code; `.read`, `.create` and `.replace` are appended. */
   readonly site: string;
 }
 
@@ -43,7 +39,7 @@ export interface EncodedObject {
   readonly [field: string]: unknown;
 }
 
-/** The object would be larger than it may be. Nothing was sent. */
+/** The object would be too large. Nothing was sent. */
 export class ObjectTooLarge extends Error {
   override readonly name = 'ObjectTooLarge';
 }
@@ -54,7 +50,7 @@ export class SharedObject<Value> {
   #sequence = 0;
   #waiting: Waiting<Value>[] = [];
   #isWriting = false;
-  /** As of our last write or read: a first guess that the server corrects. */
+  /** The object of our last write or read: a guess that the server corrects. */
   #last: KubernetesObject | undefined;
 
   constructor(options: SharedObjectOptions<Value>) {
@@ -62,17 +58,16 @@ export class SharedObject<Value> {
     this.#writer = writerId(options.env.random);
   }
 
-  /** As it is now, from a quorum. Rejects with ApiFailure, TransportFailure, or what `decode` threw. */
+  /** Reads the value from a quorum. Rejects with ApiFailure, TransportFailure or errors of `decode`. */
   async read(): Promise<Stored<Value>> {
     const object = await this.#get();
     return stored(this.#options.decode(object), object);
   }
 
   /**
-   * Stores the result of `change`. It may be called several times with newer values and must have no side effect;
-   * it takes effect exactly once. The same value (or one that encodes to the same object) writes nothing. What it throws rejects this update
-   * only. Rejects with ApiFailure when the server refuses, ObjectTooLarge and WriteRefused before anything is sent, and TransportFailure; that
-   * says in `mayBeApplied` whether the change may have been stored, or may yet be.
+   * Stores the result of `change` exactly once; `change` may be called several times with newer values. An equal value writes nothing.
+   * Rejects with the exception of `change`, ApiFailure, ObjectTooLarge or WriteRefused (nothing was sent), or TransportFailure;
+   * `mayBeApplied` of the latter tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {
@@ -84,7 +79,7 @@ export class SharedObject<Value> {
   async #drain(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // Changes of the same moment share the write.
+    // Simultaneous changes share the write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -127,13 +122,12 @@ export class SharedObject<Value> {
       : replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });
   }
 
-  /** Throws what `decode` throws. */
   #plan(object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]): Plan<Value> {
     const before = this.#options.decode(object);
     const whole = applyAll(before, batch, () => undefined);
     const body = this.#bodyOf(whole.value, before, object);
     if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? whole : { ...whole, body };
-    // Together they are too large: those that still fit, in their order, are not to suffer for the others.
+    // Together they are too large: the changes that fit, in their order, are stored.
     const fitting = applyAll(before, batch, (value) => {
       const one = this.#bodyOf(value, before, object);
       return one === undefined ? undefined : this.#sizeProblem(one);
@@ -173,7 +167,7 @@ export class SharedObject<Value> {
   }
 }
 
-/** Applies the changes one after the other. What throws, or leads to a value with a problem, is left out. */
+/** Applies the changes in order, except those that throw or lead to a value with a problem. */
 function applyAll<Value>(
   before: Value,
   batch: readonly Waiting<Value>[],
@@ -201,13 +195,13 @@ function merged(field: 'labels' | 'annotations', existing: KubernetesObject | un
   return Object.keys(both).length === 0 ? {} : { [field]: both };
 }
 
-/** Holds the number of the last write of each of the last writers, as JSON. */
+/** The number of the last write of each recent writer, as JSON. Detects a stored write without response after later writes. */
 const writersAnnotation = 'rollout-group.dev/writers';
 
-/** Far more than ever write to one object at the same time: replicas of the agent and of the webhook, old and new ones. */
+/** More than the replicas of agent and webhook that write one object at the same time. */
 const writersKept = 16;
 
-/** A name for one writer in one process; never looks like a number, so that JSON keeps the order of its keys. */
+/** Returns a random name of a writer. It is no number, so JSON keeps the order of keys. */
 function writerId(random: () => number): string {
   const part = (): string =>
     Math.floor(random() * 2 ** 32)
@@ -221,7 +215,7 @@ function lastWriteOf(object: KubernetesObject | undefined, writer: string): numb
   return marksOf(object)[writer] ?? 0;
 }
 
-/** The annotation with this write as the newest. */
+/** Returns the annotation with this write as the newest. */
 function withWrite(object: KubernetesObject | undefined, writer: string, sequence: number): string {
   const { [writer]: _, ...others } = marksOf(object);
   return JSON.stringify(Object.fromEntries([...Object.entries(others), [writer, sequence]].slice(-writersKept)));

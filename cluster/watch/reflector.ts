@@ -16,13 +16,13 @@ const idleMs = 90_000;
 const reopenMs = 1000;
 /** A watch that stayed open for this long was no failure, even if nothing happened. */
 const settledMs = 10_000;
-/** Every so often, when a watch has ended, the whole list is compared with the store, in case a watch has swallowed an event. */
+/** Maximum age of a list when its watch ends; then the store is compared with a new list, in case the watch missed an event. */
 const usualRelistMs = 1_800_000;
 /** Minimum interval between lists that a caller requests. */
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
-/** Starts at once. Never gives up by itself, and never throws. */
+/** Starts at once, never throws and retries without limit. */
 export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
   const following = new Following(options);
   void following.run();
@@ -34,7 +34,7 @@ interface Failure {
   readonly message: string;
 }
 
-/** Why a watch ended by what it said. */
+/** The line that ended a watch. */
 type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
 
 class Following<View> implements Reflector<View> {
@@ -44,7 +44,7 @@ class Following<View> implements Reflector<View> {
   readonly #stopped = new AbortController();
   readonly #soon: Backoff;
   readonly #slow: Backoff;
-  /** The newest version that was ever seen, and up to where the store is complete. */
+  /** The newest version seen: the store is complete up to it. */
   readonly #mark: HighWaterMark;
   #failure: Failure | undefined;
   #reported = '';
@@ -94,7 +94,7 @@ class Following<View> implements Reflector<View> {
 
   readonly ageMs = (): number => this.#contact.ageMs();
 
-  /** Takes in the whole collection. False when that failed; then enough time has passed to try again. */
+  /** Lists the whole collection. Returns false after a failure and its delay. */
   async #list(): Promise<boolean> {
     const { env, resource, namespace, labelSelector, fieldSelector, site } = this.#options;
     const askedMs = env.clock.monotonicMs();
@@ -128,7 +128,7 @@ class Following<View> implements Reflector<View> {
     this.#report();
   }
 
-  /** A watch that reached a version has told everything up to it: what is new in the list and older than that, the watch had swallowed. */
+  /** Counts changes in the list that are older than the version of the watch: the watch missed them. */
   #countMissed(items: readonly Entry<View>[]): void {
     for (const { namespace, name, uid, resourceVersion } of items) {
       const known = this.store.entry(namespace, name);
@@ -146,7 +146,7 @@ class Following<View> implements Reflector<View> {
     await this.#wait(this.#soon.nextMs());
   }
 
-  /** Watches from where the store is, again and again, until only a list can help. */
+  /** Watches from the version of the store repeatedly, until a list is necessary. */
   async #follow(): Promise<void> {
     const { env } = this.#options;
     while (!this.#stopped.signal.aborted) {
@@ -176,7 +176,7 @@ class Following<View> implements Reflector<View> {
         this.#count('stalled', `the watch was silent for ${idleMs} ms`);
         return false;
       case 'closed':
-        // A server that closes at once without a word is in trouble; one that closes after some work is asked again soon.
+        // A server that closes at once without an event has a problem; otherwise the watch opens again soon.
         if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + this.#options.env.random()) - livedMs : this.#soon.nextMs());
         return false;
     }
@@ -211,7 +211,7 @@ class Following<View> implements Reflector<View> {
   /** Reports whether a list must follow the end of the watch. */
   async #refused(error: unknown): Promise<boolean> {
     if (isStatus(error, 410)) {
-      // Many watchers expire together, when a server restarts: hence not at once.
+      // Many watches expire together when a server restarts, so they are delayed at random.
       this.#count('expired', error.message);
       await this.#wait(this.#soon.nextMs());
       return true;
@@ -234,7 +234,7 @@ class Following<View> implements Reflector<View> {
     if (line.kind === 'unparsable' || line.kind === 'error') return line;
     this.#contact.heard();
     const { resourceVersion } = line;
-    // Events of one collection come in the order of their versions; one that is not newer was sent twice, or by a server that lags behind.
+    // Events of one collection are ordered by version; an older one was sent twice, or by a stale server.
     const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
     if (order !== undefined && order <= 0) {
       if (line.kind !== 'bookmark') this.#count('stale-event', `an event of ${resourceVersion} came after ${this.#mark.value}`);
@@ -260,7 +260,7 @@ class Following<View> implements Reflector<View> {
     }
   }
 
-  /** Takes note of the failure and waits as long as it asks for. */
+  /** Records the failure and waits as long as it requires. */
   async #fail(error: unknown): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const reason = reasonOf(error);
@@ -324,21 +324,17 @@ function reasonOf(error: unknown): FailureReason {
 }
 
 export type ReflectorState =
-  /** Nothing is known yet. */
   | { readonly kind: 'starting' }
-  /** The store follows the server. `atMs`: wall clock when it became so. */
+  /** The store is up to date, since the wall clock time `atMs`. */
   | { readonly kind: 'synced'; readonly atMs: number }
   | {
       readonly kind: 'failing';
-      /**
-       * `forbidden` and `missing` are tried again slowly. `unreachable`, soon: no answer, an error, or a list of the past. `invalid`: the store
-       * follows the server, but for the objects in it that were not understood (`store.invalid()`).
-       */
+      /** `unreachable`: no answer, an error, or a stale list. `invalid`: up to date except for unparsable objects (`store.invalid()`). */
       readonly reason: FailureReason;
       readonly message: string;
-      /** The store holds what was there at the last contact. */
+      /** True if the store has the state of the last contact. */
       readonly hasSynced: boolean;
-      /** Wall clock of the last sign of life from the server; of the start when there was none. */
+      /** Wall clock of the last message from the server, or of the start. */
       readonly lastContactMs: number;
     };
 
@@ -350,18 +346,18 @@ export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 
 export interface ReflectorOptions<View> {
   readonly env: ClusterEnv;
   readonly resource: Resource;
-  /** Every namespace when left out. */
+  /** Every namespace if absent. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   /** Returns the kept part of an object. If it throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
-  /** Called once for each change, after the store has it. Must only take note: what it throws is counted and dropped. */
+  /** Called once for each change, after the store has it. Exceptions are counted as faults. */
   readonly onChange: (change: Change<View>) => void;
   /** Called after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
-  /** The place in the code that asks; `.list` and `.watch` are appended. */
+  /** The place in the code; `.list` and `.watch` are appended. */
   readonly site: string;
   /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
   readonly relistMs?: number | undefined;
@@ -370,20 +366,17 @@ export interface ReflectorOptions<View> {
 export interface Reflector<View> {
   readonly store: Store<View>;
   readonly state: () => ReflectorState;
-  /** Up to where the store is complete; undefined before the first list. */
+  /** Returns the version up to which the store is complete; undefined before the first list. */
   readonly resourceVersion: () => string | undefined;
   /** Reports whether the store includes that version, such as that of our own last write. */
   readonly hasSeen: (resourceVersion: string) => boolean;
-  /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
+  /** Returns the milliseconds since the last message from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;
   /** Returns the maximum age of the store in milliseconds on the monotonic clock; infinite before the first list. */
   readonly ageMs: () => number;
-  /**
-   * The store is known to be wrong, as when something else was read past it: the watch has swallowed a change. Lists at once instead of when the
-   * list is old; nothing when the last list is younger than ten seconds.
-   */
+  /** Lists again at once, because the watch missed a change. Does nothing within ten seconds after a list. */
   readonly relist: () => void;
-  /** Ends it: nothing is called back any more, and no timer and no watch is left. The answer to a list under way is dropped. */
+  /** Ends callbacks, timers and the watch. Drops the answer to a list under way. */
   readonly stop: () => void;
 }
 
@@ -391,14 +384,14 @@ export interface Reflector<View> {
 const wordMs = 1000;
 
 /**
- * A server that fell behind, or whose lines were held up on the way, goes on with what happened when it fell silent. So its latest word may be as
- * old as the silence before it, and what it tells is certain only as of the word before.
+ * Tracks when the server was last heard, and the age of its state. A delayed server continues with the events from the start of its silence.
+ * So its latest message may be as old as that silence, and the state is certain only at the time of the message before.
  */
 export class Contact {
   readonly #clock: Clock;
   #heardMs: number | undefined;
   #heardWallMs: number;
-  /** When the latest word began and, so far, ended. */
+  /** Begin and, so far, end of the latest message. */
   #begunMs = Number.NEGATIVE_INFINITY;
   #toldMs = Number.NEGATIVE_INFINITY;
   #certainMs = Number.NEGATIVE_INFINITY;
@@ -408,13 +401,13 @@ export class Contact {
     this.#heardWallMs = clock.nowMs();
   }
 
-  /** A sign of life, which need not say anything new. */
+  /** Records a sign of life. */
   heard(): void {
     this.#heardMs = this.#clock.monotonicMs();
     this.#heardWallMs = this.#clock.nowMs();
   }
 
-  /** Something new was told. */
+  /** Records new information. */
   told(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#begunMs >= wordMs) {
@@ -424,19 +417,19 @@ export class Contact {
     this.#toldMs = nowMs;
   }
 
-  /** Everything was told, as it was at that instant of the monotonic clock or later. */
+  /** Records the complete state at that time of the monotonic clock or later. */
   toldAll(asOfMs: number): void {
     this.#begunMs = this.#clock.monotonicMs();
     this.#toldMs = asOfMs;
     this.#certainMs = Math.max(this.#certainMs, asOfMs);
   }
 
-  /** Wall clock of the last sign of life; of the beginning when there was none. */
+  /** Returns the wall clock of the last sign of life, or of the start. */
   heardWallMs(): number {
     return this.#heardWallMs;
   }
 
-  /** Since the last sign of life; undefined before the first. */
+  /** Returns the time since the last sign of life; undefined before the first. */
   silentMs(): number | undefined {
     return this.#heardMs === undefined ? undefined : this.#clock.monotonicMs() - this.#heardMs;
   }

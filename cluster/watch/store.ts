@@ -1,15 +1,14 @@
 // Holds one view per object by namespace and name. An older state never replaces a newer one.
 import { compareResourceVersions } from '../request/resource.ts';
 
-/** Read-only to everybody but the reflector. */
 export interface Store<View> {
   /** Objects without a namespace are under the empty one. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** In no particular order; of every namespace when none is named. */
+  /** Unordered; of every namespace if absent. */
   readonly list: (namespace?: string) => readonly View[];
   /** Existing objects that could not be parsed. No list contains them, so answers about them are unknown. */
   readonly invalid: () => readonly InvalidObject[];
-  /** Objects that are there, invalid ones included. */
+  /** Number of objects, also invalid ones. */
   readonly size: () => number;
 }
 
@@ -25,13 +24,13 @@ export interface Change<View> {
   readonly kind: 'added' | 'modified' | 'deleted';
   readonly namespace: string;
   readonly name: string;
-  /** Absent when it was deleted, or cannot be understood. */
+  /** Absent for a deleted or unparsable object. */
   readonly view?: View;
   /** The previous view. */
   readonly before?: View;
 }
 
-/** One object as it is kept. */
+/** A stored object. */
 export interface Entry<View> {
   readonly namespace: string;
   readonly name: string;
@@ -40,7 +39,7 @@ export interface Entry<View> {
   readonly content: { readonly kind: 'view'; readonly view: View } | { readonly kind: 'invalid'; readonly message: string };
 }
 
-/** The reflector's side of the store. */
+/** The store with its writing side for the reflector. */
 export class Entries<View> implements Store<View> {
   readonly #namespaces = new Map<string, Map<string, Entry<View>>>();
   readonly #invalid = new Map<Entry<View>, InvalidObject>();
@@ -66,7 +65,7 @@ export class Entries<View> implements Store<View> {
     return this.#namespaces.get(namespace)?.get(name);
   }
 
-  /** Takes in the state of one object. Nothing changes when it is the known state or an older one of the same object. */
+  /** Stores the state of one object, unless the known state is as new. */
   put(entry: Entry<View>): readonly Change<View>[] {
     const { namespace, name, uid, resourceVersion } = entry;
     const known = this.entry(namespace, name);
@@ -89,7 +88,7 @@ export class Entries<View> implements Store<View> {
     return [{ kind: 'deleted', namespace, name, ...beforeOf(known) }];
   }
 
-  /** Takes in a whole list: what is not in it is gone. */
+  /** Stores a whole list and removes all other objects. */
   replace(entries: readonly Entry<View>[]): readonly Change<View>[] {
     const listed = new Map<string, Set<string>>();
     for (const { namespace, name } of entries) {

@@ -11,14 +11,14 @@ interface WatchOptions<Verdict> {
   /** Path and query. */
   readonly path: string;
   readonly site: string;
-  /** Until the headers of the stream are there. */
+  /** Time until the headers of the stream. */
   readonly openTimeoutMs: number;
-  /** A stream that says nothing for this long is given up: a connection may be dead without anybody having closed it. */
+  /** Longest silence: a dead connection may stay open. */
   readonly idleMs: number;
-  /** Aborting it ends the watch. */
+  /** Ends the watch if aborted. */
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
-  /** Anything but undefined ends the watch; no further line is read. */
+  /** Another value than undefined ends the watch. */
   readonly onLine: (line: string) => Verdict | undefined;
 }
 
@@ -26,11 +26,11 @@ export type WatchEnd<Verdict> =
   /** By the server, by the network, or by the signal. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'stalled' }
-  /** It never began: ApiFailure, TransportFailure. */
+  /** It did not open: ApiFailure, TransportFailure. */
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'verdict'; readonly verdict: Verdict };
 
-/** Resolves when the watch is over and nothing of it is left. Never rejects. */
+/** Resolves after the end of the watch. Never rejects. */
 export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promise<WatchEnd<Verdict>> {
   const { env, signal } = options;
   let end: WatchEnd<Verdict> | undefined;
@@ -48,7 +48,7 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
 
   let heardMs = env.clock.monotonicMs();
   let cancelIdle: () => void = () => undefined;
-  // One timer that looks at the last line, instead of a new timer for each line.
+  // One timer checks the time of the last line, instead of one timer per line.
   const watchIdle = (delayMs: number): void => {
     cancelIdle = env.timers.after(delayMs, () => {
       const silentMs = env.clock.monotonicMs() - heardMs;
@@ -80,7 +80,7 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
     finish({ kind: 'failed', error });
     return undefined;
   });
-  // A stream that opens after it was given up is closed when it arrives.
+  // A stream that opens after the end is closed at once.
   void opening.then((stream) => concluded.then(() => stream?.close()));
   await concluded;
   cancelIdle();
@@ -89,16 +89,16 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
 }
 
 export type WatchLine =
-  /** The object is in this state now, whether it was known before or not. */
+  /** The object has this state, known before or not. */
   | { readonly kind: 'present'; readonly object: KubernetesObject; readonly resourceVersion: string }
-  /** The object was deleted, or no longer fits the selector. */
+  /** The object was deleted, or no longer matches the selector. */
   | { readonly kind: 'gone'; readonly object: KubernetesObject; readonly resourceVersion: string }
-  /** Everything up to here has been told. */
+  /** All events up to this version were sent. */
   | { readonly kind: 'bookmark'; readonly resourceVersion: string }
   | { readonly kind: 'error'; readonly error: ApiFailure }
   | { readonly kind: 'unparsable'; readonly message: string };
 
-/** Never throws. ADDED and MODIFIED are one: a server may say either of an object, depending on what it had sent before. */
+/** Parses a line; never throws. ADDED and MODIFIED are equal, because servers may send either. */
 export function parseWatchLine(text: string, resource: Resource, site: string): WatchLine {
   try {
     return read(parseJson(text), resource, site);
@@ -130,7 +130,7 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
   }
 }
 
-/** The object of an ERROR is a Status; one without a code is like an internal error. */
+/** Returns the failure of an ERROR, whose object is a Status; without a code it counts as an internal error. */
 function failureOf(object: JsonObject, site: string): ApiFailure {
   const { code, reason, details } = object;
   const isExpired = reason === 'Expired' || reason === 'Gone';
