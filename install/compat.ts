@@ -1,7 +1,7 @@
 // The kinds and webhook configurations of grafana/rollout-operator, under its own names.
 import { isNoPodOfTheAgent } from './conditions.ts';
-import { type InstallObject, type InstallOptions, installObject } from './object.ts';
-import { admissionVersion, injectionLabels, serviceAt, type WebhookRule } from './webhooks.ts';
+import type { InstallObject, InstallOptions } from './object.ts';
+import { configuration, ruleOf, serviceAt, type WebhookRule } from './webhooks.ts';
 
 const group = 'rollout-operator.grafana.com';
 
@@ -14,7 +14,7 @@ interface Hook {
   readonly sparesAgent?: true;
 }
 
-const replicas: WebhookRule = ruleOf('apps', 'UPDATE', 'statefulsets', 'statefulsets/scale');
+const replicas: WebhookRule = ruleOf('apps', 'v1', 'UPDATE', 'statefulsets', 'statefulsets/scale');
 
 /** Each endpoint is `/admission/` and its name. */
 const hooks: readonly Hook[] = [
@@ -24,14 +24,14 @@ const hooks: readonly Hook[] = [
   {
     name: 'pod-eviction',
     kind: 'ValidatingWebhookConfiguration',
-    rule: ruleOf('', 'CREATE', 'pods/eviction'),
+    rule: ruleOf('', 'v1', 'CREATE', 'pods/eviction'),
     sideEffects: 'NoneOnDryRun',
     sparesAgent: true,
   },
   {
     name: 'zpdb-validation',
     kind: 'ValidatingWebhookConfiguration',
-    rule: { ...ruleOf(group, 'CREATE', 'zoneawarepoddisruptionbudgets'), operations: ['CREATE', 'UPDATE'] },
+    rule: { ...ruleOf(group, 'v1', 'CREATE', 'zoneawarepoddisruptionbudgets'), operations: ['CREATE', 'UPDATE'] },
     sideEffects: 'None',
   },
 ];
@@ -47,29 +47,20 @@ export function compatWebhooksOf(options: InstallOptions): readonly InstallObjec
 }
 
 function configurationOf({ name, kind, rule, sideEffects, sparesAgent }: Hook, guarded: string, options: InstallOptions): InstallObject {
-  const { namespace: installation } = options;
-  const object = installObject([admissionVersion, kind], { name: `${name}-${guarded}` }, installation, {
-    webhooks: [
-      {
-        name: `${name}-${guarded}.grafana.com`,
-        clientConfig: serviceAt(installation, `/admission/${name}`),
-        rules: [rule],
-        ...(sparesAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
-        matchPolicy: 'Equivalent',
-        failurePolicy: 'Fail',
-        sideEffects,
-        timeoutSeconds: 10,
-        admissionReviewVersions: ['v1'],
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': guarded } },
-        ...(kind === 'MutatingWebhookConfiguration' ? { reinvocationPolicy: 'Never' } : {}),
-      },
-    ],
-  });
-  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...injectionLabels(installation) } } };
-}
-
-function ruleOf(apiGroup: string, operation: string, ...resources: readonly string[]): WebhookRule {
-  return { apiGroups: [apiGroup], apiVersions: ['v1'], resources, operations: [operation], scope: 'Namespaced' };
+  const webhook = {
+    name: `${name}-${guarded}.grafana.com`,
+    clientConfig: serviceAt(options.namespace, `/admission/${name}`),
+    rules: [rule],
+    ...(sparesAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
+    matchPolicy: 'Equivalent',
+    failurePolicy: 'Fail',
+    sideEffects,
+    timeoutSeconds: 10,
+    admissionReviewVersions: ['v1'],
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': guarded } },
+    ...(kind === 'MutatingWebhookConfiguration' ? { reinvocationPolicy: 'Never' } : {}),
+  };
+  return configuration([kind, `${name}-${guarded}`], options, [webhook]);
 }
 
 interface Definition {

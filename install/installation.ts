@@ -56,9 +56,7 @@ export function leftovers(
   { namespace, scope, hasCompat }: InstallOptions,
   { hasDefinitions, isFound = false }: RemovalOptions,
 ): readonly Leftover[] {
-  const where = scope.namespaces.length === 0 ? '--all-namespaces' : undefined;
-  const inEach = (command: (flag: string) => string) =>
-    where === undefined ? scope.namespaces.map((one) => command(`-n ${one}`)) : [command(where)];
+  const scopeFlags = scope.namespaces.length === 0 ? ['--all-namespaces'] : scope.namespaces.map((one) => `-n ${one}`);
   const definitions = definitionsOf({ hasCompat }).map(({ metadata }) => metadata.name);
   return [
     ...(hasDefinitions
@@ -75,9 +73,9 @@ export function leftovers(
     ...(isFound ? [] : heldSets({ scope })),
     { what: 'the certificate', command: `kubectl delete secret ${certificateSecret} -n ${namespace} --ignore-not-found` },
     { what: 'the Lease', command: `kubectl delete lease ${agentName} -n ${namespace} --ignore-not-found` },
-    ...inEach((flag) => `kubectl delete configmap -l ${ledgerLabel} ${flag}`).map((command) => ({
+    ...scopeFlags.map((flag) => ({
       what: 'ledgers; a later installation reads the time of the last downscale of each zone from them',
-      command,
+      command: `kubectl delete configmap -l ${ledgerLabel} ${flag}`,
     })),
     {
       what: 'the enforcement label of namespaces, which no longer has an effect',
@@ -88,9 +86,9 @@ export function leftovers(
 
 /** Returns leftovers for the partitions that may block pods. Only the cluster knows which StatefulSets are blocked. */
 function heldSets({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
-  const engines = [scope.partition, scope.pinned];
-  if (!engines.some(usesStrategy)) return [];
-  const members = engines.flatMap((strategy) => strategy.members);
+  const strategies = [scope.partition, scope.pinned];
+  if (!strategies.some(usesStrategy)) return [];
+  const members = strategies.flatMap((strategy) => strategy.members);
   const isEveryOneNamed = scope.members !== undefined && members.length > 0;
   const sets: readonly HeldSet[] = isEveryOneNamed
     ? members.map(({ namespace, statefulSet }) => ({ namespace, name: statefulSet }))

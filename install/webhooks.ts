@@ -51,11 +51,6 @@ const timeoutSeconds = 5;
 
 export const admissionVersion = 'admissionregistration.k8s.io/v1';
 
-/** Returns the labels by which the agent finds the configurations for its certificate authority. */
-export function injectionLabels(namespace: string): Readonly<Record<string, string>> {
-  return { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
-}
-
 /** Returns the webhook configurations. The one that pins pods is included only if a group of the strategy `pinned` exists or may exist. */
 export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   const name = configurationName(options);
@@ -88,14 +83,16 @@ export function pinConfigurationName({ namespace }: Pick<InstallOptions, 'namesp
   return clusterName('0-rollout-group-pinned', namespace);
 }
 
-function configuration(
+/** Returns a webhook configuration with the labels by which the agent finds it for its certificate authority. */
+export function configuration(
   [kind, name]: readonly [kind: string, name: string],
   options: InstallOptions,
   webhooks: readonly object[],
 ): InstallObject {
   const { namespace } = options;
   const object = installObject([admissionVersion, kind], { name }, namespace, { webhooks });
-  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...injectionLabels(namespace) } } };
+  const labels = { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } } };
 }
 
 function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
@@ -198,7 +195,7 @@ function pinWebhook(options: InstallOptions): object {
 const stampEntry: Entry = {
   name: 'stamp',
   path: endpointPaths.stamp,
-  rule: { ...ourRule('rolloutexceptions', 'rolloutintents') },
+  rule: ourRule('rolloutexceptions', 'rolloutintents'),
   conditions: [saysSomethingNew],
   failurePolicy: 'Fail',
   isReserving: false,
@@ -221,7 +218,7 @@ function validated(name: string, failurePolicy: Entry['failurePolicy'], ...resou
   };
 }
 
-function ruleOf(group: string, version: string, operation: string, ...resources: readonly string[]): WebhookRule {
+export function ruleOf(group: string, version: string, operation: string, ...resources: readonly string[]): WebhookRule {
   return { apiGroups: [group], apiVersions: [version], resources, operations: [operation], scope: 'Namespaced' };
 }
 

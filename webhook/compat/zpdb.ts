@@ -5,7 +5,7 @@ import { observeZoneBudget, type ZoneBudgetVersion } from '../../engine/observe/
 import { isUnknown, type Known, type ZoneBudgetView } from '../../engine/snapshot.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
-import type { Answer, Endpoint, Review } from '../review/review.ts';
+import { type Answer, deny, type Endpoint, type Review } from '../review/review.ts';
 
 /** The outcome of one version of a budget, as the metric `zpdb_configurations_observed_total` of grafana/rollout-operator labels it. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
@@ -119,16 +119,12 @@ export function zpdbValidation(): Endpoint {
   return {
     path: '/admission/zpdb-validation',
     handle: async (review) => validated(review),
-    onFailure: (_review, problem) => refused(`the ZoneAwarePodDisruptionBudget could not be checked: ${problem}`),
+    onFailure: (_review, problem) => deny(400, `the ZoneAwarePodDisruptionBudget could not be checked: ${problem}`),
   };
 }
 
 function validated({ object }: Review): Answer {
-  if (object === undefined) return refused('the review has no object');
+  if (object === undefined) return deny(400, 'the review has no object');
   const view = observeZoneBudget(object);
-  return isUnknown(view) ? refused(view.unknown) : { allowed: true, code: 200 };
-}
-
-function refused(message: string): Answer {
-  return { allowed: false, code: 400, reason: 'BadRequest', message };
+  return isUnknown(view) ? deny(400, view.unknown) : { allowed: true, code: 200 };
 }

@@ -3,7 +3,7 @@ import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
-import { type Answer, boundedText } from '../review/review.ts';
+import { type Answer, boundedText, deny } from '../review/review.ts';
 
 /** Longest message in bytes. It appears in one line of a terminal or a log; the Event of the denial has the rest. */
 export const longestMessage = 256;
@@ -37,10 +37,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
   const retryAfterSeconds = isTemporary ? retryAfter(refusing, subject) : undefined;
   return {
-    allowed: false,
-    code: isTemporary ? 429 : 403,
-    reason: isTemporary ? 'TooManyRequests' : 'Forbidden',
-    message: messageOf(judgement, subject),
+    ...deny(isTemporary ? 429 : 403, messageOf(judgement, subject)),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(judgement.warnings.length === 0 ? {} : { warnings: judgement.warnings }),
     auditAnnotations: auditOf(judgement, subject),
@@ -77,10 +74,10 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
 /** Denies a request because it is unknown whether it may pass (S31). It passes by itself when the missing fact is known. */
 export function unknownDenial(what: string, problem: string): Answer {
   return {
-    allowed: false,
-    code: 429,
-    reason: 'TooManyRequests',
-    message: boundedText(`${boundedText(what, longestWhat)} is denied: it is unknown whether policy allows it: ${problem}`, longestMessage),
+    ...deny(
+      429,
+      boundedText(`${boundedText(what, longestWhat)} is denied: it is unknown whether policy allows it: ${problem}`, longestMessage),
+    ),
     retryAfterSeconds: 5,
     auditAnnotations: { outcome: 'unknown' },
   };

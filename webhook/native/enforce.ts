@@ -10,7 +10,7 @@ import { profileOf } from '../../engine/profiles.ts';
 import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
-import { type Answer, boundedText, type Call, type Endpoint, isDryRun, type Review } from '../review/review.ts';
+import { type Answer, boundedText, type Call, deny, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
 import { isStale, LiveReads, withPod, withStatefulSet } from './live-reads.ts';
@@ -106,12 +106,7 @@ class Enforcement {
     const target = readTarget(review);
     if (target.kind === 'pass') return { allowed: true };
     if (target.kind === 'malformed') {
-      return {
-        allowed: false,
-        code: 403,
-        reason: 'Forbidden',
-        message: boundedText(`${describe(review, target)} is refused: ${target.problem}`, longestMessage),
-      };
+      return deny(403, boundedText(`${describe(review, target)} is refused: ${target.problem}`, longestMessage));
     }
     if (!this.judges(target)) return { allowed: true };
     try {

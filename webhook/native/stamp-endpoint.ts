@@ -5,7 +5,7 @@ import { endpointPaths } from '../../install/object.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
-import type { Answer, Endpoint, PatchOperation, Review, ReviewUser } from '../review/review.ts';
+import { type Answer, deny, type Endpoint, type PatchOperation, type Review, type ReviewUser } from '../review/review.ts';
 
 /**
  * Stamps RolloutIntents and RolloutExceptions when they are created, and when they ask for something else. It overwrites values that users
@@ -16,7 +16,7 @@ export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {
     path: endpointPaths.stamp,
     handle: async (review) => (isConcerned(review) ? stamp(review, clock.nowMs()) : { allowed: true }),
-    onFailure: (review, problem) => (isConcerned(review) ? unstamped(problem, 500, 'InternalError') : { allowed: true }),
+    onFailure: (review, problem) => (isConcerned(review) ? unstamped(problem, 500) : { allowed: true }),
   };
 }
 
@@ -26,16 +26,16 @@ function isConcerned(review: Review): boolean {
 
 function stamp(review: Review, nowMs: number): Answer {
   const problem = unwritableName(review.user);
-  if (problem !== undefined) return unstamped(problem, 403, 'Forbidden');
-  if (review.object === undefined) return unstamped('the request has no object', 400, 'BadRequest');
+  if (problem !== undefined) return unstamped(problem, 403);
+  if (review.object === undefined) return unstamped('the request has no object', 400);
   // Without a spec there is no place for it, and the schema denies the object.
   if (!isJsonObject(review.object['spec'])) return { allowed: true };
   const patch = patchTo(review, rightStamp(review, nowMs));
   return { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
 }
 
-function unstamped(problem: string, code: number, reason: string): Answer {
-  return { allowed: false, code, reason, message: `the request is denied because the requester cannot be stored: ${problem}` };
+function unstamped(problem: string, code: number): Answer {
+  return deny(code, `the request is denied because the requester cannot be stored: ${problem}`);
 }
 
 /** Returns a patch with a test that the object is unchanged. */
@@ -86,8 +86,8 @@ function unwritableName({ name }: ReviewUser): string | undefined {
 export function rightStamp(review: Review, nowMs: number): unknown {
   const spec = specOf(review.object);
   const oldSpec = specOf(review.oldObject);
-  const isAsked = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
-  if (!isAsked) return oldSpec[stampField];
+  const isChanged = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
+  if (!isChanged) return oldSpec[stampField];
   const stampAt = (atMs: number): JsonObject => ({ ...identityOf(review.user), at: new Date(atMs).toISOString() });
   // Two requests in one instant get two stamps: the earlier value belongs to another request.
   const now = isSameJson(stampAt(nowMs), oldSpec[stampField]) ? stampAt(nowMs + 1) : stampAt(nowMs);

@@ -13,7 +13,7 @@ import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
 import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
-import { type Answer, boundedText, type Call, type Endpoint, leftMs, type Review } from '../review/review.ts';
+import { type Answer, boundedText, type Call, deny, type Endpoint, leftMs, type Review } from '../review/review.ts';
 import { isStamped, rightStamp, specOf, stampField } from './stamp-endpoint.ts';
 
 interface ValidateOptions {
@@ -44,12 +44,7 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
     // The agent ignores objects with errors, but it trusts the requester field.
     onFailure: (review, problem) =>
       isConcerned(review) && isStamped(review)
-        ? {
-            allowed: false,
-            code: 500,
-            reason: 'InternalError',
-            message: `the object is denied because it could not be checked: ${problem}`,
-          }
+        ? deny(500, `the object is denied because it could not be checked: ${problem}`)
         : { allowed: true, warnings: [boundedText(`the object was not checked: ${problem}`, longestWarning)] },
   };
 }
@@ -62,14 +57,13 @@ function isConcerned({ resource, subresource, operation, object, oldObject }: Re
 
 function validate(review: Review, options: ValidateOptions, nowMs: number): Answer {
   const { object } = review;
-  if (object === undefined) return { allowed: false, code: 400, reason: 'BadRequest', message: 'the request has no object' };
+  if (object === undefined) return deny(400, 'the request has no object');
   const impostor = impostorIn(review, nowMs);
-  if (impostor !== undefined) return { allowed: false, code: 403, reason: 'Forbidden', message: impostor };
+  if (impostor !== undefined) return deny(403, impostor);
   const findings = findingsOf(object, options);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
-  const answer: Answer =
-    errors.length === 0 ? { allowed: true } : { allowed: false, code: 422, reason: 'Invalid', message: refusal(review, errors) };
+  const answer: Answer = errors.length === 0 ? { allowed: true } : deny(422, refusal(review, errors));
   return withWarnings(answer, atMost(warnings, mostWarnings));
 }
 

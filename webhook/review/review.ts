@@ -68,6 +68,21 @@ export interface Answer {
   readonly auditAnnotations?: Readonly<Record<string, string>>;
 }
 
+/** The `reason` that Kubernetes assigns to each code. */
+const statusReasons: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  403: 'Forbidden',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+};
+
+/** Returns a denial with the code and its reason. */
+export function deny(code: number, message: string): Answer {
+  const reason = statusReasons[code];
+  return { allowed: false, code, message, ...(reason === undefined ? {} : { reason }) };
+}
+
 /** The context of a handler. */
 export interface Call {
   /** Monotonic clock: deadline of the answer. All requests to the API server or to pods end before. */

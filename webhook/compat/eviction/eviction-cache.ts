@@ -68,8 +68,9 @@ export interface EvictionCacheOptions {
  * it survives restarts, and it ends by observation. Other budgets have a record in a ConfigMap with the same meaning. A pod of a group is
  * also announced in its ledger, for the agent.
  */
-export function evictionCache(env: WebhookEnv, { guard, isAlone, onDegraded }: EvictionCacheOptions): EvictionCache {
-  const records = evictionRecords(env, { isAlone, onDegraded });
+export function evictionCache(env: WebhookEnv, options: EvictionCacheOptions): EvictionCache {
+  const { guard } = options;
+  const records = evictionRecords(env, options);
   return {
     open: async (place, leftMs) => {
       const groups = guard === undefined ? noGroups : await groupsOf(guard, place, leftMs);
@@ -220,11 +221,7 @@ async function orNotRecorded<Value>(verb: 'read' | 'write', attempt: () => Promi
 }
 
 /** Identifies a record. */
-interface RecordIdentity {
-  readonly namespace: string;
-  /** Name of the ZoneAwarePodDisruptionBudget. */
-  readonly budget: string;
-}
+type RecordIdentity = Pick<EvictionPlace, 'namespace' | 'budget'>;
 
 /** A record is a ledger with claims only; its zones are StatefulSets. */
 interface EvictionRecords {
@@ -232,11 +229,6 @@ interface EvictionRecords {
   readonly read: (identity: RecordIdentity) => Promise<Ledger>;
   /** Stores `next` if the record is still `base`. Returns false otherwise; rejects if the outcome is unknown. */
   readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
-}
-
-interface RecordsOptions {
-  readonly isAlone: () => boolean;
-  readonly onDegraded?: ((message: string) => void) | undefined;
 }
 
 /** Value of the document label: a record is not the ledger of a group. */
@@ -261,7 +253,7 @@ function recordName(budget: string): string {
 /**
  * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, records stay in memory, which is reported once.
  */
-function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: RecordsOptions): EvictionRecords {
+function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
   let isDegraded = false;

@@ -17,7 +17,7 @@ import {
 } from '../../../engine/snapshot.ts';
 import { messageOf } from '../../../policies/error-message.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
-import { type Answer, type Call, type Endpoint, isDryRun, leftMs, type Review } from '../../review/review.ts';
+import { type Answer, type Call, deny, type Endpoint, isDryRun, leftMs, type Review } from '../../review/review.ts';
 import { unusableFor, type ZoneBudgets } from '../zpdb.ts';
 import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 
@@ -55,14 +55,14 @@ const mostAttempts = 8;
 /** Returns the endpoint. Unknown facts deny with code 429, which drains retry. */
 export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
   const turns = new Turns();
-  const asks = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
+  const judge = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
   return {
     path: '/admission/pod-eviction',
     handle: async (review, call) => {
       observer.onBegin?.();
       let outcome: Outcome = denied(500, 'err: internal', 'the eviction could not be judged');
       try {
-        outcome = await judged(asks, review, call);
+        outcome = await judged(judge, review, call);
       } catch (error) {
         if (!(error instanceof EvictionNotRecorded)) throw error;
         outcome = denied(429, 'err: eviction-not-recorded', error.message);
@@ -75,25 +75,23 @@ export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, na
   };
 }
 
-interface Asks {
+interface EvictionJudge extends Required<Pick<PodEvictionOptions, 'budgets' | 'cache' | 'native'>> {
   readonly env: WebhookEnv;
-  readonly budgets: ZoneBudgets;
-  readonly cache: EvictionCache;
   readonly turns: Turns;
-  readonly native: NativePreview;
 }
 
-async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> {
+async function judged(judge: EvictionJudge, review: Review, call: Call): Promise<Outcome> {
   const { operation, subresource, namespace, name } = review;
   if (operation !== 'CREATE') return invalid(`the operation is ${operation || 'missing'}; only CREATE is an eviction`);
   if (subresource !== 'eviction') return invalid(`the subresource is ${subresource || 'missing'}; only eviction is handled`);
   if (namespace === '' || name === '') return invalid('an eviction needs both the namespace and the name of a pod');
-  const remainingMs = (): number => timeLeftMs(asks.env, call);
-  const pod = await readPod(asks.env, { namespace, name }, remainingMs());
+  const { env, budgets } = judge;
+  const remainingMs = (): number => timeLeftMs(env, call);
+  const pod = await readPod(env, { namespace, name }, remainingMs());
   if (isUnknown(pod)) return denied(400, 'pod-not-found', pod.unknown);
-  const inForce = asks.budgets.inForce(namespace);
+  const inForce = budgets.inForce(namespace);
   const usable = isUnknown(inForce) ? [] : inForce.usable;
-  const first = verdictOn(asks.env, { pod, set: undefined, budgets: usable });
+  const first = verdictOn(env, { pod, set: undefined, budgets: usable });
   if (first.reason === 'pod-not-ready') return first;
   // The original waits at its start; here a drain gets an answer to retry.
   if (isUnknown(inForce)) return denied(429, 'cfg-not-found', `disruption budgets could not be read: ${inForce.unknown}`);
@@ -101,22 +99,22 @@ async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> 
   if (unusable !== undefined) return denied(400, 'cfg-not-found', `${unusable.problem}; repair or delete the budget`);
   const [budget] = zoneBudgetsFor(usable, namespace, pod.labels);
   if (first.reason !== 'sts-no-found' || budget === undefined) return first;
-  const set = await readOwner(asks.env, pod, remainingMs());
+  const set = await readOwner(env, pod, remainingMs());
   if (isUnknown(set)) return denied(500, 'sts-no-found', set.unknown);
-  const second = verdictOn(asks.env, { pod, set, budgets: usable, statefulSets: [set] });
+  const second = verdictOn(env, { pod, set, budgets: usable, statefulSets: [set] });
   if (second.reason !== 'min-sts-not-found') return second;
   let native: Promise<Answer | undefined> | undefined;
   const refusedNatively = (): Promise<Answer | undefined> => {
-    native ??= asks.native(review, call);
+    native ??= judge.native(review, call);
     return native;
   };
   // Requests under one budget run one after the other, so that they do not compete within a process.
-  return asks.turns.take(`${namespace}/${budget.name}`, () =>
-    underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: isDryRun(review), remainingMs, refusedNatively }),
+  return judge.turns.take(`${namespace}/${budget.name}`, () =>
+    underBudget(judge, { pod, set, budget, user: review.user.name, isDryRun: isDryRun(review), remainingMs, refusedNatively }),
   );
 }
 
-interface BudgetQuestion {
+interface BudgetRequest {
   readonly pod: ObservedPod;
   readonly set: StatefulSetView;
   readonly budget: ZoneBudgetView;
@@ -127,18 +125,18 @@ interface BudgetQuestion {
   readonly refusedNatively: () => Promise<Answer | undefined>;
 }
 
-async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcome> {
+async function underBudget(judge: EvictionJudge, request: BudgetRequest): Promise<Outcome> {
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
-    const outcome = await attempted(asks, question);
+    const outcome = await attempted(judge, request);
     if (outcome !== undefined) return outcome;
   }
-  const why = `${mostAttempts} times another disruption under ${question.budget.name} was announced while this one was judged`;
+  const why = `${mostAttempts} times another disruption under ${request.budget.name} was announced while this one was judged`;
   throw new EvictionNotRecorded(`${why}; the eviction is retried`);
 }
 
 /** Returns undefined if another disruption was announced meanwhile. */
-async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promise<Outcome | undefined> {
-  const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = question;
+async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest): Promise<Outcome | undefined> {
+  const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = request;
   const listed = await listMembers(env, budget, remainingMs());
   const sets = withOwn(isUnknown(listed) ? [] : listed, set);
   const early = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets });
@@ -209,18 +207,9 @@ function denied(code: 400 | 429 | 500, reason: EvictionReason, message: string):
   return { allowed: false, code, reason, message };
 }
 
-/** The `reason` that Kubernetes assigns to each code. */
-const statusReasons: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  403: 'Forbidden',
-  429: 'TooManyRequests',
-  500: 'InternalError',
-};
-
 function answerOf({ allowed, code, reason, message }: Outcome): Answer {
-  if (allowed) return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
-  const statusReason = statusReasons[code];
-  return { allowed, code, message, ...(statusReason === undefined ? {} : { reason: statusReason }) };
+  if (!allowed) return deny(code, message);
+  return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
 }
 
 /** Queues by key. A key without waiting work is dropped. */
@@ -266,12 +255,8 @@ async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, tim
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
   return orUnknown(async () => {
-    const object = await getObject(
-      env,
-      resources.statefulSets,
-      { namespace, name: owner.name },
-      { site: 'eviction.statefulSet', timeoutMs },
-    );
+    const options = { site: 'eviction.statefulSet', timeoutMs };
+    const object = await getObject(env, resources.statefulSets, { namespace, name: owner.name }, options);
     return object === undefined ? { unknown: `statefulsets.apps "${owner.name}" not found` } : observeStatefulSet(object);
   });
 }
