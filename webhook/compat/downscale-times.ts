@@ -7,12 +7,12 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { createObject, patchObject, replaceObject } from '../../cluster/request/write.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { reader } from '../../engine/observe/raw.ts';
-import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
+import type { StatefulSetView } from '../../engine/snapshot.ts';
 import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
 import type { WebhookEnv } from '../env.ts';
 import { secondsText } from './go-text.ts';
 import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/members.ts';
-import { problemText } from './replicas.ts';
+import { orThrow, problemText } from './replicas.ts';
 
 /** One downscale to record. */
 interface Downscale {
@@ -109,7 +109,7 @@ async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, te
     try {
       const options = { patch, site: 'prepareDownscale.annotate', timeoutMs: timeoutMs() };
       const answer = await patchObject(env, resources.statefulSets, { namespace, name, uid, resourceVersion }, options);
-      return viewOf(answer);
+      return orThrow(observeStatefulSet(answer));
     } catch (error) {
       if (!isStatus(error, 409) || attempt === annotationAttempts) throw error;
       const now = await readAgain(env, set, timeoutMs());
@@ -123,13 +123,7 @@ async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetV
   const options = { site: 'prepareDownscale.readAgain', timeoutMs };
   const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
   if (found?.metadata.uid !== uid) throw new Error(`${name} was recreated`);
-  return viewOf(found);
-}
-
-function viewOf(raw: unknown): StatefulSetView {
-  const view = observeStatefulSet(raw);
-  if (isUnknown(view)) throw new Error(view.unknown);
-  return view;
+  return orThrow(observeStatefulSet(found));
 }
 
 /** Checks the group after the write: of two writers at least one sees the write of the other. */

@@ -3,6 +3,7 @@ import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { reader } from '../../engine/observe/raw.ts';
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Answer, type Call, leftMs, type Review } from '../review/review.ts';
 
@@ -157,6 +158,12 @@ export async function readParent(
 /** Returns whether the Scale belongs to a workload of these resources. */
 export function isReadable({ resource }: Pick<Review, 'resource'>, of: readonly ParentResource[]): boolean {
   return of.some((known) => known === resource.resource);
+}
+
+/** Returns the value. Throws an Error with the cause if it is unknown. */
+export function orThrow<Value>(value: Known<Value>): Value {
+  if (isUnknown(value)) throw new Error(value.unknown);
+  return value;
 }
 
 /** Reserved from every request, so that its result can still be answered in time. */

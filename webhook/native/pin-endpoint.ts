@@ -36,8 +36,8 @@ const mostChanges = 9;
  * Never denies a pod. On failures, unknown facts and timeouts the pod keeps the revision of the StatefulSet controller, with a warning.
  * Writes nothing, so a dry run gets the same answer.
  */
-export function pinEndpoint({ env, guard }: PinOptions): Endpoint {
-  const placement = new PodPlacement(env, guard);
+export function pinEndpoint(options: PinOptions): Endpoint {
+  const placement = new PodPlacement(options);
   return {
     path: endpointPaths.pinPod,
     handle: (review, call) => placement.answer(review, call),
@@ -63,7 +63,7 @@ class PodPlacement {
   readonly #env: PinOptions['env'];
   readonly #guard: PlacementGuard;
 
-  constructor(env: PinOptions['env'], guard: PlacementGuard) {
+  constructor({ env, guard }: PinOptions) {
     this.#env = env;
     this.#guard = guard;
   }

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { type Log, sleep } from '../../cluster/env.ts';
+import { sleep } from '../../cluster/env.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { TlsMaterial, TlsSource } from '../certificates/source.ts';
 import type { ClientAuthentication, WebhookConfig } from '../config.ts';
@@ -26,7 +26,8 @@ interface HttpsServer {
 }
 
 /** Resolves when the server listens; rejects if it cannot. Without a certificate every handshake fails. */
-export async function startHttpsServer({ config, listener, tls, env, observer }: HttpsServerOptions): Promise<HttpsServer> {
+export async function startHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
+  const { config, listener, env, observer } = options;
   const { limits } = config;
   const server = createServer(
     {
@@ -52,7 +53,7 @@ export async function startHttpsServer({ config, listener, tls, env, observer }:
     observer.refusedConnection('handshake');
     env.log.debug('a TLS handshake failed', { error: message });
   });
-  const followed = followTls(server, { source: tls, clients: config.clients, log: env.log, loaded: observer.certificate });
+  const followed = followTls(server, options);
   try {
     await listen(server, config);
   } catch (error) {
@@ -188,39 +189,28 @@ function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): 
   };
 }
 
-interface FollowedTls {
-  /** Returns whether a certificate is served. */
-  readonly isLoaded: () => boolean;
-  readonly stop: () => void;
-}
-
-interface FollowTlsOptions {
-  readonly source: TlsSource;
-  readonly clients: ClientAuthentication;
-  readonly log: Log;
-  /** Called after every attempt to load the certificate. */
-  readonly loaded: (isLoaded: boolean) => void;
-}
-
 /**
  * Serves the certificate of the source, now and after each change. If loading fails, it logs the error and keeps the previous certificate.
  */
-function followTls(server: Pick<Server, 'setSecureContext'>, { source, clients, log, loaded }: FollowTlsOptions): FollowedTls {
+function followTls(
+  server: Server,
+  { tls, config, env, observer }: HttpsServerOptions,
+): { readonly isLoaded: () => boolean; readonly stop: () => void } {
   let isLoaded = false;
   const load = (): void => {
-    const material = source.current();
+    const material = tls.current();
     if (material === undefined) return;
     try {
-      server.setSecureContext(secureContextOf(material, clients));
+      server.setSecureContext(secureContextOf(material, config.clients));
       isLoaded = true;
-      loaded(true);
+      observer.certificate(true);
     } catch (error) {
       // OpenSSL's messages name the problem, never the text.
-      log.error('the certificate cannot be served', { error: messageOf(error), isOldServed: isLoaded });
-      loaded(false);
+      env.log.error('the certificate cannot be served', { error: messageOf(error), isOldServed: isLoaded });
+      observer.certificate(false);
     }
   };
-  const stop = source.onChange(load);
+  const stop = tls.onChange(load);
   load();
   return { isLoaded: () => isLoaded, stop };
 }

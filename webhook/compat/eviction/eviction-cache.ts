@@ -1,4 +1,5 @@
 // Announces admitted evictions that are not observed yet, so that no other webhook and no agent grants the same step again.
+
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
@@ -6,11 +7,12 @@ import { SharedObject } from '../../../cluster/shared/shared-object.ts';
 import { claimant } from '../../../engine/judge/admission-claims.ts';
 import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
-import { type Claim, isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
+import type { Claim, Known, Ledger, PodView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { messageOf } from '../../../policies/error-message.ts';
 import { hashText } from '../../../policies/values/hash.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
+import { orThrow } from '../replicas.ts';
 
 /** The objects that count for one eviction. */
 interface EvictionPlace {
@@ -359,9 +361,4 @@ function encode(record: Ledger) {
 /** Returns the stored text; the order of lists does not matter. */
 function textOf(record: Ledger): string {
   return orThrow(encodeLedger(record));
-}
-
-function orThrow<Value>(value: Known<Value>): Value {
-  if (isUnknown(value)) throw new Error(value.unknown);
-  return value;
 }

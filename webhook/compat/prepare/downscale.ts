@@ -3,9 +3,10 @@ import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
-import type { Answer, Call, Endpoint, Review } from '../../review/review.ts';
+import type { Answer, Endpoint, Review } from '../../review/review.ts';
 import { lastDownscale, zoneTracker } from '../downscale-times.ts';
 import {
+  orThrow,
   problemText,
   type Resize,
   readParent,
@@ -91,14 +92,11 @@ function isStatefulSet({ resource }: Review, { old }: Resize): boolean {
   return old.kind === 'StatefulSet' || (old.kind === 'Scale' && resource.resource === 'statefulsets');
 }
 
-interface Asked {
-  readonly review: Review;
-  readonly change: Resize;
-  readonly call: Call;
-}
-
 /** Returns the StatefulSet that shrinks (the old object, or the one behind a Scale), or why it is absent. */
-async function statefulSetOf(env: WebhookEnv, { review, change, call }: Asked): Promise<StatefulSetView | { readonly problem: string }> {
+async function statefulSetOf(
+  env: WebhookEnv,
+  { review, change, call }: Pick<PrepareRequest, 'review' | 'change' | 'call'>,
+): Promise<StatefulSetView | { readonly problem: string }> {
   const what = `${subjectOf(review)} in namespace ${review.namespace}`;
   if (change.old.kind !== 'StatefulSet' && change.old.kind !== 'Scale') {
     return { problem: `${what} is a ${change.old.kind}, but only pods of StatefulSets are prepared` };
@@ -130,8 +128,7 @@ async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> 
     const site = 'prepareDownscale.readGrowing';
     const parent = await readParent(env, review, { of: ['statefulsets'], site, timeoutMs: leftMs() });
     if ('problem' in parent) throw new Error(parent.problem);
-    const set = observeStatefulSet(parent.found);
-    if (isUnknown(set)) throw new Error(set.unknown);
+    const set = orThrow(observeStatefulSet(parent.found));
     // Starts at the current replica count: pods below it may prepare for another downscale.
     if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
     const deadlineMs = Math.min(call.deadlineMs, endMs);

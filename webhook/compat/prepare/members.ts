@@ -1,15 +1,17 @@
 // Reads the other StatefulSets of a group: their last downscale, and whether all pods are updated and ready.
+
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { shortfall } from '../../../engine/rules/scale.ts';
-import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
+import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys, podNameLabel } from '../../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../../policies/adopt/settings.ts';
 import { goDurationMs } from '../../../policies/duration.ts';
 import { instantMs } from '../../../policies/instant.ts';
 import { goDurationText, goTimeText } from '../go-text.ts';
+import { orThrow } from '../replicas.ts';
 
 interface ReadOptions {
   readonly namespace: string;
@@ -26,11 +28,7 @@ export async function groupMembers(
   const labelSelector = `${labelKeys.group}=${group}`;
   const site = 'prepareDownscale.listMembers';
   const { items } = await listObjects(env, resources.statefulSets, { namespace, labelSelector, site, timeoutMs: timeoutMs() });
-  return items.map((item) => {
-    const set = observeStatefulSet(item);
-    if (isUnknown(set)) throw new Error(set.unknown);
-    return set;
-  });
+  return items.map((item) => orThrow(observeStatefulSet(item)));
 }
 
 /**
@@ -45,11 +43,7 @@ export async function podsOf(
   const labelSelector = `${podNameLabel}=${set.podLabels[podNameLabel] ?? ''}`;
   const site = 'prepareDownscale.listPods';
   const { items } = await listObjects(env, resources.pods, { namespace, labelSelector, site, timeoutMs: timeoutMs() });
-  return items.map((item) => {
-    const pod = observePod(item);
-    if (isUnknown(pod)) throw new Error(pod.unknown);
-    return pod;
-  });
+  return items.map((item) => orThrow(observePod(item)));
 }
 
 /** Returns when a StatefulSet last shrank, as stored; undefined without a record. */

@@ -89,9 +89,9 @@ export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], opt
   });
 }
 
-type Asked = 'done' | { readonly problem: string; readonly isSilent: boolean };
+type CallResult = 'done' | { readonly problem: string; readonly isSilent: boolean };
 
-async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', { timeoutMs, leftMs }: CallOptions): Promise<Asked> {
+async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', { timeoutMs, leftMs }: CallOptions): Promise<CallResult> {
   if (typeof pod.url !== 'string') return { problem: pod.url.problem, isSilent: false };
   const allowedMs = Math.min(timeoutMs, leftMs());
   if (allowedMs <= 0) return { problem: 'no time was left for the call', isSilent: false };

@@ -4,12 +4,12 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { leavingFromTop } from '../../../engine/rules/prepare.ts';
-import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
+import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import type { Answer, Call, Review } from '../../review/review.ts';
 import type { DownscaleTimes, LoadedTimes } from '../downscale-times.ts';
-import { problemText, type Resize, refused, requestMs } from '../replicas.ts';
+import { orThrow, problemText, type Resize, refused, requestMs } from '../replicas.ts';
 import { gapProblem, groupMembers, hasMinTime, podsOf, unreadiness } from './members.ts';
 import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
 
@@ -136,18 +136,13 @@ async function readSelf(env: WebhookEnv, { namespace, name }: Review, timeoutMs:
   const options = { site: 'prepareDownscale.readSelf', timeoutMs: timeoutMs() };
   const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
   if (found === undefined) throw new Error('it was not found');
-  const view = observeStatefulSet(found);
-  if (isUnknown(view)) throw new Error(view.unknown);
-  return view;
+  return orThrow(observeStatefulSet(found));
 }
 
-interface Ready {
-  readonly self: StatefulSetView;
-  readonly others: readonly StatefulSetView[];
-  readonly loaded: LoadedTimes;
-}
-
-async function callAndRecord(request: PrepareRequest, { self, others, loaded }: Ready): Promise<Refusal | undefined> {
+async function callAndRecord(
+  request: PrepareRequest,
+  { self, others, loaded }: Omit<Required<Checked>, 'members'>,
+): Promise<Refusal | undefined> {
   const { env, change, call, times, podTimeoutMs, clusterDomain } = request;
   const { from, to } = change;
   const pods = podsToCall(self, leavingFromTop(self.firstOrdinal, from, to), clusterDomain);
