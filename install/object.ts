@@ -1,5 +1,4 @@
 // The objects of an installation, with the names and labels that they share.
-
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';

@@ -1,5 +1,4 @@
 // The scope of an installation, derived from policies: namespaces, StatefulSets and the objects that replicas mirror.
-
 import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
 import { secretKeysOf } from '../policies/integrations/secret-keys.ts';
 import type { LoadedDocument } from '../policies/load.ts';

@@ -1,5 +1,4 @@
 // Reads a response: a whole body, or the lines of a watch.
-
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';

@@ -1,5 +1,4 @@
 // Loads the connection to an API server from kubeconfig files, the flags of kubectl or the service account of a pod.
-
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';

@@ -1,5 +1,4 @@
 // Contends for a Lease as client-go does, with time limits that make holding it safe.
-
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { isStatus, TransportFailure } from '../request/failure.ts';

@@ -1,5 +1,4 @@
 // Discovers the kinds that the API server serves, and their paths.
-
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { ApiFailure, TransportFailure } from './failure.ts';

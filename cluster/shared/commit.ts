@@ -1,5 +1,4 @@
 // Stores one batch of changes in an object: reads, applies, writes, and determines the outcome.
-
 import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
 import { Backoff } from '../request/backoff.ts';

@@ -1,5 +1,4 @@
 // Connects the certificate (in a Secret or in files), the webhook configurations that trust its authority, and the status of both.
-
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
 import { namesOf, neededNames } from './authority.ts';

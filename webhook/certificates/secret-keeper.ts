@@ -1,5 +1,4 @@
 // Keeps the server certificate in a Secret that all replicas share: creates it, renews it, and serves what clients trust.
-
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';

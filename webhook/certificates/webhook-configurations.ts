@@ -1,5 +1,4 @@
 // Follows the webhook configurations of this namespace: the called server, its trust, and the failure policy.
-
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';

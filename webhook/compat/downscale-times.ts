@@ -1,5 +1,4 @@
 // Stores the times of downscales for the prepare-downscale endpoint: in annotations, or in the ConfigMap of the zone tracker.
-
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';

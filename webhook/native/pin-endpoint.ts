@@ -1,5 +1,4 @@
 // /admission/pin-pod: gives new pods the revision that the ledger of their group pins their ordinal to.
-
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';

@@ -1,5 +1,4 @@
 // /admission/stamp: writes the requester into intents and exceptions.
-
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { instantMs } from '../../policies/instant.ts';

@@ -1,5 +1,4 @@
 // /admission/validate: denies objects of our kinds with errors, using the findings of lint.
-
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';

@@ -1,5 +1,4 @@
 // Narrows our configuration to the objects that are protected now, so that an outage of the webhook blocks nothing else.
-
 import { Backoff } from '../../cluster/request/backoff.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';

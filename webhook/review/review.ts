@@ -1,5 +1,4 @@
 // Defines the AdmissionReview that handlers get, and their answer.
-
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
 /** The parts of `group/version/resource`, as in `request.resource`. */

@@ -1,5 +1,4 @@
 // Announces admitted evictions that are not observed yet, so that no other webhook and no agent grants the same step again.
-
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';

@@ -1,6 +1,5 @@
 // /admission/pod-eviction: decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does, consistently across
 // replicas.
-
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';

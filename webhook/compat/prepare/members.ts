@@ -1,5 +1,4 @@
 // Reads the other StatefulSets of a group: their last downscale, and whether all pods are updated and ready.
-
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';

@@ -1,5 +1,4 @@
 // Performs one downscale of a labelled StatefulSet: checks it, prepares its pods, records its time, and reverts everything if that fails.
-
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
