@@ -2,10 +2,18 @@
 import type { Source } from '../definition.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
+import { valueAt } from '../schema/schema-walk.ts';
 import { annotationKeys, labelKeys } from './keys.ts';
 import { type AdoptedMember, readMembers } from './member.ts';
 import { groupName, zoneNames } from './names.ts';
-import { type AdoptedStatefulSet, type AdoptionFinding, adoptionFinding, type Hold, objectText, readStatefulSet } from './statefulset.ts';
+import {
+  type AdoptedStatefulSet,
+  type AdoptionFinding,
+  adoptionFinding,
+  objectText,
+  readStatefulSet,
+  type ScalingBlock,
+} from './statefulset.ts';
 
 export interface Adoption {
   /** Sorted by namespace, then by the value of the label. */
@@ -16,14 +24,13 @@ export interface Adoption {
 }
 
 /**
- * The groups of raw `apps/v1` StatefulSets with the label `rollout-group`, one per namespace and value; an empty value is a group too.
- * Everything else in the list is passed over. The order of the list does not matter.
+ * Returns one group per namespace and value of the label `rollout-group` of raw `apps/v1` StatefulSets; an empty value is a group too. Other
+ * objects are ignored, and the order of the list does not matter.
  *
- * What the original does differently from a native group is written into each document: zones in byte-wise order of their names, pods by
- * ascending ordinal, deletion instead of eviction, and the drop-in profile. A value that the original cannot read becomes a finding
- * and the same consequence: a default, a hold, or nothing.
+ * Each document has the behaviour of grafana/rollout-operator: zones in byte-wise order of their names, pods by ascending ordinal, deletion
+ * instead of eviction, and the drop-in profile. An invalid value becomes a finding with the effect that it has there.
  *
- * @param options.namespace stands for the namespace of objects that name none; `default` when left out.
+ * @param options.namespace is the namespace of objects without one; `default` if absent.
  */
 export function adoptGroups(statefulSets: readonly unknown[], options: { readonly namespace?: string } = {}): Adoption {
   const sets = statefulSets.map((raw) => readStatefulSet(raw, options.namespace ?? 'default')).filter((set) => set !== undefined);
@@ -43,15 +50,13 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
       sources[`${namespace}/${name}`] = groupSources(document.data, members, zones);
     } else if (first) {
       const problem = schemaProblems(schemas.RolloutGroup, written);
-      findings.push(
-        adoptionFinding(first, 'notAdoptable', labelKeys.group, `the group is omitted because its document is invalid: ${problem}`),
-      );
+      findings.push(adoptionFinding(first, 'RG4019', labelKeys.group, `the group is omitted because its document is invalid: ${problem}`));
     }
   }
   return { groups, findings, sources };
 }
 
-/** The members of each group, sorted; a StatefulSet that is listed twice counts once. */
+/** Returns the members of each group, sorted; a StatefulSet that is listed twice counts once. */
 function membersByGroup(sets: readonly AdoptedStatefulSet[]): readonly (readonly AdoptedStatefulSet[])[] {
   const groups = new Map<string, Map<string, AdoptedStatefulSet>>();
   const sorted = sets
@@ -67,7 +72,7 @@ function membersByGroup(sets: readonly AdoptedStatefulSet[]): readonly (readonly
   return [...groups.values()].map((members) => [...members.values()]);
 }
 
-/** By code units, which for names of objects is byte by byte: `zone-10` comes before `zone-2`, as in the original. */
+/** Compares byte by byte, as grafana/rollout-operator: `zone-10` comes before `zone-2`. */
 function compareKeys(a: readonly (string | undefined)[], b: readonly (string | undefined)[]): number {
   const index = a.findIndex((text, position) => text !== b[position]);
   return index < 0 ? 0 : (a[index] ?? '') < (b[index] ?? '') ? -1 : 1;
@@ -77,31 +82,31 @@ function groupFindings(members: readonly AdoptedMember[]): readonly AdoptionFind
   const [first] = members;
   const single =
     first && members.length === 1
-      ? [adoptionFinding(first.set, 'singleMember', labelKeys.group, 'the group has one member, so no rule compares zones')]
+      ? [adoptionFinding(first.set, 'RG4014', labelKeys.group, 'the group has one member, so no rule compares zones')]
       : [];
   return [...single, ...cycleFindings(members)];
 }
 
-/** The original follows leaders in a circle without noticing; the group keeps them, and each circle is reported once. */
+/** Reports each cycle of leaders once. The group keeps the leaders: grafana/rollout-operator does not detect cycles. */
 function cycleFindings(members: readonly AdoptedMember[]): readonly AdoptionFinding[] {
   const leaderOf = new Map(members.map((member) => [member.set.name, member.leader]));
   return members.flatMap((member) => {
-    const circle = [member.set.name];
+    const cycle = [member.set.name];
     let next = member.leader;
-    while (next !== undefined && !circle.includes(next)) {
-      circle.push(next);
+    while (next !== undefined && !cycle.includes(next)) {
+      cycle.push(next);
       next = leaderOf.get(next);
     }
-    const isFirstOfCircle = next === member.set.name && circle.every((name) => name >= member.set.name);
-    if (!isFirstOfCircle) return [];
-    const message = `${annotationKeys.leader} forms a cycle: ${[...circle, member.set.name].join(' follows ')}`;
-    return [adoptionFinding(member.set, 'leadersFormCycle', annotationKeys.leader, message)];
+    const isFirstOfCycle = next === member.set.name && cycle.every((name) => name >= member.set.name);
+    if (!isFirstOfCycle) return [];
+    const message = `${annotationKeys.leader} forms a cycle: ${[...cycle, member.set.name].join(' follows ')}`;
+    return [adoptionFinding(member.set, 'RG4018', annotationKeys.leader, message)];
   });
 }
 
 const longestHold = 1024;
 
-/** The RolloutGroup of members that share namespace and label, for the schema to complete. `zones` maps StatefulSets to zone names. */
+/** Returns the RolloutGroup of members with one namespace and label, without defaults. `zones` maps StatefulSets to zone names. */
 function groupDocument(members: readonly AdoptedMember[], zones: ReadonlyMap<string, string>): unknown {
   const [first] = members;
   const label = first?.set.labels[labelKeys.group] ?? '';
@@ -135,7 +140,7 @@ function groupDocument(members: readonly AdoptedMember[], zones: ReadonlyMap<str
 
 type Common = ReturnType<typeof commonSettings>;
 
-/** The settings on which all members agree. Followers mirror nothing and only they wait for a leader, so the others have no say in that. */
+/** Returns the settings that all members share. Only leaders can mirror, and only followers can wait for a leader. */
 function commonSettings(members: readonly AdoptedMember[]) {
   const followers = members.filter((member) => member.leader !== undefined);
   const leaders = members.filter((member) => member.leader === undefined);
@@ -157,34 +162,34 @@ function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, co
     name: zones.get(set.name),
     statefulSet: set.name,
     follows: leader === undefined ? undefined : zones.get(leader),
-    replicas: { mirror: unlessSaid(common.mirror, member.mirror) },
+    replicas: { mirror: unlessCommon(common.mirror, member.mirror) },
     scaling: {
       hold: holdText(member.holds),
-      up: { followersWaitFor: unlessSaid(common.waitsForLeader, waits || undefined) && 'leaderReady' },
+      up: { followersWaitFor: unlessCommon(common.waitsForLeader, waits || undefined) && 'leaderReady' },
       down: {
         hold: holdText(member.downHolds),
-        betweenZones: unlessSaid(common.betweenZones, member.betweenZones),
-        delayed: unlessSaid(common.delayed, member.delayed),
-        prepare: unlessSaid(common.prepare, member.prepare),
+        betweenZones: unlessCommon(common.betweenZones, member.betweenZones),
+        delayed: unlessCommon(common.delayed, member.delayed),
+        prepare: unlessCommon(common.prepare, member.prepare),
       },
     },
-    maxUnavailable: unlessSaid(common.maxUnavailable, member.maxUnavailable === 1 ? undefined : member.maxUnavailable),
-    protect: protectedBy(unlessSaid(common.noDownscale, member.noDownscale)),
+    maxUnavailable: unlessCommon(common.maxUnavailable, member.maxUnavailable === 1 ? undefined : member.maxUnavailable),
+    protect: protectedBy(unlessCommon(common.noDownscale, member.noDownscale)),
     paused: member.isPaused || undefined,
     forceReplicas: member.forceReplicas,
   };
 }
 
-/** A StatefulSet that must not shrink must not be deleted either. The original does not check deletions. */
+/** A StatefulSet that must not be scaled down must not be deleted either. grafana/rollout-operator does not check deletions. */
 function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
   return noDownscale === true ? { noDownscale, noDelete: true } : {};
 }
 
-function unlessSaid<Value>(common: Value | undefined, own: Value | undefined): Value | undefined {
+function unlessCommon<Value>(common: Value | undefined, own: Value | undefined): Value | undefined {
   return common === undefined ? own : undefined;
 }
 
-function holdText(holds: readonly Hold[]): string | undefined {
+function holdText(holds: readonly ScalingBlock[]): string | undefined {
   const text = holds.map((hold) => hold.text).join('; ');
   return text === '' ? undefined : text.slice(0, longestHold);
 }
@@ -195,7 +200,7 @@ function agreed<Value>(values: readonly Value[]): Value | undefined {
   return values.every((value) => JSON.stringify(value) === JSON.stringify(first)) ? first : undefined;
 }
 
-/** The same data without members that are undefined and without maps that are then empty. */
+/** Returns the data without undefined members and without empty maps. */
 function compact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compact);
   if (typeof value !== 'object' || value === null) return value;
@@ -205,7 +210,7 @@ function compact(value: unknown): unknown {
   return members.length > 0 ? Object.fromEntries(members) : undefined;
 }
 
-/** The settings of one zone, each with the key that it is read from; absent when the setting is off. */
+/** Returns the label or annotation of each setting of one zone; undefined if the setting is off. */
 function settingFields(member: AdoptedMember): Readonly<Record<string, string | undefined>> {
   const { set } = member;
   const when = (isOn: boolean, field: string) => (isOn ? field : undefined);
@@ -229,8 +234,8 @@ function settingFields(member: AdoptedMember): Readonly<Record<string, string | 
 }
 
 /**
- * The sources by path: `zones.<zone>.<setting>` for every setting of every zone, also for what the document says once for all; that one
- * has its own path too (`rollout.maxUnavailable`, `scaling.down.betweenZones`) and stands for the first zone that carries it.
+ * Returns the sources by path: `zones.<zone>.<setting>` for every setting of every zone. A setting that the document has once for all zones also
+ * has the path of the group (`rollout.maxUnavailable`, `scaling.down.betweenZones`) and the source in the first zone.
  */
 function groupSources(
   document: RolloutGroup,
@@ -256,7 +261,5 @@ function groupSources(
 }
 
 function isWritten(spec: unknown, path: string): boolean {
-  let value = spec;
-  for (const key of path.split('.')) value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
-  return value !== undefined;
+  return valueAt(spec, path.split('.')) !== undefined;
 }

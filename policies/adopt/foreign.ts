@@ -1,7 +1,7 @@
 // Objects of other rollout operators, the result of their conversion, and findings about them.
 import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
-import { type Finding, type FindingOptions, finding, type Place } from '../findings/finding.ts';
+import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { ObjectName } from '../load.ts';
 import { schemaFindings } from '../schema/schema-findings.ts';
 import { isRecord } from '../schema/schema-walk.ts';
@@ -14,77 +14,78 @@ export interface ForeignObject extends ObjectName {
 }
 
 /** The context of a conversion. */
-export interface Surroundings {
-  /** The StatefulSet of this name; undefined when it is not among what was read. */
+export interface ConversionContext {
+  /** Returns the StatefulSet of this name; undefined if the input does not contain it. */
   readonly statefulSet: (namespace: string, name: string) => ForeignObject | undefined;
-  /** The keys of a Secret, never their values; undefined if unreadable. */
+  /** Returns the keys of a Secret, never their values; undefined if unreadable. */
   readonly secretKeys: (namespace: string, name: string) => readonly string[] | undefined;
 }
 
-/** A document that belongs to the agent's namespace and may serve several groups. The same key means the same document. */
-export interface Request {
+/** A document in the agent's namespace that a group needs. Several groups can need the same one: it has the same key. */
+export interface NeededDocument {
   readonly kind: 'MetricSource' | 'NotificationChannel';
   readonly key: string;
-  /** The name that it would like to have; made unique where two want the same. */
+  /** Preferred name; a hash is added if two documents prefer the same name. */
   readonly base: string;
   /** The spec without `usableFrom`. */
   readonly spec: Readonly<Record<string, unknown>>;
   readonly namespace: string;
-  /** The shortest pause between two questions, in milliseconds. */
+  /** Interval between two queries, in milliseconds. */
   readonly everyMs?: number;
 }
 
-/** The name of the document that a wish became, by its key. */
+/** Returns the name of a needed document by its key. */
 export type NameOf = (key: string) => string;
 
 /** The result of one conversion. Without a group no document is written, and an error states why. */
-export interface Reading {
+export interface ConvertedObject {
   readonly object: ForeignObject;
   readonly findings: readonly Finding[];
-  readonly wishes: readonly Request[];
+  readonly needs: readonly NeededDocument[];
   readonly group?: {
     readonly name: string;
     readonly statefulSet: string;
     /** Field with the name of the StatefulSet. */
-    readonly statefulSetPath: Path;
-    /** The RolloutGroup, for the schema to complete. */
+    readonly statefulSetField: string;
+    /** Returns the RolloutGroup, without defaults. */
     readonly document: (nameOf: NameOf) => unknown;
   };
-  /** A StatefulSet that stands nowhere but in the object. */
+  /** The StatefulSet that is embedded in the object. */
   readonly statefulSet?: Readonly<Record<string, unknown>>;
 }
 
-/** `kind namespace/name`. */
+/** Returns `kind namespace/name`. */
 export function foreignText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Returns a finding at a field of the object, or at the nearest existing field around it. `part: 'key'` marks the key instead of the value. */
-export function foreignFinding(
-  object: ForeignObject,
-  code: FindingCode,
-  path: Path,
-  { message, part, ...options }: FindingOptions & { readonly message: string; readonly part?: 'key' },
-): Finding {
-  return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, options);
+/** Returns a finding at a field such as `spec.check.query.url`, or at the nearest existing field around it. */
+type Report = (code: FindingCode, field: string, message: string, hint?: string) => Finding;
+
+export function reporterFor(object: ForeignObject): Report {
+  return (code, field, message, hint) => finding(code, placeIn(object, object.place(field.split('.'))), message, { hint });
+}
+
+/** Returns the error that the object is not converted. */
+export function refusal(object: ForeignObject, field: string, cause: string, hint?: string): Finding {
+  return reporterFor(object)('RG7001', field, `the object is not converted: ${cause}`, hint);
 }
 
 /** Returns findings for an unreadable spec: the value, the expected value, and the fix. Without findings the spec matches the schema. */
 export function specFindings(object: ForeignObject, spec: z.ZodType): readonly Finding[] {
   const places = { find: object.place, place: object.place };
   return schemaFindings(z.looseObject({ spec }), object.value, places).map(
-    ({ message, hint, code: _code, severity: _severity, ...place }) => {
-      const todo = hint === undefined ? 'mend the field and run init again, or write the group by hand' : `${hint}, and run init again`;
-      const where = { ...withoutPasswords(place), object: foreignText(object) };
-      return finding('RG7001', where, `${message}, so the object is left out`, { hint: todo });
-    },
+    ({ message, hint, code: _code, severity: _severity, ...place }) =>
+      finding('RG7001', placeIn(object, place), `the object is not converted: ${message}`, {
+        hint: hint && `${hint}, and run init again`,
+      }),
   );
 }
 
-/** Addresses with credentials are not printed. */
-function withoutPasswords({ excerpt, ...place }: Place): Place {
-  const isOpen = excerpt?.some(({ text }) => /\/\/[^\s/]*@/.test(text)) ?? false;
-  return excerpt === undefined || isOpen ? place : { ...place, excerpt };
+/** Returns the place with the name of the object, and without excerpts that contain credentials. */
+function placeIn(object: ForeignObject, { excerpt, ...place }: Place): Place {
+  const hasCredentials = excerpt?.some(({ text }) => /\/\/[^\s/]*@/.test(text)) ?? false;
+  return { ...place, ...(excerpt === undefined || hasCredentials ? {} : { excerpt }), object: foreignText(object) };
 }
 
 /** The known fields as a tree; true means any value. */
@@ -92,10 +93,10 @@ interface KnownFields {
   readonly [field: string]: true | KnownFields;
 }
 
-/** A finding for each field of `spec` that is not in the tree. */
+/** Returns a finding for each field of `spec` that is not in the tree. */
 export function unknownFields(object: ForeignObject, known: KnownFields): readonly Finding[] {
   return pathsBeyond(object.value['spec'], known, ['spec']).map((path) =>
-    foreignFinding(object, 'RG7002', path, { message: `${path.join('.')} is an unknown field and is omitted`, part: 'key' }),
+    finding('RG7002', placeIn(object, object.place(path, 'key')), `${path.join('.')} is an unknown field and is omitted`),
   );
 }
 
@@ -109,18 +110,18 @@ function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly
   });
 }
 
-/** Written by tools that keep the object, and about the object alone. */
-const ofTools = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
+/** Prefixes of keys that deployment tools write about the object alone. */
+const toolKeys = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
 
 /** Labels and annotations stay with the object; the group does not get them. */
 export function metadataFindings(object: ForeignObject): readonly Finding[] {
   const { metadata } = object.value;
   return (['labels', 'annotations'] as const).flatMap((part) => {
     const map = isRecord(metadata) ? metadata[part] : undefined;
-    const keys = isRecord(map) ? Object.keys(map).filter((key) => !ofTools.test(key)) : [];
+    const keys = isRecord(map) ? Object.keys(map).filter((key) => !toolKeys.test(key)) : [];
     if (keys.length === 0) return [];
     const message = `the ${part} ${keys.join(', ')} stay with the object; the group does not have them`;
-    const hint = 'write what a message should say to the StatefulSet, such as its annotation rollout-group.dev/commit';
-    return [foreignFinding(object, 'RG7003', ['metadata', part], { message, part: 'key', hint })];
+    const hint = 'write values for messages to the StatefulSet, such as its annotation rollout-group.dev/commit';
+    return [finding('RG7003', placeIn(object, object.place(['metadata', part], 'key')), message, { hint })];
   });
 }

@@ -1,7 +1,7 @@
 // Proposes groups of StatefulSets without labels, from their names and the zones of their pods, each with the reason.
 import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
-import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { isRecord, textsOf, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { defined } from '../values/defined.ts';
 import { labelKeys } from './keys.ts';
@@ -36,22 +36,22 @@ export interface GuessInput {
   readonly objects: readonly unknown[];
   /** Existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
-  /** StatefulSets by `namespace/name` that objects of other operators name, with that object: what cannot be converted is not guessed instead. */
+  /** StatefulSets by `namespace/name` that objects of other operators name, with the object. They get no proposal. */
   readonly claimed?: ReadonlyMap<string, string>;
-  /** Stands for the namespace of objects that name none; `default` when left out. */
+  /** The namespace of objects without one; `default` if absent. */
   readonly namespace?: string;
 }
 
-/** The most zones of a group. */
+/** Maximum number of zones of a group. */
 const mostZones = 50;
 
-/** The order of the objects does not matter. */
+/** Proposes groups. The order of the objects does not matter. */
 export function guessGroups({ objects, groups, claimed = new Map(), namespace = 'default' }: GuessInput): Guesses {
   const leftOut: LeftOut[] = [];
-  const sets: ZoneLike[] = [];
+  const sets: ZoneCandidate[] = [];
   const members: string[] = [];
-  for (const set of zoneLikes(objects, namespace)) {
-    const why = whyNot(set, { groups, claimed, namespace });
+  for (const set of readZones(objects, namespace)) {
+    const why = reasonAgainst(set, { groups, claimed, namespace });
     if (why === undefined) sets.push(set);
     else if (why === isMember) members.push(keyOf(set));
     else leftOut.push({ namespace: set.namespace, name: set.name, why });
@@ -67,10 +67,9 @@ export function guessGroups({ objects, groups, claimed = new Map(), namespace = 
       taken.add(keyOf(proposed.group.metadata));
     }
   }
-  const byKey = (a: string, b: string): number => (a < b ? -1 : 1);
   return {
-    groups: guessed.sort((a, b) => byKey(keyOf(a.group.metadata), keyOf(b.group.metadata))),
-    leftOut: leftOut.sort((a, b) => byKey(keyOf(a), keyOf(b))),
+    groups: guessed.sort((a, b) => (keyOf(a.group.metadata) < keyOf(b.group.metadata) ? -1 : 1)),
+    leftOut: leftOut.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
     members,
   };
 }
@@ -79,14 +78,17 @@ function keyOf({ namespace = '', name }: { readonly namespace?: string | undefin
   return `${namespace}/${name}`;
 }
 
-/** By namespace and name, each once. */
-function zoneLikes(objects: readonly unknown[], defaultNamespace: string): readonly ZoneLike[] {
-  const found = new Map<string, ZoneLike>();
+/** Reads each StatefulSet once, in the order of namespace and name. */
+function readZones(objects: readonly unknown[], defaultNamespace: string): readonly ZoneCandidate[] {
+  const found = new Map<string, ZoneCandidate>();
   for (const object of objects) {
     const [name, namespace] = [valueAt(object, ['metadata', 'name']), valueAt(object, ['metadata', 'namespace'])];
     const kind = valueAt(object, ['kind']);
     if (!isRecord(object) || typeof name !== 'string' || name === '' || (kind !== undefined && kind !== 'StatefulSet')) continue;
-    const set = readZoneLike(object, { name, namespace: typeof namespace === 'string' && namespace !== '' ? namespace : defaultNamespace });
+    const set = readCandidate(object, {
+      name,
+      namespace: typeof namespace === 'string' && namespace !== '' ? namespace : defaultNamespace,
+    });
     if (!found.has(keyOf(set))) found.set(keyOf(set), set);
   }
   return [...found.keys()].sort().flatMap((key) => found.get(key) ?? []);
@@ -96,36 +98,36 @@ const isMember = 'it is a member of a group';
 
 type Context = Required<Pick<GuessInput, 'groups' | 'claimed' | 'namespace'>>;
 
-function whyNot(set: ZoneLike, { groups, claimed, namespace: defaultNamespace }: Context): string | undefined {
+function reasonAgainst(set: ZoneCandidate, { groups, claimed, namespace: defaultNamespace }: Context): string | undefined {
   const { namespace, owner, isLabelled, phasedBy } = set;
   const ofNamespace = groups.filter(({ metadata }) => (metadata.namespace ?? defaultNamespace) === namespace);
   if (isLabelled || ofNamespace.some((group) => hasMember(group, set))) return isMember;
   const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
-  if (claim !== undefined) return `${claim} has it, and what that asks for would be missing`;
-  if (namespace === 'kube-system') return 'kube-system belongs to the cluster itself';
+  if (claim !== undefined) return `it belongs to ${claim}, whose settings a proposal would lack`;
+  if (namespace === 'kube-system') return 'kube-system is a namespace of the cluster';
   return owner === undefined ? undefined : `${owner} owns it, and its operator would revert other writes`;
 }
 
-/** By its name, or by the labels that the group selects its members by. */
-function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneLike): boolean {
+/** Reports whether the StatefulSet is a member of the group, by its name or its labels. */
+function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneCandidate): boolean {
   if (members.zones !== undefined) return members.zones.some((zone) => zone.statefulSet === name);
   return members.selector !== undefined && matchesSelector(members.selector, labels);
 }
 
 /** StatefulSets that look like the zones of one group. */
 interface Family {
-  readonly sets: readonly ZoneLike[];
+  readonly sets: readonly ZoneCandidate[];
   readonly base: string;
   readonly because: string;
 }
 
-/** By name first, then by where pods run; what is left stands alone. */
-function families(sets: readonly ZoneLike[]): readonly Family[] {
+/** Groups StatefulSets by name, then by the zone of their pods. Each other StatefulSet is a family alone. */
+function families(sets: readonly ZoneCandidate[]): readonly Family[] {
   const left = new Set(sets);
   const found: Family[] = [];
   const take = (
-    candidates: ReadonlyMap<string, readonly ZoneLike[]>,
-    read: (members: readonly ZoneLike[]) => Omit<Family, 'sets'> | undefined,
+    candidates: ReadonlyMap<string, readonly ZoneCandidate[]>,
+    read: (members: readonly ZoneCandidate[]) => Omit<Family, 'sets'> | undefined,
   ): void => {
     for (const members of candidates.values()) {
       const family = members.length < 2 || members.length > mostZones ? undefined : read(members);
@@ -145,8 +147,11 @@ function families(sets: readonly ZoneLike[]): readonly Family[] {
   return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
 }
 
-function grouped(sets: readonly ZoneLike[], keyFor: (set: ZoneLike) => string | undefined): ReadonlyMap<string, readonly ZoneLike[]> {
-  const groups = new Map<string, ZoneLike[]>();
+function grouped(
+  sets: readonly ZoneCandidate[],
+  keyFor: (set: ZoneCandidate) => string | undefined,
+): ReadonlyMap<string, readonly ZoneCandidate[]> {
+  const groups = new Map<string, ZoneCandidate[]>();
   for (const set of sets) {
     const key = keyFor(set);
     if (key !== undefined) groups.set(key, [...(groups.get(key) ?? []), set]);
@@ -155,7 +160,7 @@ function grouped(sets: readonly ZoneLike[], keyFor: (set: ZoneLike) => string | 
 }
 
 /** A number at the end may also count shards with separate data. It is a zone only if each StatefulSet runs in another zone. */
-function byName(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined {
+function byName(members: readonly ZoneCandidate[]): Omit<Family, 'sets'> | undefined {
   const [{ base = '', suffix } = { suffix: undefined }] = members;
   const areApart = areInOwnZones(members);
   if (suffix === 'number' && !areApart) return undefined;
@@ -166,14 +171,14 @@ function byName(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined 
   };
 }
 
-function byPlace(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined {
+function byPlace(members: readonly ZoneCandidate[]): Omit<Family, 'sets'> | undefined {
   const [first] = members;
   if (first === undefined || !areInOwnZones(members)) return undefined;
   const places = members.map(({ name, pinned }) => `${name} in ${pinned}`).join(', ');
   return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in different zones: ${places}` };
 }
 
-function areInOwnZones(members: readonly ZoneLike[]): boolean {
+function areInOwnZones(members: readonly ZoneCandidate[]): boolean {
   return members.every(({ pinned }) => pinned !== undefined) && new Set(members.map(({ pinned }) => pinned)).size === members.length;
 }
 
@@ -192,9 +197,9 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
   });
   if (!document.success) return document.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
   const group = document.data;
-  if (taken.has(keyOf(group.metadata))) return `there is another group ${keyOf(group.metadata)}`;
+  if (taken.has(keyOf(group.metadata))) return `the group ${keyOf(group.metadata)} already exists`;
   const one =
-    sets.length === 1 ? ['With one zone, nothing but the budget within it holds a pod.'] : ['Zones roll in this order, one at a time.'];
+    sets.length === 1 ? ['With one zone, only the budget in the zone blocks a pod.'] : ['Zones roll in this order, one at a time.'];
   return {
     group,
     because,
@@ -202,68 +207,63 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
   };
 }
 
-interface Engine {
-  readonly strategy: StrategyName;
-  readonly lines: readonly string[];
-}
-
-/** The engine that the strategies are ready for, as lint asks for them; the recommended one where they are. */
-function strategyFor(strategies: readonly Strategy[]): Engine {
-  const isRolling = ({ type, partition = holdingPartition }: Strategy): boolean =>
+/** Returns the strategy that the update strategies allow without a change, the recommended one if possible, with comment lines. */
+function strategyFor(strategies: readonly UpdateStrategy[]): { readonly strategy: StrategyName; readonly lines: readonly string[] } {
+  const isRolling = ({ type, partition = holdingPartition }: UpdateStrategy): boolean =>
     type === 'RollingUpdate' && partition === holdingPartition;
   if (strategies.every(isRolling)) {
     return {
       strategy: 'pinned',
       lines: [
-        `The strategy is pinned, the recommended one: every StatefulSet has RollingUpdate, and no partition but ${holdingPartition}, which the agent writes.`,
+        `The strategy is pinned, which is recommended: every StatefulSet has RollingUpdate, without a partition or with ${holdingPartition}.`,
         'It needs the webhook on the creation of pods: kubectl rollout-group install.',
       ],
     };
   }
-  const toPin = `To take pinned, the recommended one, give every StatefulSet the strategy RollingUpdate, without a partition or with ${holdingPartition}.`;
+  const toPin = `To use pinned, which is recommended, give every StatefulSet the strategy RollingUpdate, without a partition or with ${holdingPartition}.`;
   if (strategies.every(({ type }) => type === 'OnDelete'))
-    return { strategy: 'onDelete', lines: ['The strategy is onDelete, since every StatefulSet has the strategy OnDelete.', toPin] };
+    return { strategy: 'onDelete', lines: ['The strategy is onDelete, because every StatefulSet has the strategy OnDelete.', toPin] };
   return {
     strategy: 'onDelete',
     lines: [
-      'The strategy is onDelete, since the strategies differ or name a partition; it replaces no pod before every StatefulSet has the strategy OnDelete.',
-      'Until then Kubernetes rolls the others by itself as soon as their template changes.',
+      'The strategy is onDelete, because the update strategies differ or set a partition. Pods are replaced only after every StatefulSet has OnDelete.',
+      'Until then Kubernetes rolls the other StatefulSets when their template changes.',
       toPin,
     ],
   };
 }
 
-/** Patterns of zone names in StatefulSet names. */
+/** The part of a StatefulSet name that names the zone. */
 type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
 
-interface ZoneLike {
+interface ZoneCandidate {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The name without its zone; undefined when no part of it looks like one. */
+  /** The name without its zone; undefined if the name contains no zone. */
   readonly base?: string;
   readonly suffix?: SuffixKind;
   /** The one availability zone in which its pods may run. */
   readonly pinned?: string;
   /** Values of the chart labels for the application and its instance; may be empty. */
   readonly app: string;
-  readonly strategy: Strategy;
+  readonly strategy: UpdateStrategy;
   /** Kind and name of the controller that owns the StatefulSet and reverts other writes. */
   readonly owner?: string;
-  /** It has the label of a group of grafana/rollout-operator, and is adopted or refused with a finding. */
+  /** True if it has the label of a group of grafana/rollout-operator, so that adoption handles it. */
   readonly isLabelled: boolean;
-  /** Name of the PhasedRollout that says it has it. */
+  /** Name of its PhasedRollout, from the annotation. */
   readonly phasedBy?: string;
 }
 
-interface Strategy {
-  /** RollingUpdate when the object names none, as the API server would say. */
+interface UpdateStrategy {
+  /** RollingUpdate by default, as in the API server. */
   readonly type: string;
   /** Absent if not written: the API server then sets 0. */
   readonly partition?: number;
 }
 
-/** Ends of names, the most telling first: `-zone-a` or `-rack2`, `-us-east-1a` or `-europe-west1-b`, `-a`, `-2`. */
+/** Ends of names, the most specific first: `-zone-a` or `-rack2`, `-us-east-1a` or `-europe-west1-b`, `-a`, `-2`. */
 const suffixes: readonly (readonly [SuffixKind, RegExp])[] = [
   ['zone', /^(.+)-(?:zone|az|rack)(?:-[a-z0-9-]+|\d+|[a-z])$/],
   [
@@ -277,7 +277,7 @@ const suffixes: readonly (readonly [SuffixKind, RegExp])[] = [
 const zoneKeys: readonly string[] = ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'];
 
 /** Reads a raw `apps/v1` StatefulSet that has a name. */
-function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, 'namespace' | 'name'>): ZoneLike {
+function readCandidate(set: unknown, { namespace, name }: Pick<ZoneCandidate, 'namespace' | 'name'>): ZoneCandidate {
   const [found] = suffixes.flatMap(([suffix, pattern]) => {
     const base = pattern.exec(name)?.[1];
     return base === undefined ? [] : [{ base, suffix }];
@@ -288,7 +288,7 @@ function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, 'namespa
   return {
     namespace,
     name,
-    labels: labelsOf(set),
+    labels: textsOf(valueAt(set, ['metadata', 'labels'])),
     ...found,
     ...defined({ pinned }),
     app: appOf(set, name),
@@ -299,13 +299,10 @@ function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, 'namespa
   };
 }
 
-function labelsOf(set: unknown): ZoneLike['labels'] {
-  const labels = valueAt(set, ['metadata', 'labels']);
-  if (!isRecord(labels)) return {};
-  return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value] as const] : [])));
-}
-
-/** The component label is not read: charts write the zone into it. A label equal to the name of the StatefulSet is ignored. */
+/**
+ * Returns the application and its instance, from labels of the pods. The component label is not read, because charts write the zone into it. A
+ * label equal to the name of the StatefulSet is ignored.
+ */
 function appOf(set: unknown, own: string): string {
   const label = (key: string): string => {
     const value = valueAt(set, ['spec', 'template', 'metadata', 'labels', key]) ?? valueAt(set, ['metadata', 'labels', key]);
@@ -315,7 +312,7 @@ function appOf(set: unknown, own: string): string {
   return name === '' ? '' : [name, instance].filter((part) => part !== '').join(' of ');
 }
 
-/** By a node selector, or by a required affinity that names a single zone. */
+/** Returns the zone of a node selector, or of a required affinity with a single zone. */
 function pinnedZone(spec: unknown): string | undefined {
   const selected = zoneKeys.map((key) => valueAt(spec, ['nodeSelector', key])).find((value) => typeof value === 'string');
   if (typeof selected === 'string') return selected;
@@ -329,7 +326,7 @@ function pinnedZone(spec: unknown): string | undefined {
   return typeof only === 'string' && rest.length === 0 ? only : undefined;
 }
 
-function strategyOf(value: unknown, isStored: boolean): Strategy {
+function strategyOf(value: unknown, isStored: boolean): UpdateStrategy {
   const [type, partition] = [valueAt(value, ['type']), valueAt(value, ['rollingUpdate', 'partition'])];
   const isWritten = typeof partition === 'number' && !(isStored && partition === 0);
   return { type: typeof type === 'string' ? type : 'RollingUpdate', ...(isWritten ? { partition } : {}) };

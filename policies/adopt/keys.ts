@@ -1,6 +1,6 @@
 // The labels and annotations of grafana/rollout-operator that adoption reads.
 
-/** Keys that count only as labels of the StatefulSet. */
+/** Keys that are effective only as labels of the StatefulSet. */
 export const labelKeys = {
   group: 'rollout-group',
   noDownscale: 'grafana.com/no-downscale',
@@ -8,7 +8,7 @@ export const labelKeys = {
   minTimeBetweenZones: 'grafana.com/min-time-between-zones-downscale',
 } as const;
 
-/** Keys that count only as annotations of the StatefulSet. */
+/** Keys that are effective only as annotations of the StatefulSet. */
 export const annotationKeys = {
   maxUnavailable: 'rollout-max-unavailable',
   leader: 'grafana.com/rollout-downscale-leader',
@@ -26,8 +26,11 @@ export const annotationKeys = {
   paused: 'grafana.com/rollout-paused',
 } as const;
 
+/** All labels and annotations that adoption reads. */
+export const adoptedKeys: ReadonlySet<string> = new Set([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
+
 /** Annotations of the endpoint that prepares pods for their deletion. */
 export const preparationKeys: readonly string[] = [annotationKeys.preparePath, annotationKeys.preparePort];
 
-/** The label of the pod template by which the original finds pods. */
+/** The label of the pod template by which grafana/rollout-operator finds pods. */
 export const podNameLabel = 'name';

@@ -1,6 +1,6 @@
 // Reads all settings of the members of one adopted group.
 import type { CountOrPercent } from '../schema/scalars.ts';
-import { annotationKeys, labelKeys, podNameLabel } from './keys.ts';
+import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';
 import {
   type MirrorInput,
   type ReplicasReading,
@@ -12,9 +12,17 @@ import {
   readPrepare,
   readReplicas,
 } from './settings.ts';
-import { type AdoptedStatefulSet, type AdoptionFinding, adoptionFinding, type Hold, objectText, off, type Reading } from './statefulset.ts';
+import {
+  type AdoptedStatefulSet,
+  type AdoptionFinding,
+  adoptionFinding,
+  objectText,
+  off,
+  type Reading,
+  type ScalingBlock,
+} from './statefulset.ts';
 
-/** The settings of one StatefulSet of a group. An absent setting is off. */
+/** The settings of one StatefulSet. An absent setting is off. */
 export interface AdoptedMember {
   readonly set: AdoptedStatefulSet;
   /** Name of the StatefulSet that is followed. */
@@ -28,8 +36,8 @@ export interface AdoptedMember {
   readonly waitsForLeader: boolean;
   readonly isPaused: boolean;
   readonly noDownscale: boolean;
-  readonly holds: readonly Hold[];
-  readonly downHolds: readonly Hold[];
+  readonly holds: readonly ScalingBlock[];
+  readonly downHolds: readonly ScalingBlock[];
   readonly findings: readonly AdoptionFinding[];
 }
 
@@ -70,12 +78,12 @@ function readMember(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>):
   };
 }
 
-/** The original delays only what it mirrors; elsewhere the annotations do nothing, which is worth saying. */
+/** Reports delay annotations without a mirrored object, which grafana/rollout-operator ignores. */
 function delayedWithoutMirror(set: AdoptedStatefulSet, replicas: ReplicasReading): Reading<never> {
   const field = annotationKeys.delay;
   if ((set.annotations[field] ?? '') === '' || replicas.hold) return off;
-  const message = `${field} is ignored because the replicas are not mirrored; pods leave without delay`;
-  return { findings: [adoptionFinding(set, 'delayedDownscaleIgnored', field, message)] };
+  const message = `${field} is ignored because the replicas are not mirrored; pods are deleted without delay`;
+  return { findings: [adoptionFinding(set, 'RG4020', field, message)] };
 }
 
 function forceIgnoredBecause(isWritten: boolean, isHeld: boolean): string | undefined {
@@ -84,10 +92,10 @@ function forceIgnoredBecause(isWritten: boolean, isHeld: boolean): string | unde
 }
 
 /**
- * A time between zones that cannot be read matters where the original reads it: of the follower itself, and of every other member before
- * a prepared downscale. Both only once another zone has shrunk, which is recorded on members that prepare.
+ * Returns the blocks of scaling down for an unreadable time between zones, as in grafana/rollout-operator. It reads the time of a follower, and
+ * the times of all other members before a prepared downscale. It does so only after a recorded downscale of another zone.
  */
-function unreadableTimeHolds(member: AdoptedMember, members: readonly AdoptedMember[]): readonly Hold[] {
+function unreadableTimeHolds(member: AdoptedMember, members: readonly AdoptedMember[]): readonly ScalingBlock[] {
   const field = labelKeys.minTimeBetweenZones;
   const others = members.filter((other) => other !== member);
   const own = isTimeUnreadable(member) && member.leader !== undefined && others.some(mayRecordDownscale);
@@ -112,34 +120,23 @@ function mayRecordDownscale(member: AdoptedMember): boolean {
 
 /** Returns findings on the object as a whole. */
 function shapeFindings(set: AdoptedStatefulSet): readonly AdoptionFinding[] {
-  const known = new Set<string>([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
   const labelsAsAnnotations = [labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones].filter(
     (key) => set.annotations[key] !== undefined && set.labels[key] === undefined,
   );
+  const strategyField = 'spec.updateStrategy.type';
+  const strategy = `${strategyField} is ${set.updateStrategy}; no pod of the group is replaced until it is OnDelete`;
+  const labelField = `spec.template.metadata.labels.${podNameLabel}`;
   return [
     ...set.notText
-      .filter((key) => known.has(key))
+      .filter((key) => adoptedKeys.has(key))
       .sort()
-      .map((key) => adoptionFinding(set, 'notText', key, `${key} is no text, which the API server refuses; quote the value`)),
+      .map((key) => adoptionFinding(set, 'RG4017', key, `${key} is not text, so the API server rejects it; quote the value`)),
     ...labelsAsAnnotations.map((key) =>
-      adoptionFinding(set, 'labelAsAnnotation', key, `${key} is an annotation and has no effect; it counts only as a label`),
+      adoptionFinding(set, 'RG4011', key, `${key} is an annotation and has no effect; it counts only as a label`),
     ),
-    ...(set.updateStrategy === 'OnDelete' ? [] : [strategyFinding(set)]),
-    ...(set.hasPodNameLabel ? [] : [podNameLabelFinding(set)]),
+    ...(set.updateStrategy === 'OnDelete' ? [] : [adoptionFinding(set, 'RG4012', strategyField, strategy)]),
+    ...(set.hasPodNameLabel
+      ? []
+      : [adoptionFinding(set, 'RG4013', labelField, `${labelField} is missing; the pods of the StatefulSet are found by it`)]),
   ];
-}
-
-function strategyFinding(set: AdoptedStatefulSet): AdoptionFinding {
-  const field = 'spec.updateStrategy.type';
-  return adoptionFinding(
-    set,
-    'strategyNotOnDelete',
-    field,
-    `${field} is ${set.updateStrategy}; no pod of the group is replaced until it is OnDelete`,
-  );
-}
-
-function podNameLabelFinding(set: AdoptedStatefulSet): AdoptionFinding {
-  const field = `spec.template.metadata.labels.${podNameLabel}`;
-  return adoptionFinding(set, 'podNameLabelMissing', field, `${field} is missing; the pods of the StatefulSet are found by it`);
 }

@@ -6,22 +6,23 @@ import { queryProblem } from '../integrations/promql.ts';
 import { apiVersion } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import {
+  type ConversionContext,
+  type ConvertedObject,
   type ForeignObject,
-  foreignFinding,
   metadataFindings,
-  type Reading,
-  type Request,
-  type Surroundings,
+  type NeededDocument,
+  refusal,
+  reporterFor,
   specFindings,
   unknownFields,
 } from './foreign.ts';
 import { hashed, slug, zoneNames } from './names.ts';
 import { addressOf } from './url.ts';
 
-/** The annotation of a StatefulSet that says which PhasedRollout has it. */
+/** The annotation of a StatefulSet with the name of its PhasedRollout. */
 export const phasedOwner = 'sts.plus/phasedRollout';
 
-/** The value that the webhook of the original writes for an absent value and for 0. */
+/** Defaults that the webhook of the operator sets for an absent value and for 0. */
 const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
 /** The range of our schema. */
 const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
@@ -43,6 +44,8 @@ const phasedSpec = z.object({
   }),
 });
 
+type PhasedSpec = z.infer<typeof phasedSpec>;
+
 const known = {
   targetRef: true,
   standardRollingUpdate: true,
@@ -58,23 +61,15 @@ export function isPhasedRollout({ kind, value }: ForeignObject): boolean {
   return kind === 'PhasedRollout' && String(value['apiVersion']).startsWith('sts.plus/');
 }
 
-/** The group of a PhasedRollout. The StatefulSet must be known: how many pods it has says how many waves there are. */
-export function readPhasedRollout(object: ForeignObject, around: Surroundings): Reading {
+/** Converts a PhasedRollout. Without its StatefulSet there is no group, because the replicas give the number of waves. */
+export function readPhasedRollout(object: ForeignObject, context: ConversionContext): ConvertedObject {
   const read = phasedSpec.safeParse(object.value['spec']);
-  if (!read.success) return { object, findings: specFindings(object, phasedSpec), wishes: [] };
-  const { check, targetRef, standardRollingUpdate } = read.data;
-  const set = around.statefulSet(object.namespace, targetRef);
-  const gate = gateOf(object, check, standardRollingUpdate === true);
-  const { wish, findings: sourceFindings } = sourceOfQuery(
-    object,
-    {
-      url: check.query.url,
-      secretRef: check.query.secretRef ?? undefined,
-      insecureSkipVerify: check.query.insecureSkipVerify ?? undefined,
-    },
-    { secretKeys: around.secretKeys, everyMs: gate.everyMs },
-  );
-  const target = targetFindings(object, set, targetRef);
+  if (!read.success) return { object, findings: specFindings(object, phasedSpec), needs: [] };
+  const spec = read.data;
+  const set = context.statefulSet(object.namespace, spec.targetRef);
+  const gate = readGate(object, spec);
+  const { source, findings: sourceFindings } = readSource(object, spec.check.query, { ...context, everyMs: gate.everyMs });
+  const target = targetFindings(object, set, spec.targetRef);
   const replicas = replicasOf(set);
   const findings = [
     ...unknownFields(object, known),
@@ -85,75 +80,59 @@ export function readPhasedRollout(object: ForeignObject, around: Surroundings): 
     ...(set === undefined || replicas === undefined ? [] : waveFindings(object, replicas)),
     ...progressFindings(object),
   ];
-  if (replicas === undefined || target.length > 0 || gate.query === '' || wish === undefined) return { object, findings, wishes: [] };
-  const zone = zoneNames([targetRef]).get(targetRef) ?? targetRef;
-  const document = (source: string) => ({
-    apiVersion,
-    kind: 'RolloutGroup',
-    metadata: { name: object.name, namespace: object.namespace },
-    spec: {
-      members: { zones: [{ name: zone, statefulSet: targetRef }] },
-      replicas: { leader: true },
-      rollout: { strategy: 'partition', maxUnavailable: 1, waves: wavesOf(zone, replicas) },
-      gates: [{ name: gateName, ...gate.settings, prometheus: { source, query: gate.query } }],
-    },
-  });
-  const group = {
+  if (replicas === undefined || target.length > 0 || gate.query === '' || source === undefined) return { object, findings, needs: [] };
+  const zone = zoneNames([spec.targetRef]).get(spec.targetRef) ?? spec.targetRef;
+  const group: ConvertedObject['group'] = {
     name: object.name,
-    statefulSet: targetRef,
-    statefulSetPath: ['spec', 'targetRef'],
-    document: (nameOf: (key: string) => string) => document(nameOf(wish.key)),
+    statefulSet: spec.targetRef,
+    statefulSetField: 'spec.targetRef',
+    document: (nameOf) => ({
+      apiVersion,
+      kind: 'RolloutGroup',
+      metadata: { name: object.name, namespace: object.namespace },
+      spec: {
+        members: { zones: [{ name: zone, statefulSet: spec.targetRef }] },
+        replicas: { leader: true },
+        rollout: { strategy: 'partition', maxUnavailable: 1, waves: wavesOf(zone, replicas) },
+        gates: [{ name: gateName, ...gate.settings, prometheus: { source: nameOf(source.key), query: gate.query } }],
+      },
+    }),
   };
-  return { object, findings, wishes: [wish], group };
+  return { object, findings, needs: [source], group };
 }
 
 const gateName = 'check';
 
 interface GateReading {
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Empty when there is nothing that could be asked. */
+  /** Empty if the expression is unusable. */
   readonly query: string;
   readonly everyMs: number;
   readonly findings: readonly Finding[];
 }
 
-/** A success is any series, a failure none; failures hold for as long as they last, as there. */
-function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'], isStandard: boolean): GateReading {
+/** As in the operator, a reading with a series succeeds, a reading without a series fails, and no number of failures fails the run. */
+function readGate(object: ForeignObject, { check, standardRollingUpdate }: PhasedSpec): GateReading {
+  const isStandard = standardRollingUpdate === true;
+  const report = reporterFor(object);
   const findings: Finding[] = [];
-  const expression: readonly string[] = ['spec', 'check', 'query', 'expr'];
   const numberOf = (field: keyof typeof usual): number => {
     if (check[field] !== 0) return check[field] ?? usual[field];
-    const message = `spec.check.${field} is 0, in whose place the webhook of the original writes ${usual[field]}`;
-    findings.push(foreignFinding(object, 'RG7003', ['spec', 'check', field], { message }));
+    findings.push(report('RG7003', `spec.check.${field}`, `spec.check.${field} is 0; the operator uses its default ${usual[field]}`));
     return usual[field];
   };
   const everyMs = numberOf('periodSeconds') * 1000;
   const threshold = numberOf('successThreshold');
   if (threshold > limits.consecutive) {
-    const message = `spec.check.successThreshold is ${threshold}; a gate counts to ${limits.consecutive} at most`;
-    findings.push(foreignFinding(object, 'RG7002', ['spec', 'check', 'successThreshold'], { message }));
+    const message = `spec.check.successThreshold is ${threshold}; the maximum of a gate is ${limits.consecutive}`;
+    findings.push(report('RG7002', 'spec.check.successThreshold', message));
   }
-  const { query, hasComment, isAlwaysTrue } = countedQuery(check.query.expr);
-  const problem = query === '' || query.length > limits.query ? undefined : queryProblem(query);
-  const isUsable = query !== '' && query.length <= limits.query && problem === undefined;
-  if (!isUsable) {
-    const size = query === '' ? 'is empty' : `is longer than ${limits.query} characters`;
-    const message = `spec.check.query.expr ${problem === undefined ? size : 'is no PromQL'}; the object is left out`;
-    findings.push(foreignFinding(object, 'RG7001', expression, { message }));
-  }
-  if (hasComment) {
-    const message =
-      'the original puts the query on one line, so that its comment hides what comes behind; here the comment alone is left out';
-    findings.push(foreignFinding(object, 'RG7002', expression, { message, hint: 'look whether the whole query says what you want' }));
-  }
-  if (isAlwaysTrue) {
-    findings.push(foreignFinding(object, 'RG7006', expression, { message: 'the query returns a series for every value' }));
-  }
+  const { query, findings: queryFindings } = readQuery(object, check.query.expr);
+  findings.push(...queryFindings);
   if (isStandard) {
     const message =
-      'spec.standardRollingUpdate takes the gate away; the gate is written with mode: observe, which records and holds nothing';
-    const hint = 'remove mode: observe from the gate to have it hold again';
-    findings.push(foreignFinding(object, 'RG7003', ['spec', 'standardRollingUpdate'], { message, hint }));
+      'spec.standardRollingUpdate turns the check off; the gate is written with mode: observe, which records results and blocks nothing';
+    findings.push(report('RG7003', 'spec.standardRollingUpdate', message, 'to let the gate block again, remove mode: observe'));
   }
   const settings = {
     ...(isStandard ? { mode: 'observe' } : {}),
@@ -165,10 +144,33 @@ function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'
     onError: 'hold',
     pass: { '>=': [{ var: 'value' }, 1] },
   };
-  return { settings, query: isUsable ? query : '', everyMs, findings };
+  return { settings, query, everyMs, findings };
 }
 
-/** One pod for each wave, with the gate before it; of more pods than there may be waves, a hundredth for each. */
+/** Returns the query of the gate, empty if the expression is unusable, and findings about the expression. */
+function readQuery(object: ForeignObject, expression: string): { readonly query: string; readonly findings: readonly Finding[] } {
+  const report = reporterFor(object);
+  const field = 'spec.check.query.expr';
+  const { query, hasComment, isAlwaysTrue } = countedQuery(expression);
+  const problem =
+    query === ''
+      ? 'is empty'
+      : query.length > limits.query
+        ? `is longer than ${limits.query} characters`
+        : queryProblem(query) && 'is not valid PromQL';
+  const comment =
+    'the query has a comment: the operator writes the query on one line, so the comment hides the rest; the gate omits only the comment';
+  return {
+    query: problem === undefined ? query : '',
+    findings: [
+      ...(problem === undefined ? [] : [refusal(object, field, `${field} ${problem}`)]),
+      ...(hasComment ? [report('RG7002', field, comment, 'check that the whole query is what you want')] : []),
+      ...(isAlwaysTrue ? [report('RG7006', field, 'the query returns a series for every value')] : []),
+    ],
+  };
+}
+
+/** Returns one wave per pod, with the gate before each. With more pods than waves are allowed, each wave has one percent of the pods. */
 function wavesOf(zone: string, replicas: number): readonly unknown[] {
   const before = { gates: [gateName] };
   const waveCount = Math.max(1, Math.min(replicas, limits.waves));
@@ -181,87 +183,72 @@ function wavesOf(zone: string, replicas: number): readonly unknown[] {
 }
 
 function waveFindings(object: ForeignObject, replicas: number): readonly Finding[] {
-  const path = ['spec', 'targetRef'];
+  const report = reporterFor(object);
   if (replicas > limits.waves) {
-    const message = `the gate is asked before each hundredth of the ${replicas} pods, and not before each pod: a group has ${limits.waves} waves at most`;
-    return [foreignFinding(object, 'RG7003', path, { message })];
+    const message = `the gate is read before each hundredth of the ${replicas} pods, not before each pod: a group has at most ${limits.waves} waves`;
+    return [report('RG7003', 'spec.targetRef', message)];
   }
   if (replicas < 1) return [];
-  const message = `the gate is asked before each of ${replicas === 1 ? 'its 1 pod' : `its ${replicas} pods`}; pods of a later scale-up belong to the last wave`;
-  return [foreignFinding(object, 'RG7003', path, { message, hint: 'write the waves again after you have scaled' })];
+  const pods = replicas === 1 ? 'its 1 pod' : `its ${replicas} pods`;
+  const message = `the gate is read before each of ${pods}; pods of a later scale-up belong to the last wave`;
+  return [report('RG7003', 'spec.targetRef', message, 'update the waves after you scale')];
 }
 
-/** As the API server takes them: 1 where none are named; undefined for what is no number of pods. */
+/** Returns the replicas of the manifest, 1 by default; undefined if they are not a number of pods. */
 function replicasOf(set: ForeignObject | undefined): number | undefined {
   const replicas = valueAt(set?.value, ['spec', 'replicas']) ?? 1;
   return typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0 ? replicas : undefined;
 }
 
 function targetFindings(object: ForeignObject, set: ForeignObject | undefined, name: string): readonly Finding[] {
-  const say = (message: string, hint: string) => [foreignFinding(object, 'RG7001', ['spec', 'targetRef'], { message, hint })];
-  if (set === undefined) {
-    const message = `the StatefulSet ${name} was not found, so the number of waves is unknown; the object is omitted`;
-    return say(message, 'read its manifest too, or the cluster with --from-cluster');
-  }
+  const refuse = (cause: string, hint: string) => [refusal(object, 'spec.targetRef', `the StatefulSet ${name} ${cause}`, hint)];
+  if (set === undefined)
+    return refuse('was not found, so the number of waves is unknown', 'add its manifest, or read the cluster with --from-cluster');
+  if (replicasOf(set) === undefined) return refuse('has invalid replicas', 'fix its manifest');
   const strategy = valueAt(set.value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
-  if (replicasOf(set) === undefined) {
-    return say(`the StatefulSet ${name} has invalid replicas; the object is omitted`, 'mend its manifest');
-  }
   if (strategy === 'RollingUpdate') return [];
-  const message = `the StatefulSet ${name} has the update strategy ${String(strategy)}, which the original does not manage; the object is left out`;
-  return say(message, 'set it to RollingUpdate, or write a group with the strategy onDelete');
+  const cause = `has the update strategy ${String(strategy)}, which the operator does not manage`;
+  return refuse(cause, 'set it to RollingUpdate, or write a group with the strategy onDelete');
 }
 
 function progressFindings(object: ForeignObject): readonly Finding[] {
-  const phase = valueAt(object.value, ['status', 'phase']);
-  if (phase !== 'Rolling') return [];
+  if (valueAt(object.value, ['status', 'phase']) !== 'Rolling') return [];
   const revision = valueAt(object.value, ['status', 'updateRevision']);
   const to = typeof revision === 'string' && revision !== '' ? ` to ${revision}` : '';
-  return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is rolling${to}` })];
-}
-
-interface QueriedServer {
-  readonly url: string;
-  readonly secretRef?: string | undefined;
-  readonly insecureSkipVerify?: boolean | undefined;
+  return [reporterFor(object)('RG7007', 'status.phase', `the object is rolling${to}`)];
 }
 
 interface SourceReading {
-  /** Absent when the server cannot be asked; an error says why. */
-  readonly wish?: Request;
+  /** Absent if the server cannot be queried; an error states why. */
+  readonly source?: NeededDocument;
   readonly findings: readonly Finding[];
 }
 
-const queryPath = ['spec', 'check', 'query'] as const;
+interface QueryContext extends Pick<ConversionContext, 'secretKeys'> {
+  /** Interval of the gate, in milliseconds. */
+  readonly everyMs: number;
+}
 
-type Say = (code: 'RG7001' | 'RG7002' | 'RG7004', field: string, message: string, hint?: string) => Finding;
-
-/** `everyMs` is how often the gate asks. */
-function sourceOfQuery(
-  object: ForeignObject,
-  { url, secretRef, insecureSkipVerify = false }: QueriedServer,
-  { secretKeys, everyMs }: Pick<Surroundings, 'secretKeys'> & { readonly everyMs: number },
-): SourceReading {
-  const say: Say = (code, field, message, hint) => foreignFinding(object, code, [...queryPath, field], { message, hint });
-  const address = addressOf(url);
+/** Returns the queried server as MetricSource: its address without credentials, and the Secret with the credentials. */
+function readSource(object: ForeignObject, query: PhasedSpec['check']['query'], { secretKeys, everyMs }: QueryContext): SourceReading {
+  const report = reporterFor(object);
+  const field = 'spec.check.query.url';
+  const address = addressOf(query.url);
   if (address === undefined) {
-    const message = 'spec.check.query.url is no http or https address, so that no query was ever answered; the object is left out';
-    return {
-      findings: [say('RG7001', 'url', message, 'write the address with its scheme, such as https://prometheus.monitoring.svc:9090')],
-    };
+    const hint = 'write the address with its scheme, such as https://prometheus.monitoring.svc:9090';
+    return { findings: [refusal(object, field, `${field} is not an http or https address, so no query ever succeeded`, hint)] };
   }
-  const credentials = credentialsOf(object, { secretRef: secretRef || undefined, hasUser: address.hasUser, secretKeys, say });
+  const credentials = readCredentials(object, { secretRef: query.secretRef ?? '', hasUser: address.hasUser, secretKeys });
   const findings = [...credentials.findings];
   if (address.hasQuery)
-    findings.push(say('RG7002', 'url', 'the query and the fragment of the address are left out, as they were never sent'));
-  if (insecureSkipVerify) {
-    const message = 'certificates are always checked here, and insecureSkipVerify is left out';
-    findings.push(
-      say('RG7002', 'insecureSkipVerify', message, 'name the authority of the server in spec.prometheus.ca of the MetricSource'),
-    );
+    findings.push(report('RG7002', field, 'the query and fragment of the address are omitted: the operator never sends them'));
+  if (query.insecureSkipVerify === true) {
+    const message = 'insecureSkipVerify is omitted: the agent always verifies certificates';
+    const hint = 'set spec.prometheus.ca of the MetricSource to the CA certificate of the server';
+    findings.push(report('RG7002', 'spec.check.query.insecureSkipVerify', message, hint));
   }
-  if (credentials.isWrong) return { findings };
-  const wish: Request = {
+  if (credentials.settings === undefined) return { findings };
+  const source: NeededDocument = {
     kind: 'MetricSource',
     key: `prometheus ${address.url} ${credentials.secret ?? ''}`,
     base: slug(address.host, 54) || 'prometheus',
@@ -269,70 +256,72 @@ function sourceOfQuery(
     namespace: object.namespace,
     everyMs,
   };
-  return { wish, findings };
+  return { source, findings };
 }
 
 interface Credentials {
-  readonly settings: Readonly<Record<string, unknown>>;
+  /** Absent if the Secret is unusable. */
+  readonly settings?: Readonly<Record<string, unknown>>;
   readonly findings: readonly Finding[];
   readonly secret?: string;
-  readonly isWrong?: true;
 }
 
-interface CredentialsInput extends Pick<Surroundings, 'secretKeys'> {
-  readonly secretRef: string | undefined;
+interface CredentialsInput extends Pick<ConversionContext, 'secretKeys'> {
+  /** Empty without a Secret. */
+  readonly secretRef: string;
   readonly hasUser: boolean;
-  readonly say: Say;
 }
 
-function credentialsOf(object: ForeignObject, { secretRef, hasUser, secretKeys, say }: CredentialsInput): Credentials {
+function readCredentials(object: ForeignObject, { secretRef, hasUser, secretKeys }: CredentialsInput): Credentials {
   const { namespace, name } = object;
-  if (secretRef === undefined) {
+  const report = reporterFor(object);
+  const [urlField, secretField] = ['spec.check.query.url', 'spec.check.query.secretRef'];
+  if (secretRef === '') {
     if (!hasUser) return { settings: {}, findings: [] };
     const secret = secretName(namespace, `${name}-prometheus`);
-    const message = `the address holds a user, which is left out; the MetricSource names the Secret ${secret} instead`;
-    const hint = `make the Secret ${secret} with the keys username and password in the agent's namespace`;
-    return { settings: basicAuth(secret), findings: [say('RG7004', 'url', message, hint)], secret };
+    const message = `the address contains a user, which is omitted; the MetricSource names the Secret ${secret} instead`;
+    const hint = `create the Secret ${secret} with the keys username and password in the agent's namespace`;
+    return { settings: basicAuth(secret), findings: [report('RG7004', urlField, message, hint)], secret };
   }
-  const dropped = hasUser ? [say('RG7002', 'url', 'the address holds a user, which is left out; the Secret took its place there too')] : [];
+  const user = 'the address contains a user, which is omitted: the operator uses the Secret instead';
+  const dropped = hasUser ? [report('RG7002', urlField, user)] : [];
   const secret = secretName(namespace, secretRef);
   const keys = secretKeys(namespace, secretRef);
   const has = (key: string) => keys?.includes(key) ?? false;
   const isToken = keys === undefined || (has('token') && !has('username'));
   const isBasic = has('username') && has('password') && !has('token');
   if (!isToken && !isBasic) {
-    const message = `the Secret ${secretRef} has neither a token alone nor a username with a password, so that no query was ever sent; the object is left out`;
-    return { settings: {}, findings: [...dropped, say('RG7001', 'secretRef', message, 'mend the Secret')], isWrong: true };
+    const cause = `the Secret ${secretRef} needs either a token or a username and a password, so no query was ever sent`;
+    return { findings: [...dropped, refusal(object, secretField, cause, 'fix the Secret')] };
   }
-  const guess = keys === undefined ? '; which keys it has could not be seen, and token is assumed' : '';
+  const guess = keys === undefined ? '; its keys are unknown, so token is assumed' : '';
   const message = `the agent reads only Secrets of its namespace: the MetricSource names ${secret} there${guess}`;
   const other = keys === undefined ? ', and write basicAuth if it has a username and a password' : '';
   const hint = `copy the Secret ${namespace}/${secretRef} as ${secret} into the agent's namespace${other}`;
   const settings = isToken ? { bearerToken: { name: secret, key: 'token' } } : basicAuth(secret);
-  return { settings, findings: [...dropped, say('RG7004', 'secretRef', message, hint)], secret };
+  return { settings, findings: [...dropped, report('RG7004', secretField, message, hint)], secret };
 }
 
 function basicAuth(name: string): Readonly<Record<string, unknown>> {
   return { basicAuth: { username: { name, key: 'username' }, password: { name, key: 'password' } } };
 }
 
-/** Secrets of several namespaces meet in that of the agent, so that their names say where they come from. */
+/** Returns a name that contains the namespace, because Secrets of several namespaces are copied into the agent's namespace. */
 function secretName(namespace: string, name: string): string {
   return hashed(`${namespace}-${name}`, 253);
 }
 
 interface CountedQuery {
-  /** One number while there is a series, nothing otherwise. Empty when the expression is. */
+  /** Returns one number if a series exists, otherwise nothing. Empty for an empty expression. */
   readonly query: string;
-  /** The expression has a comment, which the original makes of everything behind it. */
   readonly hasComment: boolean;
-  /** The expression has no comparison, so it returns a series for every value. */
+  /** True if the expression has no comparison, so it returns a series for every value. */
   readonly isAlwaysTrue: boolean;
 }
 
 /**
- * The query that gives the number of series of a PromQL expression, without its comments and on one line. A range vector cannot be counted, so
- * that its last samples are. This reads no grammar: what Prometheus refuses it refuses still.
+ * Returns the query for the number of series of a PromQL expression, on one line and without comments. A range vector cannot be counted, so
+ * its last samples are. The expression is not parsed: Prometheus still rejects an invalid one.
  */
 export function countedQuery(expression: string): CountedQuery {
   const { text, bare, hasComment } = onOneLine(expression);
@@ -348,7 +337,7 @@ function comparesNothing(bare: string): boolean {
 
 const quotes: ReadonlySet<string> = new Set(['"', "'", '`']);
 
-/** Blanks become one, except in texts; `bare` has nothing in its texts. */
+/** Joins white space to one space, except in strings; `bare` has empty strings. */
 function onOneLine(expression: string): { readonly text: string; readonly bare: string; readonly hasComment: boolean } {
   let text = '';
   let bare = '';

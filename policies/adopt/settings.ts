@@ -6,29 +6,29 @@ import {
   type AdoptedStatefulSet,
   type AdoptionFinding,
   adoptionFinding,
-  type Hold,
-  holds,
+  blockScaling,
   off,
   type Reading,
-  reads,
+  type ScalingBlock,
+  settingOf,
   shown,
 } from './statefulset.ts';
 import { type UrlParts, urlParts } from './url.ts';
 
-/** Go keeps a duration in 64 bits of nanoseconds and refuses a longer one; no readable duration takes this many characters. */
+/** Go stores a duration in 64 bits of nanoseconds. No valid duration has more characters. */
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
 
-/** The most our schema can say; no StatefulSet has as many pods, so a larger number means the same. */
+/** The maximum of our schema. No StatefulSet has as many pods, so a larger number means the same. */
 const mostUnavailable = 100_000;
 
-/** Annotation rollout-max-unavailable: a positive integer or `1%` to `100%`; anything else is 1. */
+/** Reads the annotation rollout-max-unavailable: a positive integer or `1%` to `100%`; any other value means 1. */
 export function readMaxUnavailable(set: AdoptedStatefulSet): Reading<CountOrPercent> {
   const text = set.annotations[annotationKeys.maxUnavailable];
-  if (text === undefined) return reads(1);
+  if (text === undefined) return settingOf(1);
   const value = maxUnavailable(text);
-  if (value !== undefined) return reads(value);
+  if (value !== undefined) return settingOf(value);
   const message = `${annotationKeys.maxUnavailable} is ${shown(text)}, neither a positive integer nor 1% to 100%; 1 is used`;
-  return reads(1, [adoptionFinding(set, 'maxUnavailableInvalid', annotationKeys.maxUnavailable, message)]);
+  return settingOf(1, [adoptionFinding(set, 'RG4001', annotationKeys.maxUnavailable, message)]);
 }
 
 function maxUnavailable(text: string): CountOrPercent | undefined {
@@ -41,34 +41,35 @@ function maxUnavailable(text: string): CountOrPercent | undefined {
   return count !== undefined && count >= 1 ? Math.min(count, mostUnavailable) : undefined;
 }
 
-/** Label grafana.com/min-time-between-zones-downscale: a Go duration. Undefined value and no finding when it is not there. */
+/** Reads the label grafana.com/min-time-between-zones-downscale, a Go duration. */
 export function readBetweenZones(set: AdoptedStatefulSet): Reading<string> {
   const text = set.labels[labelKeys.minTimeBetweenZones];
   if (text === undefined) return off;
   const ms = withinGoDuration(text, goDurationMs);
-  const problem = (message: string) => [adoptionFinding(set, 'minTimeInvalid', labelKeys.minTimeBetweenZones, message)];
+  const problem = (message: string) => [adoptionFinding(set, 'RG4004', labelKeys.minTimeBetweenZones, message)];
   if (ms === undefined) {
-    return { findings: problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}, which is no Go duration such as 12h or 90m`) };
+    return { findings: problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}, which is not a Go duration such as 12h or 90m`) };
   }
-  if (ms < 0) return reads('0s', problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}; a negative time never makes a zone wait`));
-  return reads(formatDuration(ms));
+  if (ms < 0)
+    return settingOf('0s', problem(`${labelKeys.minTimeBetweenZones} is ${shown(text)}; a negative time never makes a zone wait`));
+  return settingOf(formatDuration(ms));
 }
 
 /**
- * Annotation grafana.com/rollout-force-replicas: 0 to 2147483647. The original ignores any other value, and the annotation as a whole on
- * a StatefulSet whose replicas it does not write.
+ * Reads the annotation grafana.com/rollout-force-replicas, from 0 to 2147483647. grafana/rollout-operator ignores any other value, and the
+ * annotation on a StatefulSet whose replicas it does not write.
  */
 export function readForceReplicas(set: AdoptedStatefulSet, ignoredBecause: string | undefined): Reading<number> {
   const field = annotationKeys.forceReplicas;
   const text = set.annotations[field];
   if (text === undefined) return off;
   const value = goInteger(text);
-  const reason = value === undefined || value < 0 || value > 2_147_483_647 ? 'is no integer from 0 to 2147483647' : ignoredBecause;
-  if (value !== undefined && reason === undefined) return reads(value);
-  return { findings: [adoptionFinding(set, 'forceReplicasIgnored', field, `${field} is ${shown(text)} and is ignored: it ${reason}`)] };
+  const reason = value === undefined || value < 0 || value > 2_147_483_647 ? 'is not an integer from 0 to 2147483647' : ignoredBecause;
+  if (value !== undefined && reason === undefined) return settingOf(value);
+  return { findings: [adoptionFinding(set, 'RG4010', field, `${field} is ${shown(text)} and is ignored: it ${reason}`)] };
 }
 
-/** A label or annotation that is on when it is exactly `true`. */
+/** Reads a label or annotation that is on only with the exact value `true`. */
 export function readFlag(
   set: AdoptedStatefulSet,
   where: 'labels' | 'annotations',
@@ -78,7 +79,7 @@ export function readFlag(
   if (text === undefined || text === 'true') return { value: text === 'true', findings: [] };
   const looksTrue = /^\s*(?:true|t|1|yes|y|on|enabled?)\s*$/i.test(text);
   const message = `${key} is ${shown(text)} and counts as off; only the exact value "true" switches it on`;
-  return { value: false, findings: looksTrue ? [adoptionFinding(set, 'almostTrue', key, message)] : [] };
+  return { value: false, findings: looksTrue ? [adoptionFinding(set, 'RG4015', key, message)] : [] };
 }
 
 /** Reads a duration with `parse`, unless Go would find it too long. */
@@ -87,13 +88,13 @@ export function withinGoDuration(text: string, parse: (text: string) => number |
   return ms !== undefined && Math.abs(ms) <= longestGoDuration.ms ? ms : undefined;
 }
 
-/** A boolean as Go's strconv.ParseBool reads it; undefined for anything else. */
+/** Parses a boolean as Go's strconv.ParseBool does; returns undefined for other text. */
 export function goBoolean(text: string): boolean | undefined {
   if (/^(?:1|t|T|TRUE|true|True)$/.test(text)) return true;
   return /^(?:0|f|F|FALSE|false|False)$/.test(text) ? false : undefined;
 }
 
-/** Parses a decimal integer as Go's strconv.Atoi does; undefined beyond 64 bits. */
+/** Parses a decimal integer as Go's strconv.Atoi does; returns undefined beyond 64 bits. */
 function goInteger(text: string): number | undefined {
   const [, sign, digits] = /^([+-]?)0*(\d{1,19})$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
@@ -102,7 +103,7 @@ function goInteger(text: string): number | undefined {
   return isNegative ? 0 - Number(digits) : Number(digits);
 }
 
-/** A mirrored object as a policy file says it. */
+/** A mirrored object as in a policy file. */
 export interface MirrorInput {
   readonly from: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly read: 'scale' };
   readonly writeBack: 'none' | 'status';
@@ -114,15 +115,15 @@ export interface ReplicasReading {
   /** Name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
-  /** True if the original writes the replicas, so that forced replicas take effect. */
+  /** True if grafana/rollout-operator writes the replicas, so that forced replicas are effective. */
   readonly isWritten: boolean;
-  readonly hold?: Hold;
+  readonly hold?: ScalingBlock;
   readonly findings: Reading<never>['findings'];
 }
 
 /**
- * Reads leader and mirror. With both, the original flips between the two numbers; here the leader wins, because a follower that ignores
- * its leader could shrink before it. A StatefulSet that names itself follows no zone.
+ * Reads leader and mirror. With both, grafana/rollout-operator alternates between the two numbers. Here the leader wins, because a follower
+ * must not scale down before its leader. A StatefulSet that names itself follows no zone.
  */
 export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
   const leaderText = set.annotations[annotationKeys.leader];
@@ -138,14 +139,14 @@ export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<
   }
   const isMirrorNamed = mirror.value !== undefined || mirror.hold !== undefined;
   const message = `${annotationKeys.mirrorName} is ignored because ${annotationKeys.leader} names a leader; the leader decides`;
-  const conflict = isMirrorNamed ? [adoptionFinding(set, 'leaderAndMirror', annotationKeys.mirrorName, message)] : [];
+  const conflict = isMirrorNamed ? [adoptionFinding(set, 'RG4003', annotationKeys.mirrorName, message)] : [];
   if (groupMembers.has(leaderText)) return { leader: leaderText, isWritten: true, findings: conflict };
   const text = `${annotationKeys.leader} is ${shown(leaderText)}, which names no StatefulSet of the group`;
-  const stranger = holds(set, 'leaderNotInGroup', { field: annotationKeys.leader, text });
+  const stranger = blockScaling(set, 'RG4002', { field: annotationKeys.leader, text });
   return { isWritten: false, findings: [...stranger.findings, ...conflict], ...(stranger.hold && { hold: stranger.hold }) };
 }
 
-/** Mirroring is off while name or kind is empty. Whether the kind exists only the cluster can say. */
+/** Reads the mirrored object. Mirroring is off if name or kind is empty. Only the cluster knows whether the kind exists. */
 function readMirror(set: AdoptedStatefulSet): Reading<MirrorInput> {
   const { mirrorName, mirrorKind, mirrorApiVersion } = annotationKeys;
   const name = set.annotations[mirrorName] ?? '';
@@ -154,20 +155,20 @@ function readMirror(set: AdoptedStatefulSet): Reading<MirrorInput> {
   if (name === '' || kind === '') {
     const [present, missing] = name === '' ? [mirrorKind, mirrorName] : [mirrorName, mirrorKind];
     const message = `${present} is ignored because ${missing} is missing; no replicas are mirrored`;
-    return { findings: [adoptionFinding(set, 'mirrorIgnored', present, message)] };
+    return { findings: [adoptionFinding(set, 'RG4021', present, message)] };
   }
   const apiVersion = set.annotations[mirrorApiVersion] ?? '';
   const problem = referenceProblem({ name, kind, apiVersion });
-  if (problem !== undefined) return holds(set, 'mirrorUnusable', problem);
+  if (problem !== undefined) return blockScaling(set, 'RG4008', problem);
   const writeBack = readWriteBack(set);
   const from = { apiVersion: apiVersion === '/' ? '' : apiVersion, kind, name, read: 'scale' } as const;
-  return reads({ from, writeBack: writeBack.value ? 'status' : 'none', onMissing: 'hold' }, writeBack.findings);
+  return settingOf({ from, writeBack: writeBack.value ? 'status' : 'none', onMissing: 'hold' }, writeBack.findings);
 }
 
-/** Returns the annotation that cannot be part of a reference, and why; undefined if the reference is valid. */
-function referenceProblem({ name, kind, apiVersion }: Record<'name' | 'kind' | 'apiVersion', string>): Hold | undefined {
+/** Returns the annotation that is invalid in a reference, with the reason; undefined if the reference is valid. */
+function referenceProblem({ name, kind, apiVersion }: Record<'name' | 'kind' | 'apiVersion', string>): ScalingBlock | undefined {
   const { mirrorName, mirrorKind, mirrorApiVersion } = annotationKeys;
-  const problem = (field: string, text: string): Hold => ({ field, text: `${field} is ${text}` });
+  const problem = (field: string, text: string): ScalingBlock => ({ field, text: `${field} is ${text}` });
   if (apiVersion !== '/' && apiVersion.split('/').length > 2)
     return problem(mirrorApiVersion, `${shown(apiVersion)}, which is not a group/version`);
   if (apiVersion.length > 253) return problem(mirrorApiVersion, 'longer than 253 characters');
@@ -175,19 +176,17 @@ function referenceProblem({ name, kind, apiVersion }: Record<'name' | 'kind' | '
   return name.length > 253 ? problem(mirrorName, 'longer than 253 characters') : undefined;
 }
 
-/** On unless the annotation says otherwise; what is no boolean counts as false. */
+/** Reads whether replicas are written back: true by default, false for text that is not a boolean. */
 function readWriteBack(set: AdoptedStatefulSet): Reading<boolean> {
   const field = annotationKeys.mirrorWriteBack;
   const text = set.annotations[field];
-  if (text === undefined) return reads(true);
+  if (text === undefined) return settingOf(true);
   const value = goBoolean(text);
-  if (value !== undefined) return reads(value);
-  return reads(false, [
-    adoptionFinding(set, 'writeBackNotBoolean', field, `${field} is ${shown(text)}, which is no boolean; false is used`),
-  ]);
+  if (value !== undefined) return settingOf(value);
+  return settingOf(false, [adoptionFinding(set, 'RG4009', field, `${field} is ${shown(text)}, which is not a boolean; false is used`)]);
 }
 
-/** An endpoint as a policy file says it. */
+/** An endpoint as in a policy file. */
 interface EndpointInput {
   readonly scheme: 'http' | 'https';
   readonly port: number;
@@ -196,29 +195,29 @@ interface EndpointInput {
 
 const longestPath = 1024;
 
-/** Label grafana.com/prepare-downscale with its port and path. The original denies every downscale while one of them is missing. */
+/** Reads the label grafana.com/prepare-downscale with its port and path. grafana/rollout-operator denies every downscale if one is missing. */
 export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoint: EndpointInput }> {
   const flag = readFlag(set, 'labels', labelKeys.prepareDownscale);
   if (!flag.value) return { findings: flag.findings };
   const { preparePort, preparePath } = annotationKeys;
   const portText = set.annotations[preparePort] ?? '';
   const pathText = set.annotations[preparePath] ?? '';
-  const refuse = (field: string, text: string) => holds(set, 'prepareIncomplete', { field, text, only: 'down' });
-  if (portText === '') return refuse(preparePort, `${preparePort} is missing, so no pod can be asked to prepare`);
-  if (pathText === '') return refuse(preparePath, `${preparePath} is missing, so no pod can be asked to prepare`);
-  if (set.serviceName === '') return refuse('spec.serviceName', 'spec.serviceName is missing, so no pod has a name to be asked at');
+  const refuse = (field: string, text: string) => blockScaling(set, 'RG4007', { field, text, only: 'down' });
+  if (portText === '') return refuse(preparePort, `${preparePort} is missing, so no pod can be prepared`);
+  if (pathText === '') return refuse(preparePath, `${preparePath} is missing, so no pod can be prepared`);
+  if (set.serviceName === '') return refuse('spec.serviceName', 'spec.serviceName is missing, so the pods have no DNS name');
   const port = portNumber(portText);
   if (port === undefined) return refuse(preparePort, `${preparePort} is ${shown(portText)}, which is not a port`);
-  // The original puts a slash before the annotation, so one with a slash would be asked for as `//path`; one is enough.
+  // grafana/rollout-operator puts a slash before the annotation. An annotation with a slash would give `//path`.
   const parts = urlParts(`http://pod:${port}/${pathText.replace(/^\//, '')}`);
   const path = parts && endpointPath(parts);
   if (path === undefined) return refuse(preparePath, `${preparePath} is ${shown(pathText)}, which is not a URL path`);
-  return reads({ endpoint: { scheme: 'http', port, path } });
+  return settingOf({ endpoint: { scheme: 'http', port, path } });
 }
 
 /**
- * Annotations grafana.com/rollout-delayed-downscale and grafana.com/rollout-prepare-delayed-downscale-url. Off while one is empty or the
- * delay is 0. A value that cannot be read stops all scaling; a URL that no pod can be asked at stops shrinking.
+ * Reads the annotations grafana.com/rollout-delayed-downscale and grafana.com/rollout-prepare-delayed-downscale-url. The setting is off if one
+ * is empty or the delay is 0. An invalid value blocks all scaling; a URL that cannot be used for pods blocks scaling down.
  */
 export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
   const { delay, delayedUrl } = annotationKeys;
@@ -227,34 +226,34 @@ export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: 
   if (delayText === '' && urlText === '') return off;
   if (delayText === '' || urlText === '') {
     const [present, missing] = delayText === '' ? [delayedUrl, delay] : [delay, delayedUrl];
-    const message = `${present} is ignored because ${missing} is missing; pods leave without delay`;
-    return { findings: [adoptionFinding(set, 'delayedDownscaleIgnored', present, message)] };
+    const message = `${present} is ignored because ${missing} is missing; pods are deleted without delay`;
+    return { findings: [adoptionFinding(set, 'RG4020', present, message)] };
   }
   const ms = withinGoDuration(delayText, prometheusDurationMs);
   if (ms === undefined) {
-    const text = `${delay} is ${shown(delayText)}, which is no Prometheus duration such as 12h or 1d`;
-    return holds(set, 'delayedDownscaleInvalid', { field: delay, text });
+    const text = `${delay} is ${shown(delayText)}, which is not a Prometheus duration such as 12h or 1d`;
+    return blockScaling(set, 'RG4005', { field: delay, text });
   }
   const parts = urlParts(urlText);
-  if (!parts) return holds(set, 'delayedUrlInvalid', { field: delayedUrl, text: `${delayedUrl} is ${shownUrl(urlText)}, which is no URL` });
+  if (!parts) return blockScaling(set, 'RG4006', { field: delayedUrl, text: `${delayedUrl} is ${shownUrl(urlText)}, which is not a URL` });
   if (ms === 0) return off;
   if (set.serviceName === '') {
-    const text = 'spec.serviceName is missing, so no pod has a name to be asked at';
-    return holds(set, 'delayedDownscaleInvalid', { field: 'spec.serviceName', text });
+    const text = 'spec.serviceName is missing, so the pods have no DNS name';
+    return blockScaling(set, 'RG4005', { field: 'spec.serviceName', text });
   }
   const endpoint = delayedEndpoint(parts);
   if (typeof endpoint === 'string') {
     const text = `${delayedUrl} is ${shownUrl(urlText)}, ${endpoint}`;
-    return holds(set, 'delayedUrlInvalid', { field: delayedUrl, text, only: 'down' });
+    return blockScaling(set, 'RG4006', { field: delayedUrl, text, only: 'down' });
   }
-  return reads({ after: formatDuration(ms), endpoint }, userInformationFindings(set, parts));
+  return settingOf({ after: formatDuration(ms), endpoint }, userInformationFindings(set, parts));
 }
 
-/** The endpoint, or why no pod can be asked at it. */
+/** Returns the endpoint, or the reason why it cannot be used for pods. */
 function delayedEndpoint(parts: UrlParts): EndpointInput | string {
   const { scheme } = parts;
   if (scheme !== 'http' && scheme !== 'https') return 'which is neither http nor https';
-  if (!parts.hasHost) return 'which names no host to be replaced by the pod';
+  if (!parts.hasHost) return 'which has no host';
   const port = parts.port === '' ? (scheme === 'https' ? 443 : 80) : portNumber(parts.port);
   if (port === undefined) return 'whose port is out of range';
   const path = endpointPath(parts);
@@ -273,14 +272,14 @@ function portNumber(text: string): number | undefined {
   return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535 ? Number(port) : undefined;
 }
 
-/** The original would send it with every call; passwords do not belong into annotations, and policy files have no place for them. */
+/** Reports a user in the URL. grafana/rollout-operator sends it with every request; policy files have no field for it. */
 function userInformationFindings(set: AdoptedStatefulSet, { hasUserInformation }: UrlParts): readonly AdoptionFinding[] {
   const field = annotationKeys.delayedUrl;
-  const message = `${field} names a user, which is left out; pods are asked without it`;
-  return hasUserInformation ? [adoptionFinding(set, 'userInformationDropped', field, message)] : [];
+  const message = `${field} contains a user, which is omitted; requests to pods have no user`;
+  return hasUserInformation ? [adoptionFinding(set, 'RG4016', field, message)] : [];
 }
 
-/** A URL in a message: without user information, which may hold a password. */
+/** Returns a URL for messages, without user and password. */
 function shownUrl(text: string): string {
   return shown(text.replace(/\/\/.*@/s, '//'));
 }

@@ -5,11 +5,11 @@ import type { Finding } from '../findings/finding.ts';
 import { apiVersion } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import {
+  type ConvertedObject,
   type ForeignObject,
-  foreignFinding,
   metadataFindings,
-  type Reading,
-  type Request,
+  type NeededDocument,
+  reporterFor,
   specFindings,
   unknownFields,
 } from './foreign.ts';
@@ -50,60 +50,61 @@ export function isStatefulsetRollout({ kind, value }: ForeignObject): boolean {
   return kind.toLowerCase() === 'statefulsetrollout' && String(value['apiVersion']).startsWith('bedrock.operator.slack.com/');
 }
 
-/** The group of a StatefulsetRollout, its channels, and the StatefulSet that stands in it. */
-export function readStatefulsetRollout(object: ForeignObject): Reading {
+/** Converts a StatefulsetRollout to its group, the documents of its gates and notifications, and its StatefulSet. */
+export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   const read = rolloutSpec.safeParse(object.value['spec']);
-  if (!read.success) return { object, findings: specFindings(object, rolloutSpec), wishes: [] };
+  if (!read.success) return { object, findings: specFindings(object, rolloutSpec), needs: [] };
   const spec = read.data;
   const { name } = spec.statefulset.metadata;
+  const percent = spec.percent ?? 100;
   const zone = zoneNames([name]).get(name) ?? name;
-  const discovery = discoveryOf(object, {
-    datacenter: spec.serviceDiscovery?.dc ?? undefined,
-    services: spec.serviceDiscovery?.serviceNames ?? [],
-    replicas: spec.statefulset.spec.replicas ?? 1,
-  });
-  const notify = notifyOf(object, { channel: spec.channel ?? undefined, callbackUrl: spec.bapi?.bapiUrl ?? undefined });
-  const wishes: readonly Request[] = [...discovery.wishes, ...notify.wishes];
+  const discovery = readDiscovery(object, spec);
+  const notifications = [...readSlack(object, spec.channel ?? ''), ...readCallback(object, spec.bapi?.bapiUrl ?? '')];
   const findings = [
     ...unknownFields(object, known),
     ...metadataFindings(object),
     ...requestFindings(object, spec),
-    ...shareFindings(object, spec.percent ?? 100),
+    ...percentFindings(object, percent),
     ...discovery.findings,
-    ...notify.findings,
+    ...notifications.flatMap((one) => one.findings),
     ...setFindings(object, spec),
     ...progressFindings(object),
   ];
-  const gates = discovery.gates.map((gate) => gate.name);
+  const receivers = notifications.flatMap(({ receiver }) => receiver ?? []);
   const intervalMs = (spec.minPodEvictionIntervalSeconds ?? 0) * 1000;
-  const waves = wavesOf(zone, spec.percent ?? 100, gates);
-  const document = (nameOf: (key: string) => string) => ({
-    apiVersion,
-    kind: 'RolloutGroup',
-    metadata: { name: object.name, namespace: object.namespace },
-    spec: {
-      members: { zones: [{ name: zone, statefulSet: name, ...(spec.pauseRequested === true ? { paused: true } : {}) }] },
-      replicas: { leader: true },
-      rollout: {
-        strategy: 'onDelete',
-        rotateBy: 'evict',
-        maxUnavailable: 'fromBudget',
-        ...(intervalMs > 0 ? { minInterval: formatDuration(intervalMs) } : {}),
-        ...(waves.length > 0 ? { waves } : {}),
+  const waves = wavesOf(
+    zone,
+    percent,
+    discovery.gates.map((gate) => gate.name),
+  );
+  const group: ConvertedObject['group'] = {
+    name: object.name,
+    statefulSet: name,
+    statefulSetField: 'spec.statefulset.metadata.name',
+    document: (nameOf) => ({
+      apiVersion,
+      kind: 'RolloutGroup',
+      metadata: { name: object.name, namespace: object.namespace },
+      spec: {
+        members: { zones: [{ name: zone, statefulSet: name, ...(spec.pauseRequested === true ? { paused: true } : {}) }] },
+        replicas: { leader: true },
+        rollout: {
+          strategy: 'onDelete',
+          rotateBy: 'evict',
+          maxUnavailable: 'fromBudget',
+          ...(intervalMs > 0 ? { minInterval: formatDuration(intervalMs) } : {}),
+          ...(waves.length > 0 ? { waves } : {}),
+        },
+        ...(discovery.source ? { gates: discovery.gates.map((gate) => gateDocument(gate, nameOf(consulKey))) } : {}),
+        ...(receivers.length > 0 ? { notify: receivers.map(({ channel, events }) => ({ channel: nameOf(channel.key), events })) } : {}),
       },
-      ...(gates.length > 0 ? { gates: discovery.gates.map(({ key, ...gate }) => gateOf(gate, nameOf(key))) } : {}),
-      ...(notify.uses.length > 0 ? { notify: notify.uses.map(({ key, events }) => ({ channel: nameOf(key), events })) } : {}),
-    },
-  });
-  const group = { name: object.name, statefulSet: name, statefulSetPath: ['spec', 'statefulset', 'metadata', 'name'], document };
-  return { object, findings, wishes, group, statefulSet: statefulSetOf(object, spec) };
+    }),
+  };
+  const needs = [...(discovery.source ? [discovery.source] : []), ...receivers.map(({ channel }) => channel)];
+  return { object, findings, needs, group, statefulSet: statefulSetOf(object, spec) };
 }
 
-function gateOf({ consul, ...gate }: { readonly consul: Readonly<Record<string, unknown>> }, source: string): unknown {
-  return { ...gate, consul: { source, ...consul } };
-}
-
-/** A partial rollout waits for an approval of the rest, as the original waits for another request. */
+/** Returns the waves. The rest after a partial rollout needs an approval, as the operator needs another request. */
 function wavesOf(zone: string, percent: number, gates: readonly string[]): readonly unknown[] {
   const after = gates.length > 0 ? { after: { gates } } : {};
   if (percent >= 100) return gates.length > 0 ? [{ name: 'all', zones: [zone], percent: 100, ...after }] : [];
@@ -111,60 +112,47 @@ function wavesOf(zone: string, percent: number, gates: readonly string[]): reado
   return percent > 0 ? [{ name: `percent-${percent}`, zones: [zone], percent, ...after }, rest] : [rest];
 }
 
-function shareFindings(object: ForeignObject, percent: number): readonly Finding[] {
+function percentFindings(object: ForeignObject, percent: number): readonly Finding[] {
   if (percent >= 100) return [];
-  const share = percent > 0 ? `${percent} percent` : 'no pod';
-  const message = `spec.percent is a wave of ${share}; the rest follows after an approval. Under the strategy onDelete a pod that restarts before comes back updated`;
+  const pods = percent > 0 ? `${percent} percent` : 'no pod';
+  const message = `spec.percent is a wave of ${pods}; the rest needs an approval. Under the strategy onDelete a pod that restarts earlier is updated`;
   const hint = 'with RollingUpdate and the strategy pinned or partition every pod keeps its version';
-  return [foreignFinding(object, 'RG7003', ['spec', 'percent'], { message, hint })];
+  return [reporterFor(object)('RG7003', 'spec.percent', message, hint)];
 }
 
-/** Fields of one request, which do not belong to the group. */
+/** Returns findings about fields that belong to one request, not to the group. */
 function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Finding[] {
-  const say = (field: string, message: string, hint: string) =>
-    foreignFinding(object, 'RG7003', ['spec', ...field.split('.')], { message, hint });
-  return [
-    ...(spec.rolloutIdentity
-      ? [say('rolloutIdentity', 'spec.rolloutIdentity retries a failed request; runs have their own ids', 'use the verb retry')]
-      : []),
-    ...(spec.bapi?.stageId
-      ? [
-          say(
-            'bapi.stageId',
-            'spec.bapi.stageId names one request; a callback names the group, its run and the commit',
-            'write what the receiver must know to the annotation rollout-group.dev/commit of the StatefulSet',
-          ),
-        ]
-      : []),
-    ...(spec.pauseRequested === true
-      ? [say('pauseRequested', 'spec.pauseRequested is written as paused: true of the zone', 'remove it from the file to go on')]
-      : []),
+  const fields: readonly (readonly [isSet: boolean, field: string, text: string, hint: string])[] = [
+    [
+      Boolean(spec.rolloutIdentity),
+      'spec.rolloutIdentity',
+      'retries a failed request; each run has a separate ID',
+      'use the command retry',
+    ],
+    [
+      Boolean(spec.bapi?.stageId),
+      'spec.bapi.stageId',
+      'names one request; a callback names the group, its run and the commit',
+      'write what the receiver must know to the annotation rollout-group.dev/commit of the StatefulSet',
+    ],
+    [spec.pauseRequested === true, 'spec.pauseRequested', 'is written as paused: true of the zone', 'to resume, remove it from the file'],
   ];
+  const report = reporterFor(object);
+  return fields.flatMap(([isSet, field, text, hint]) => (isSet ? [report('RG7003', field, `${field} ${text}`, hint)] : []));
 }
 
 function setFindings(object: ForeignObject, { statefulset }: RolloutSpec): readonly Finding[] {
   const { name, namespace } = statefulset.metadata;
-  const path = ['spec', 'statefulset'];
-  const budget = foreignFinding(object, 'RG7003', path, {
-    message: `as many pods of ${name} go at once as its PodDisruptionBudget lets go, and one at a time without a budget`,
-  });
-  const strategy = statefulset.spec.updateStrategy?.type ?? 'RollingUpdate';
+  const report = reporterFor(object);
+  const budget = `the PodDisruptionBudget of ${name} limits how many pods are unavailable at once; without one it is a single pod`;
+  const type = statefulset.spec.updateStrategy?.type ?? 'RollingUpdate';
+  const strategy = `the StatefulSet has the update strategy ${type}; it is written with OnDelete, which the group needs`;
+  const moved = `the StatefulSet has the namespace ${namespace}; it is written to ${object.namespace}, the namespace of the object`;
+  const isMoved = namespace != null && namespace !== object.namespace;
   return [
-    budget,
-    ...(strategy === 'OnDelete'
-      ? []
-      : [
-          foreignFinding(object, 'RG7002', [...path, 'spec', 'updateStrategy', 'type'], {
-            message: `the StatefulSet has the update strategy ${strategy}; it is written with OnDelete, which the operator needed and the group needs`,
-          }),
-        ]),
-    ...(namespace == null || namespace === object.namespace
-      ? []
-      : [
-          foreignFinding(object, 'RG7002', [...path, 'metadata', 'namespace'], {
-            message: `the StatefulSet names the namespace ${namespace}; it is written to ${object.namespace}, where the object is`,
-          }),
-        ]),
+    report('RG7003', 'spec.statefulset', budget),
+    ...(type === 'OnDelete' ? [] : [report('RG7002', 'spec.statefulset.spec.updateStrategy.type', strategy)]),
+    ...(isMoved ? [report('RG7002', 'spec.statefulset.metadata.namespace', moved)] : []),
   ];
 }
 
@@ -183,73 +171,70 @@ function statefulSetOf(object: ForeignObject, { statefulset }: RolloutSpec): Rea
 function progressFindings(object: ForeignObject): readonly Finding[] {
   const phase = valueAt(object.value, ['status', 'phase']);
   if (typeof phase !== 'string' || phase === '' || phase === 'RolloutDone') return [];
-  return [foreignFinding(object, 'RG7007', ['status', 'phase'], { message: `the object is in the phase ${phase}, and not done` })];
+  return [reporterFor(object)('RG7007', 'status.phase', `the object is in the phase ${phase}`)];
 }
 
-/** A gate without the name of its source. */
+/** A gate of a Consul service, without its source. */
 interface DiscoveryGate {
   readonly name: string;
-  /** Name of the requested source. */
-  readonly key: string;
   readonly consul: Readonly<Record<string, unknown>>;
-  readonly every: string;
-  readonly failureLimit: 0;
-  readonly noData: 'pass';
+}
+
+interface Discovery {
+  readonly gates: readonly DiscoveryGate[];
+  /** Absent without services. */
+  readonly source?: NeededDocument;
+  readonly findings: readonly Finding[];
 }
 
 /** Placeholder for a missing address. Names in `.invalid` never resolve (RFC 2606). */
 const placeholder = 'https://consul.invalid:8501';
-const everyMs = 15_000;
+const consulKey = 'consul';
 
-/**
- * A gate for each service, which waits until as many instances pass as there are pods. A service that does not exist holds nothing, as there.
- */
-function discoveryOf(
-  object: ForeignObject,
-  input: { readonly datacenter: string | undefined; readonly services: readonly string[]; readonly replicas: number },
-): { readonly gates: readonly DiscoveryGate[]; readonly wishes: readonly Request[]; readonly findings: readonly Finding[] } {
-  const services = [...new Set(input.services)];
-  const { datacenter, replicas } = input;
-  if (services.length === 0) return { gates: [], wishes: [], findings: [] };
-  const path = ['spec', 'serviceDiscovery', 'serviceNames'];
-  const key = 'consul';
+/** Returns one gate per service, which waits until as many instances pass as there are pods. A service without instances does not block. */
+function readDiscovery(object: ForeignObject, { serviceDiscovery, statefulset }: RolloutSpec): Discovery {
+  const services = [...new Set(serviceDiscovery?.serviceNames ?? [])];
+  if (services.length === 0) return { gates: [], findings: [] };
+  const datacenter = serviceDiscovery?.dc;
+  const passing = statefulset.spec.replicas ?? 1;
+  const report = reporterFor(object);
   const names = services.map((service) => slug(service, 54) || 'service');
   const gates = services.map((service, index): DiscoveryGate => {
     const name = names[index] ?? service;
     const isUnique = names.filter((other) => other === name).length === 1;
     return {
       name: isUnique ? name : `${name}-${shortHash(service)}`,
-      key,
-      consul: { service, ...(datacenter ? { datacenter } : {}), passing: replicas },
-      every: '15s',
-      failureLimit: 0,
-      noData: 'pass',
+      consul: { service, ...(datacenter ? { datacenter } : {}), passing },
     };
   });
-  const wish: Request = {
+  const source: NeededDocument = {
     kind: 'MetricSource',
-    key,
+    key: consulKey,
     base: 'consul',
     spec: { consul: { url: placeholder } },
     namespace: object.namespace,
-    everyMs,
+    everyMs: 15_000,
   };
-  const findings = [
-    foreignFinding(object, 'RG7005', path, {
-      message: `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`,
-      hint: 'write the address of your Consul, and its token if it needs one',
-    }),
-    foreignFinding(object, 'RG7003', path, {
-      message: `Consul is asked at the end of each wave, and not after each pod: ${replicas} instances of each service must pass, and a service without instances holds nothing`,
-      hint: 'remove noData: pass to have it hold; write passing again after you have scaled',
-    }),
-  ];
-  return { gates, wishes: [wish], findings };
+  const field = 'spec.serviceDiscovery.serviceNames';
+  const address = `the object has no Consul address; the MetricSource has the placeholder ${placeholder}`;
+  const reads = `Consul is read at the end of each wave, not after each pod: ${passing} instances of each service must pass, and a service without instances does not block`;
+  return {
+    gates,
+    source,
+    findings: [
+      report('RG7005', field, address, 'write the address of your Consul, and its token if it needs one'),
+      report('RG7003', field, reads, 'to let such a service block, remove noData: pass; after you scale, update passing'),
+    ],
+  };
 }
 
-interface NotifyReading {
-  readonly wishes: readonly Request[];
-  readonly uses: readonly { readonly key: string; readonly events: readonly string[] }[];
+function gateDocument({ name, consul }: DiscoveryGate, source: string): unknown {
+  return { name, every: '15s', failureLimit: 0, noData: 'pass', consul: { source, ...consul } };
+}
+
+interface Notification {
+  /** Absent if the value cannot be converted. */
+  readonly receiver?: { readonly channel: NeededDocument; readonly events: readonly string[] };
   readonly findings: readonly Finding[];
 }
 
@@ -257,66 +242,56 @@ const slackSecret = { name: 'slack', key: 'token' } as const;
 const callbackSecret = { name: 'bedrock-callback', key: 'signing-key' } as const;
 const slackId = /^[CDG][A-Z0-9]{6,30}$/;
 
-function notifyOf(
-  object: ForeignObject,
-  { channel, callbackUrl }: { readonly channel: string | undefined; readonly callbackUrl: string | undefined },
-): NotifyReading {
-  const parts = [...(channel ? [slackOf(object, channel)] : []), ...(callbackUrl ? [callbackOf(object, callbackUrl)] : [])];
-  return {
-    wishes: parts.flatMap((part) => part.wishes),
-    uses: parts.flatMap((part) => part.uses),
-    findings: parts.flatMap((part) => part.findings),
-  };
-}
-
-/** A message goes to the ID of a channel. Its name alone may be another channel tomorrow, and only Slack knows what it is today. */
-function slackOf(object: ForeignObject, channel: string): NotifyReading {
-  const path = ['spec', 'channel'];
+/** Returns the channel of Slack messages, which must be an ID: a name can be reassigned, and only Slack can resolve it. */
+function readSlack(object: ForeignObject, channel: string): readonly Notification[] {
+  if (channel === '') return [];
+  const report = reporterFor(object);
   if (!slackId.test(channel)) {
-    const message = `the Slack channel ${channel} is a name, and a NotificationChannel needs a channel ID; no notification is sent`;
+    const message = `the Slack channel ${channel} is a name, but a NotificationChannel needs a channel ID; no notification is sent`;
     const hint =
       'write a NotificationChannel with the ID that Slack shows in the details of the channel, and name it in spec.notify of the group';
-    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
+    return [{ findings: [report('RG7005', 'spec.channel', message, hint)] }];
   }
-  const key = `slack ${channel}`;
-  const wish: Request = {
+  const needed: NeededDocument = {
     kind: 'NotificationChannel',
-    key,
+    key: `slack ${channel}`,
     base: `slack-${channel.toLowerCase()}`,
     spec: { slack: { token: slackSecret, channel } },
     namespace: object.namespace,
   };
   const message = `the NotificationChannel reads its token from the Secret ${slackSecret.name} of the agent's namespace`;
-  const hint = `put the bot token there under the key ${slackSecret.key}`;
+  const hint = `store the bot token there under the key ${slackSecret.key}`;
   const events = ['started', 'waiting', 'failed', 'completed'];
-  return { wishes: [wish], uses: [{ key, events }], findings: [foreignFinding(object, 'RG7004', path, { message, hint })] };
+  return [{ receiver: { channel: needed, events }, findings: [report('RG7004', 'spec.channel', message, hint)] }];
 }
 
-function callbackOf(object: ForeignObject, text: string): NotifyReading {
-  const path = ['spec', 'bapi', 'bapiUrl'];
+/** Returns the channel of callbacks to the API of the requester. */
+function readCallback(object: ForeignObject, text: string): readonly Notification[] {
+  if (text === '') return [];
+  const report = reporterFor(object);
+  const field = 'spec.bapi.bapiUrl';
   const address = addressOf(text);
   if (address === undefined || address.url.startsWith('http:')) {
-    const message = 'spec.bapi.bapiUrl is not an https address; no callback is sent';
     const hint = 'write a NotificationChannel with an https address, and name it in spec.notify of the group';
-    return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, { message, hint })] };
+    return [{ findings: [report('RG7005', field, `${field} is not an https address; no callback is sent`, hint)] }];
   }
-  const key = `callback ${address.url}`;
-  const wish: Request = {
+  const channel: NeededDocument = {
     kind: 'NotificationChannel',
-    key,
+    key: `callback ${address.url}`,
     base: slug(address.host, 54) || 'callback',
     spec: { callback: { url: address.url, signingKey: callbackSecret } },
     namespace: object.namespace,
   };
-  const left = address.hasUser || address.hasQuery ? ['user, query and fragment of the address are left out'] : [];
   const message = `callbacks are signed with the key in the Secret ${callbackSecret.name} of the agent's namespace, and have another body`;
-  const hint = `put a random text there under the key ${callbackSecret.key}, and teach the receiver the body in docs/notifications.md`;
-  return {
-    wishes: [wish],
-    uses: [{ key, events: ['failed', 'completed'] }],
-    findings: [
-      foreignFinding(object, 'RG7004', path, { message, hint }),
-      ...left.map((part) => foreignFinding(object, 'RG7002', path, { message: part })),
-    ],
-  };
+  const hint = `store a random text there under the key ${callbackSecret.key}, and adapt the receiver to the body in docs/notifications.md`;
+  const omitted = 'user, query and fragment of the address are omitted';
+  return [
+    {
+      receiver: { channel, events: ['failed', 'completed'] },
+      findings: [
+        report('RG7004', field, message, hint),
+        ...(address.hasUser || address.hasQuery ? [report('RG7002', field, omitted)] : []),
+      ],
+    },
+  ];
 }

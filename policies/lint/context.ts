@@ -1,8 +1,9 @@
 // The input of lint checks: documents with their places, and their resolved definitions.
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
+import { policiesFor } from '../join.ts';
 import type { Loaded, LoadResult, ObjectName } from '../load.ts';
-import type { StatefulSetLabels } from '../resolve/resolve.ts';
+import { ofKind, type StatefulSetLabels } from '../resolve/resolve.ts';
 import { suggestion } from '../wording.ts';
 
 export interface LintContext {
@@ -22,6 +23,22 @@ export interface LintContext {
   readonly engineRules: readonly string[] | undefined;
 }
 
+/** The input of all checks. `intents` are those of the documents by default. */
+export type LintInput = Omit<LintContext, 'groups' | 'policies' | 'exceptions' | 'intents'> & Partial<Pick<LintContext, 'intents'>>;
+
+export function lintContext(input: LintInput): LintContext {
+  const { documents } = input.load;
+  return {
+    intents: ofKind(documents, 'RolloutIntent'),
+    ...input,
+    groups: ofKind(documents, 'RolloutGroup'),
+    policies: ofKind(documents, 'RolloutPolicy'),
+    exceptions: ofKind(documents, 'RolloutException'),
+  };
+}
+
+type NamedObject = Pick<ObjectName, 'namespace' | 'name'>;
+
 /** Returns the findings of one check of all documents. */
 export type LintCheck = (context: LintContext) => readonly Finding[];
 
@@ -35,21 +52,27 @@ export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly 
   return ({ policies }) => policies.flatMap(check);
 }
 
+/** Returns the object with the namespace and name of another one. */
+export function findNamed<T extends NamedObject>(objects: readonly T[], { namespace, name }: NamedObject): T | undefined {
+  return objects.find((one) => one.namespace === namespace && one.name === name);
+}
+
 /** Returns the definition of a group document; undefined if its members are unknown. */
-export function definitionOf(
-  { bundle }: Pick<LintContext, 'bundle'>,
-  group: Pick<ObjectName, 'namespace' | 'name'>,
-): GroupDefinition | undefined {
-  return bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
+export function definitionOf({ bundle }: Pick<LintContext, 'bundle'>, group: NamedObject): GroupDefinition | undefined {
+  return findNamed(bundle.groups, group);
+}
+
+/** Returns the groups that a policy applies to. */
+export function targetsOf({ bundle, agentNamespace }: LintContext, policy: NamedObject): readonly GroupDefinition[] {
+  const resolved = findNamed(bundle.policies, policy);
+  return resolved === undefined ? [] : bundle.groups.filter((group) => policiesFor([resolved], group, agentNamespace).length > 0);
 }
 
 /** Returns the group of this name from documents or adoption, or `unusable` if its only document has errors. */
 export function groupOf(context: LintContext, namespace: string, name: string): GroupDefinition | 'unusable' | undefined {
-  const isSame = (one: { readonly namespace: string; readonly name: string }) => one.namespace === namespace && one.name === name;
-  const found = context.bundle.groups.find(isSame);
-  if (found) return found;
-  const isKnown = context.groups.some(isSame) || context.load.unusable.some((one) => one.kind === 'RolloutGroup' && isSame(one));
-  return isKnown ? 'unusable' : undefined;
+  const unusable = context.load.unusable.filter(({ kind }) => kind === 'RolloutGroup');
+  const found = definitionOf(context, { namespace, name });
+  return found ?? (findNamed([...context.groups, ...unusable], { namespace, name }) && 'unusable');
 }
 
 /**

@@ -5,12 +5,12 @@ import type { Loaded } from '../load.ts';
 import { rulesWithoutException } from '../rollout/rules-without-exception.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
+import { findNamed, groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
 /** Reports exceptions that are in force at the same time for one rule and target. Exceptions do not combine. */
 const findOverlappingExceptions: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
-    const own = bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name);
+    const own = findNamed(bundle.exceptions, document);
     const other = own && bundle.exceptions.find((one) => one !== own && overlap(one, own));
     if (!other) return [];
     const message = `the exceptions ${document.name} and ${other.name} are not used: both cover the same rule and target`;
@@ -26,15 +26,14 @@ function overlap(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
 
 const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
   exceptions.flatMap((document) => {
-    const { notBeforeMs, expiresMs } =
-      bundle.exceptions.find((one) => one.namespace === document.namespace && one.name === document.name) ?? {};
+    const { notBeforeMs, expiresMs } = findNamed(bundle.exceptions, document) ?? {};
     if (notBeforeMs === undefined || expiresMs === undefined || expiresMs > notBeforeMs) return [];
     const { notBefore, expires } = document.value.spec;
     return [
       finding(
         'RG2307',
         document.place(['spec', 'expires']),
-        `the exception is never in force: it ends at ${expires} and first ordinal ${notBefore}`,
+        `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`,
       ),
     ];
   });

@@ -1,16 +1,14 @@
 // Lint checks of limits and PodDisruptionBudgets of zero, which block every rollout.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
-import { policiesFor } from '../join.ts';
 import { matchesSelector } from '../label-selector.ts';
 import type { Loaded, Manifest, ObjectName } from '../load.ts';
 import { type BudgetAmounts, type ZeroBudget, zeroBudgetOf } from '../objects/pod-budget.ts';
-import { labelsOf } from '../resolve/resolve.ts';
 import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
-import { valueAt } from '../schema/schema-walk.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { traitsOf } from '../strategies.ts';
 import { listed } from '../wording.ts';
-import { definitionOf, type LintCheck, type LintContext } from './context.ts';
+import { definitionOf, type LintCheck, type LintContext, targetsOf } from './context.ts';
 import { manifestOf, replicasInFiles } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
@@ -50,8 +48,7 @@ function pauseHint({ namespace, name, value }: Group): string {
 const findPoliciesOfZero: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
     if (policy.value.spec.limits?.maxUnavailable !== 0) return [];
-    const resolved = context.bundle.policies.filter(({ namespace, name }) => namespace === policy.namespace && name === policy.name);
-    const bound = context.bundle.groups.filter((group) => policiesFor(resolved, group, context.agentNamespace).length > 0);
+    const bound = targetsOf(context, policy);
     if (bound.length > 0 && bound.every((group) => hasExceptionForAllZones(context, group))) return [];
     const message = `the policy ${policy.name} blocks every rollout of its groups: its maxUnavailable is 0`;
     const hint = 'write 1 or more; to stop rollouts on purpose, use a deny window or a rule with the effect hold';
@@ -173,8 +170,8 @@ function hasOtherPods({ context, budget, covered, selector }: Covered): boolean 
 function matches(selector: LabelSelector, { kind, value }: Manifest): boolean {
   const pods =
     kind === 'Pod' ? value : (valueAt(value, ['spec', 'template']) ?? valueAt(value, ['spec', 'jobTemplate', 'spec', 'template']));
-  const metadata = valueAt(pods, ['metadata']);
-  return valueAt(metadata, ['labels']) !== undefined && matchesSelector(selector, labelsOf(metadata));
+  const labels = valueAt(pods, ['metadata', 'labels']);
+  return labels !== undefined && matchesSelector(selector, textsOf(labels));
 }
 
 export const zeroLimitChecks: readonly LintCheck[] = [findZeroMaxUnavailable, findPoliciesOfZero, findBudgetsOfZero];

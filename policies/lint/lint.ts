@@ -1,12 +1,11 @@
 // Runs all lint checks on policy files and the manifests among them.
 import { adoptGroups } from '../adopt/adopt.ts';
 import type { AdoptionFinding } from '../adopt/statefulset.ts';
-import { explainCode, type FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, objectPlace, type Place, sortFindings } from '../findings/finding.ts';
 import { type LoadOptions, type LoadResult, loadPolicies, type Manifest, type PolicyFile } from '../load.ts';
 import { usualAgentNamespace } from '../objects/agent-deployment.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
-import { definitionOf, type LintCheck, type LintContext } from './context.ts';
+import { definitionOf, type LintCheck, type LintInput, lintContext } from './context.ts';
 import { exceptionChecks } from './exceptions.ts';
 import { integrationChecks } from './integrations.ts';
 import { zeroLimitChecks } from './limits.ts';
@@ -42,7 +41,8 @@ interface LintResult {
 }
 
 /** Runs every check on loaded and resolved documents, from files or from a cluster. */
-export function checkDocuments(context: LintContext): readonly Finding[] {
+export function checkDocuments(input: LintInput): readonly Finding[] {
+  const context = lintContext(input);
   return lintChecks.flatMap((check) => check(context));
 }
 
@@ -56,48 +56,34 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
   );
   const hasManifests = statefulSets.length > 0;
   const resolution = resolvePolicies(load.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) });
-  const context: LintContext = {
-    load,
-    bundle: resolution.bundle,
-    groups: ofKind(load.documents, 'RolloutGroup'),
-    policies: ofKind(load.documents, 'RolloutPolicy'),
-    exceptions: ofKind(load.documents, 'RolloutException'),
-    intents: ofKind(load.documents, 'RolloutIntent'),
-    statefulSets,
-    agentNamespace: options.agentNamespace ?? usualAgentNamespace,
-    engineRules: options.engineRules,
-  };
   // A written group replaces the adopted one, so findings of adoption about its members do not apply.
-  const written = context.groups.flatMap((group) => definitionOf(context, group) ?? []);
+  const written = ofKind(load.documents, 'RolloutGroup').flatMap((group) => definitionOf(resolution, group) ?? []);
   const defined = new Set(written.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
   const findings = [
     ...load.findings,
     ...resolution.findings,
     ...adoptionFindings(adoption.findings, load.manifests).filter(({ object }) => !object || !defined.has(object)),
-    ...checkDocuments(context),
+    ...checkDocuments({
+      load,
+      bundle: resolution.bundle,
+      statefulSets,
+      agentNamespace: options.agentNamespace ?? usualAgentNamespace,
+      engineRules: options.engineRules,
+    }),
   ];
   return { load, resolution, findings: sortFindings(findings) };
 }
 
 /** Returns the findings of adoption with places from the manifests. A finding of an object without a manifest names the object. */
 export function adoptionFindings(findings: readonly AdoptionFinding[], manifests: readonly Manifest[]): readonly Finding[] {
-  return findings.flatMap((one) => {
+  return findings.map((one) => {
     const manifest = manifests.find((candidate) => `${candidate.kind} ${candidate.namespace}/${candidate.name}` === one.object);
-    return isCode(one.code)
-      ? [finding(one.code, manifest ? fieldPlace(manifest, one) : objectPlace(one.object, [one.field]), one.message)]
-      : [];
+    return finding(one.code, manifest ? fieldPlace(manifest, one) : objectPlace(one.object, [one.field]), one.message);
   });
 }
 
 function fieldPlace(manifest: Manifest, { object, field }: AdoptionFinding): Place {
-  const places = [
-    manifest.find(['metadata', 'annotations', field]),
-    manifest.find(['metadata', 'labels', field]),
-    manifest.find(field.split('.')),
-  ];
-  return { ...(places.find((place) => place !== undefined) ?? manifest.place(['metadata', 'name'])), object };
-}
-
-function isCode(code: string): code is FindingCode {
-  return explainCode(code) !== undefined;
+  const paths = [['metadata', 'annotations', field], ['metadata', 'labels', field], field.split('.')];
+  const [place = manifest.place(['metadata', 'name'])] = paths.flatMap((path) => manifest.find(path) ?? []);
+  return { ...place, object };
 }

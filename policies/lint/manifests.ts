@@ -5,12 +5,12 @@ import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
 import type { Path } from '../yaml/document.ts';
-import type { LintCheck, LintContext } from './context.ts';
+import { definitionOf, type LintCheck, type LintContext } from './context.ts';
 
 /** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
 const findWrongUpdateStrategies: LintCheck = (context) =>
   context.groups.flatMap((group) => {
-    const definition = context.bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
+    const definition = definitionOf(context, group);
     if (!definition) return [];
     const related = [sourceOf(group.place(['spec', 'rollout', 'strategy']))];
     return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {

@@ -2,13 +2,13 @@
 import { type Finding, finding, type Place, sourceOf } from '../findings/finding.ts';
 import { contradictionOf, isEmptySelector, isWithin, matchesSelector } from '../label-selector.ts';
 import type { Loaded, Manifest } from '../load.ts';
-import { labelsOf } from '../resolve/resolve.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { counted, listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
-import { definitionOf, eachGroup, type LintCheck, type LintContext, repeats } from './context.ts';
+import { definitionOf, eachGroup, findNamed, type LintCheck, type LintContext, repeats } from './context.ts';
 import { setManifests } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
@@ -22,9 +22,9 @@ const findSharedMembers: LintCheck = ({ bundle, groups }) => {
       const owner = owners.get(key);
       if (owner === undefined) owners.set(key, group.name);
       if (owner === undefined || owner === group.name) return [];
-      const document = groups.find((one) => one.namespace === group.namespace && one.name === group.name);
+      const document = findNamed(groups, group);
       if (!document) return [];
-      const other = groups.find((one) => one.namespace === group.namespace && one.name === owner);
+      const other = findNamed(groups, { namespace: group.namespace, name: owner });
       const message = `the StatefulSet ${zone.statefulSet} is in two groups: ${owner} and ${group.name}`;
       const related = other ? [sourceOf(other.place(['spec', 'members'], 'key'))] : [];
       return [finding('RG2102', memberPlace(document, zone.statefulSet), message, { related })];
@@ -219,7 +219,7 @@ export function membersElsewhere(context: Files, group: Group): readonly Manifes
   const { zones, selector } = group.value.spec.members;
   const isMeant = ({ name, value }: Manifest): boolean =>
     zones?.some(({ statefulSet }) => statefulSet === name) ??
-    (selector !== undefined && matchesSelector(selector, labelsOf(value['metadata'])));
+    (selector !== undefined && matchesSelector(selector, textsOf(valueAt(value, ['metadata', 'labels']))));
   const meant = setManifests(context).filter(isMeant);
   if (meant.some(({ namespace }) => namespace === group.namespace)) return [];
   const isTaken = ({ namespace, name }: Manifest): boolean =>
@@ -291,8 +291,7 @@ const findStatefulSetsWithoutGroup: LintCheck = (context) => {
   const { bundle, load, groups } = context;
   // The members of an unusable group are unknown.
   const isUndecided =
-    load.unusable.some(({ kind }) => kind === 'RolloutGroup') ||
-    groups.some((group) => !bundle.groups.some((one) => one.namespace === group.namespace && one.name === group.name));
+    load.unusable.some(({ kind }) => kind === 'RolloutGroup') || groups.some((group) => definitionOf(context, group) === undefined);
   if (context.isCluster === true || bundle.groups.length === 0 || isUndecided) return [];
   const taken = new Set([
     ...bundle.groups.flatMap((group) => group.zones.map(({ statefulSet }) => `${group.namespace}/${statefulSet}`)),

@@ -11,7 +11,17 @@ import type { CountOrPercent } from '../schema/scalars.ts';
 import { checkSchedule, windowState } from '../window/window.ts';
 import { lowerFirst } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { eachGroup, eachPolicy, groupOf, type LintCheck, type LintContext, repeats, unknownGroup } from './context.ts';
+import {
+  eachGroup,
+  eachPolicy,
+  findNamed,
+  groupOf,
+  type LintCheck,
+  type LintContext,
+  repeats,
+  targetsOf,
+  unknownGroup,
+} from './context.ts';
 
 type Policy = Loaded<'RolloutPolicy'>;
 
@@ -70,12 +80,11 @@ const findEmptyPolicies: LintCheck = eachPolicy((policy) => {
 });
 
 /** Reports limits that are not stricter than the settings of every group of the policy. */
-const findLimitsWithoutEffect: LintCheck = ({ policies, bundle, agentNamespace }) =>
-  policies.flatMap((policy) => {
-    const resolved = bundle.policies.find((one) => one.namespace === policy.namespace && one.name === policy.name);
-    if (!resolved) return [];
-    const bound = bundle.groups.filter((group) => policiesFor([resolved], group, agentNamespace).length > 0);
-    if (bound.length === 0) return [];
+const findLimitsWithoutEffect: LintCheck = (context) =>
+  context.policies.flatMap((policy) => {
+    const resolved = findNamed(context.bundle.policies, policy);
+    const bound = targetsOf(context, policy);
+    if (!resolved || bound.length === 0) return [];
     return limitChecks
       .filter(({ field, isIdle }) => resolved.limits[field] !== undefined && bound.every((group) => isIdle(resolved.limits, group)))
       .map(({ field }) => limitFinding(policy, field, bound));
@@ -153,7 +162,7 @@ function hintOf({ hint }: ConditionProblem): string | undefined {
 /** Reports invalid schedules and ranges. */
 export const checkWindowTimes: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
-    const windows = policyDefinition(context, policy)?.windows ?? [];
+    const windows = findNamed(context.bundle.policies, policy)?.windows ?? [];
     return windows.flatMap(({ schedule, ranges }, index) => [
       ...(schedule ? checkSchedule(schedule) : []).map(({ code, field, message, hint }) =>
         finding(code, policy.place(['spec', 'windows', index, 'schedule', field]), lowerFirst(message), { hint }),
@@ -173,7 +182,7 @@ const findDisjointWindows: LintCheck = (context) => {
     policyAction.options.flatMap((action) =>
       allowPairs(context, group, action).flatMap(([one, other]): readonly Finding[] => {
         const key = `${one.policy.namespace}/${one.policy.name} ${other.policy.namespace}/${other.policy.name}`;
-        const document = context.policies.find((policy) => policyDefinition(context, policy) === other.policy);
+        const document = findNamed(context.policies, other.policy);
         if (reported.has(key) || !document || !neverOverlap(one.windows, other.windows)) return [];
         reported.add(key);
         const index = other.policy.windows.findIndex((window) => other.windows.includes(window));
@@ -242,13 +251,6 @@ function opensBefore(windows: readonly WindowDefinition[], fromMs: number, toMs:
     const { isOpen, nextOpensMs } = windowState(window, fromMs);
     return isOpen || (nextOpensMs !== undefined && nextOpensMs < toMs);
   });
-}
-
-function policyDefinition(
-  { bundle }: LintContext,
-  policy: { readonly namespace: string; readonly name: string },
-): PolicyDefinition | undefined {
-  return bundle.policies.find((one) => one.namespace === policy.namespace && one.name === policy.name);
 }
 
 export const policyChecks: readonly LintCheck[] = [

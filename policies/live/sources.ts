@@ -4,7 +4,7 @@ import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../
 import { policyDigest } from '../digest.ts';
 import { type Finding, finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSourceDefinition, metricSourceOf } from '../integrations/metric-source.ts';
-import type { LintContext } from '../lint/context.ts';
+import { lintContext } from '../lint/context.ts';
 import { adoptionFindings, checkDocuments } from '../lint/lint.ts';
 import { checkRuleConditions, checkWindowTimes } from '../lint/policies.ts';
 import { type Loaded, type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
@@ -12,7 +12,7 @@ import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
-import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
@@ -21,11 +21,11 @@ import { loadObjects } from './objects.ts';
 type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
-  /** Policy files, as they lie in the agent's directory. */
+  /** The files of the agent's policy directory. */
   readonly directory?: readonly PolicyFile[];
   /** Objects of our kinds, as the API server returns them. */
   readonly objects?: readonly unknown[];
-  /** StatefulSets of `apps/v1`, as the API server returns them: every one, or those of groups with what `adoptionDigest` reads. */
+  /** StatefulSets of `apps/v1`, as the API server returns them: all, or those of groups with the fields that `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
   /**
    * Sources of group definitions in order of precedence. An unlisted source defines no groups, policies or exceptions; intents of objects
@@ -34,7 +34,7 @@ export interface LiveInput {
   readonly order: readonly LiveSource[];
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** Namespaces whose groups are looked after; every one when left out. */
+  /** Namespaces whose groups the agent manages; all if absent. */
   readonly namespaces?: readonly string[];
   /** True if a webhook stamps `requestedBy` of intents; otherwise requesters are not trusted. */
   readonly areIntentsStamped?: boolean;
@@ -50,7 +50,7 @@ export interface LivePolicies {
   readonly intents: readonly LiveIntent[];
   /** Metric sources of the policy directory. Sources that are objects are read when they are used. */
   readonly metricSources: readonly MetricSourceDefinition[];
-  /** Errors and warnings; what only the agent can know is no notice here. */
+  /** Errors and warnings, without notices. */
   readonly findings: readonly Finding[];
   /** True if every file of the policy directory can be read. */
   readonly isDirectorySound: boolean;
@@ -77,19 +77,16 @@ export function resolveLive(input: LiveInput): LivePolicies {
   const resolution = resolvePolicies(documents, {
     statefulSets,
     isCluster: true,
-    adoption: { ...adoption, groups: adoption.groups.filter((group) => !unusable.some((document) => takesPlaceOf(document, group))) },
+    adoption: { ...adoption, groups: adoption.groups.filter((group) => !unusable.some((document) => replaces(document, group))) },
   });
   const groups = resolution.bundle.groups.filter((group) => input.namespaces?.includes(group.namespace) ?? true);
-  const policies = [...resolution.bundle.policies, ...holdsOf(loads, groups, input.agentNamespace)];
+  const policies = [...resolution.bundle.policies, ...blockingPolicies(loads, groups, input.agentNamespace)];
   const bundle = { ...resolution.bundle, groups, policies };
   const origins = originsOf(bundle.groups, loads, input.order);
   const intents = [...ofKind(loads.objects.documents, 'RolloutIntent'), ...ofKind(documentsOf(loads, ['directory']), 'RolloutIntent')];
   const checked = checkDocuments({
     load: { ...loads.objects, documents, unusable: [...loads.directory.unusable, ...loads.objects.unusable] },
     bundle: resolution.bundle,
-    groups: ofKind(documents, 'RolloutGroup'),
-    policies: ofKind(documents, 'RolloutPolicy'),
-    exceptions: ofKind(documents, 'RolloutException'),
     intents,
     statefulSets,
     isCluster: true,
@@ -123,7 +120,7 @@ type Loads = Readonly<Record<WrittenSource, LoadResult>>;
 const nothing: LoadResult = { documents: [], manifests: [], unusable: [], findings: [] };
 const noAdoption: Adoption = { groups: [], findings: [], sources: {} };
 
-/** Files that name no namespace mean the one that is looked after, when it is one, else the agent's own. */
+/** Loads the directory and the objects. A file without a namespace belongs to the only managed namespace, or to the agent's namespace. */
 function loadSources({ directory, objects, namespaces, agentNamespace, order }: LiveInput): Loads {
   const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
   const heard = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
@@ -134,7 +131,11 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
 }
 
 /** Returns policies that block in place of unreadable ones, because an unreadable policy may forbid anything. */
-function holdsOf({ directory, objects }: Loads, groups: readonly GroupDefinition[], agentNamespace: string): readonly PolicyDefinition[] {
+function blockingPolicies(
+  { directory, objects }: Loads,
+  groups: readonly GroupDefinition[],
+  agentNamespace: string,
+): readonly PolicyDefinition[] {
   const broken = objects.unusable.filter(({ kind }) => kind === 'RolloutPolicy');
   return [
     // The documents of an unreadable file are unknown.
@@ -165,7 +166,7 @@ function documentsOf(loads: Loads, sources: readonly WrittenSource[]): readonly 
 function withoutAdopted(documents: readonly LoadedDocument[], adoption: Adoption) {
   const findings: Finding[] = [];
   const kept = documents.filter((document) => {
-    const adopted = document.kind === 'RolloutGroup' && adoption.groups.find((group) => takesPlaceOf(document, group));
+    const adopted = document.kind === 'RolloutGroup' && adoption.groups.find((group) => replaces(document, group));
     if (!adopted) return true;
     const message = `${document.kind} ${keyOf(document)} is defined twice; it is ignored, because the adopted group ${adopted.metadata.name} comes first`;
     findings.push(finding('RG2101', document.place(['metadata', 'name']), message));
@@ -175,14 +176,14 @@ function withoutAdopted(documents: readonly LoadedDocument[], adoption: Adoption
 }
 
 /** Reports whether a written group, usable or not, has the name or a member of an adopted group. */
-function takesPlaceOf({ kind, namespace, name, value }: UnusableDocument, { metadata, spec }: RolloutGroup): boolean {
+function replaces({ kind, namespace, name, value }: UnusableDocument, { metadata, spec }: RolloutGroup): boolean {
   if (kind !== 'RolloutGroup' || namespace !== metadata.namespace) return false;
   const zones = valueAt(value, ['spec', 'members', 'zones']);
   const named = Array.isArray(zones) ? zones.map((zone) => valueAt(zone, ['statefulSet'])) : [];
   return name === metadata.name || (spec.members.zones ?? []).some((zone) => named.includes(zone.statefulSet));
 }
 
-/** Everything counts but copies of what the directory defines, and groups of which an earlier source holds a document that cannot be used. */
+/** Reports whether a document counts: not a copy of a group of the directory, and not a group with an unusable document in an earlier source. */
 function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocument): boolean {
   if (document.kind !== 'RolloutGroup') return true;
   const own = document.file === '' ? 'objects' : 'directory';
@@ -192,10 +193,10 @@ function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocum
   return !order.slice(0, order.indexOf(own)).some((source) => source !== 'adopted' && isBroken(source));
 }
 
-/** Marks a RolloutGroup object that the agent wrote for a group of its directory, so that status and scale have a home. */
+/** Marks a RolloutGroup object that the agent wrote for a group of its directory, to publish status and scale. */
 const sourceAnnotation = 'rollout-group.dev/source';
 
-/** By name; of two with one name the first counts. A file that names no namespace means the agent's own. */
+/** Returns the sources of the agent's namespace by name; the first of two with one name counts. A file without a namespace belongs to it. */
 function metricSourcesOf({ documents }: LoadResult, agentNamespace: string): readonly MetricSourceDefinition[] {
   const own = ofKind(documents, 'MetricSource').filter(({ value }) => (value.metadata.namespace ?? agentNamespace) === agentNamespace);
   const named = new Map<string, MetricSourceDefinition>();
@@ -211,7 +212,7 @@ function unwatchedGroups(
   return groups.flatMap((group) => {
     if (namespaces?.includes(group.namespace) ?? true) return [];
     const document = ofKind(documents, 'RolloutGroup').find((candidate) => keyOf(candidate) === keyOf(group));
-    const message = `the group ${group.name} is in the namespace ${group.namespace}, which the agent does not look after`;
+    const message = `the group ${group.name} is in the namespace ${group.namespace}, which the agent does not manage`;
     return document === undefined ? [] : [finding('RG2206', document.place(['metadata', 'name']), message, { severity: 'warning' })];
   });
 }
@@ -222,7 +223,7 @@ function originsOf(groups: readonly GroupDefinition[], loads: Loads, order: read
   );
   return new Map(
     groups.map((group) => {
-      // Adopted groups know their StatefulSets as their source; those that are written down know the file or the object itself.
+      // The source of an adopted group is its StatefulSets. The source of a written group is the file or the object itself.
       const object = group.sources['']?.object;
       const isAdopted = object?.startsWith('StatefulSet ') === true || !written.some(({ document }) => keyOf(document) === keyOf(group));
       const found = written.find(({ source, document }) => keyOf(document) === keyOf(group) && !(source === 'objects' && isCopy(document)));
@@ -239,7 +240,7 @@ function memberNames(group: GroupDefinition): readonly string[] {
   return group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`);
 }
 
-/** By namespace and name; of two with one name the first counts. */
+/** Returns the intents by namespace and name; the first of two with one name counts. */
 function distinctIntents(intents: readonly LiveIntent[]): readonly LiveIntent[] {
   const named = new Map<string, LiveIntent>();
   for (const intent of intents) if (!named.has(keyOf(intent))) named.set(keyOf(intent), intent);
@@ -250,8 +251,7 @@ function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[
   return statefulSets.flatMap((raw) => {
     const [namespace, name, labels] = ['namespace', 'name', 'labels'].map((key) => valueAt(raw, ['metadata', key]));
     if (typeof name !== 'string') return [];
-    const texts = isRecord(labels) ? Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string') : [];
-    return [{ namespace: typeof namespace === 'string' ? namespace : 'default', name, labels: Object.fromEntries(texts) }];
+    return [{ namespace: typeof namespace === 'string' ? namespace : 'default', name, labels: textsOf(labels) }];
   });
 }
 
@@ -281,17 +281,13 @@ export function excludeInvalidPolicies(load: LoadResult): LoadResult {
 }
 
 function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly Finding[] {
-  const context: LintContext = {
-    load,
+  const context = lintContext({
+    load: { ...load, documents: [policy] },
     bundle: { groups: [], policies: [resolvePolicy(policy)], exceptions: [] },
-    groups: [],
-    policies: [policy],
-    exceptions: [],
-    intents: [],
     statefulSets: [],
     agentNamespace: '',
     engineRules: undefined,
-  };
+  });
   return [checkRuleConditions, checkWindowTimes]
     .flatMap((check) => check(context))
     .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));

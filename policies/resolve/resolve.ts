@@ -6,6 +6,7 @@ import { matchesSelector } from '../label-selector.ts';
 import type { Loaded, LoadedDocument, Manifest } from '../load.ts';
 import type { Kind } from '../schema/kinds.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { documentSources, resolveGroup } from './group.ts';
 import { resolveException, resolvePolicy } from './policy.ts';
 
@@ -57,7 +58,7 @@ export function resolvePolicies(documents: readonly LoadedDocument[], options: R
 export function statefulSetsOf(manifests: readonly Manifest[]): readonly StatefulSetLabels[] {
   return manifests
     .filter((manifest) => manifest.kind === 'StatefulSet' && manifest.apiVersion.startsWith('apps/'))
-    .map(({ namespace, name, value }) => ({ namespace, name, labels: labelsOf(value['metadata']) }));
+    .map(({ namespace, name, value }) => ({ namespace, name, labels: textsOf(valueAt(value, ['metadata', 'labels'])) }));
 }
 
 export function ofKind<K extends Kind>(documents: readonly LoadedDocument[], kind: K): readonly Loaded<K>[] {
@@ -131,11 +132,4 @@ function adoptedGroups(adoption: ResolveOptions['adoption'], defined: readonly G
 function byName<T extends { readonly namespace: string; readonly name: string }>(items: readonly T[]): readonly T[] {
   const key = (item: T) => `${item.namespace}/${item.name}`;
   return [...items].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
-}
-
-/** The labels that `metadata` has, as far as they are text. */
-export function labelsOf(metadata: unknown): Readonly<Record<string, string>> {
-  const labels: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'labels') : undefined;
-  if (typeof labels !== 'object' || labels === null) return {};
-  return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])));
 }

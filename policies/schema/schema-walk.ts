@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { PathKey } from '../yaml/value.ts';
 
-/** The schema behind optional, nullable, default and prefault. */
+/** Returns the schema inside optional, nullable, default and prefault. */
 export function unwrapped(schema: unknown): z.ZodType | undefined {
   let inner = schema;
   while (isWrapper(inner)) inner = inner.unwrap();
@@ -28,7 +28,7 @@ export function schemaAt(schema: unknown, path: readonly PathKey[]): z.ZodType |
   return path.reduce<z.ZodType | undefined>(schemaBelow, unwrapped(schema));
 }
 
-/** Names of the fields of an object schema, in the order of the schema. */
+/** Returns the names of the fields of an object schema, in the order of the schema. */
 export function fieldNames(schema: z.ZodType | undefined): readonly string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
@@ -55,7 +55,13 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value at a path of plain data, or undefined. */
+/** Returns the entries of a map whose values are text, such as labels; empty for any other value. */
+export function textsOf(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(isRecord(value) ? value : {});
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+/** Returns the value at a path of plain data; undefined without one. */
 export function valueAt(value: unknown, path: readonly PathKey[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return typeof key === 'number' ? inner[key] : undefined;
@@ -63,7 +69,7 @@ export function valueAt(value: unknown, path: readonly PathKey[]): unknown {
   }, value);
 }
 
-/** A path as people write it: `spec.rollout.waves[0].zones`. */
+/** Returns a path as text: `spec.rollout.waves[0].zones`. */
 export function fieldText(path: readonly PathKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
