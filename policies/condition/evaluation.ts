@@ -75,7 +75,7 @@ function spendSearch(textLength: number, patternLength: number): void {
   spend(1 + Math.ceil((textLength * patternLength) / 4096));
 }
 
-/** Records that the answer depends on a variable. */
+/** Records that the result depends on a variable. */
 function noteRead(path: string): void {
   current?.reads.add(path);
 }
@@ -97,10 +97,8 @@ export function read(data: unknown, label: string | undefined, path: unknown, fa
 
 /** Returns a list whose elements are read one by one. Like `read`, but the content of an element counts as read only when it is read. */
 export function readList(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
-  const steps = toSteps(path);
+  const steps = notedSteps(label, path);
   const name = label ?? steps.join('.');
-  spend(1 + steps.length);
-  if (label !== undefined) noteRead(label);
   const value = locate(data, steps);
   if (isUnknownValue(value)) return stop(value.unknown, name);
   if (value !== undefined && value !== null) return value;
@@ -109,9 +107,7 @@ export function readList(data: unknown, label: string | undefined, path: unknown
 
 /** Reports whether a value exists, readable or not. Ends the evaluation as unknown if a parent of the value could not be read. */
 export function isThere(data: unknown, label: string | undefined, path: unknown): boolean {
-  const steps = toSteps(path);
-  spend(1 + steps.length);
-  if (label !== undefined) noteRead(label);
+  const steps = notedSteps(label, path);
   const parent = locate(data, steps.slice(0, -1));
   if (isUnknownValue(parent)) return stop(parent.unknown, label ?? steps.join('.'));
   const value = locate(parent, steps.slice(-1));
@@ -120,10 +116,7 @@ export function isThere(data: unknown, label: string | undefined, path: unknown)
 
 /** Reports whether a value exists and could be read. */
 export function isKnown(data: unknown, label: string | undefined, path: unknown): boolean {
-  const steps = toSteps(path);
-  spend(1 + steps.length);
-  if (label !== undefined) noteRead(label);
-  const value = locate(data, steps);
+  const value = locate(data, notedSteps(label, path));
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
@@ -148,6 +141,14 @@ export function requireKnown(value: unknown, name: string): void {
   if (typeof value !== 'object' || value === null) return;
   if (isUnknownValue(value)) stop(value.unknown, name);
   for (const [key, item] of Object.entries(value)) requireKnown(item, Array.isArray(value) ? `${name}[]` : `${name}.${key}`);
+}
+
+/** Returns the steps of a path after their cost is subtracted and the read of the label is recorded. */
+function notedSteps(label: string | undefined, path: unknown): readonly string[] {
+  const steps = toSteps(path);
+  spend(1 + steps.length);
+  if (label !== undefined) noteRead(label);
+  return steps;
 }
 
 /** Returns the steps of a path: a list unchanged, text split at its dots, no steps for the data itself. */

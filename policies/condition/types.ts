@@ -24,45 +24,28 @@ export const instant: ConditionType = { kind: 'instant' };
 export const duration: ConditionType = { kind: 'duration' };
 export const text: ConditionType = { kind: 'text' };
 
-export function oneOf(values: readonly string[]): ConditionType {
-  return { kind: 'text', values };
-}
+export const oneOf = (values: readonly string[]): ConditionType => ({ kind: 'text', values });
+export const listOf = (of: ConditionType): ConditionType => ({ kind: 'list', of });
+export const mapOf = (of: ConditionType): ConditionType => ({ kind: 'map', of });
+export const record = (fields: Readonly<Record<string, ConditionType>>): ConditionType => ({ kind: 'record', fields });
 
-export function listOf(of: ConditionType): ConditionType {
-  return { kind: 'list', of };
-}
-
-export function mapOf(of: ConditionType): ConditionType {
-  return { kind: 'map', of };
-}
-
-export function record(fields: Readonly<Record<string, ConditionType>>): ConditionType {
-  return { kind: 'record', fields };
-}
-
-/** Returns the type in words, with its article. */
-export function describeType(type: ConditionType): string {
-  return describeKind(type.kind);
-}
+/** The types in words, with articles. */
+const kindTexts: Readonly<Partial<Record<ConditionType['kind'], string>>> = {
+  any: 'a value',
+  nothing: 'null',
+  boolean: 'true or false',
+  instant: 'an instant',
+  text: 'text',
+  record: 'an object',
+  map: 'an object',
+};
 
 export function describeKind(kind: ConditionType['kind']): string {
-  switch (kind) {
-    case 'any':
-      return 'a value';
-    case 'nothing':
-      return 'null';
-    case 'boolean':
-      return 'true or false';
-    case 'instant':
-      return 'an instant';
-    case 'text':
-      return 'text';
-    case 'record':
-    case 'map':
-      return 'an object';
-    default:
-      return `a ${kind}`;
-  }
+  return kindTexts[kind] ?? `a ${kind}`;
+}
+
+export function describeType({ kind }: ConditionType): string {
+  return describeKind(kind);
 }
 
 /** Returns the type that covers both; `any` if they have nothing in common. */

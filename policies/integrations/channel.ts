@@ -33,23 +33,18 @@ const usualBases = {
 
 /** Returns the definition of a valid document; undefined if it names no service. */
 export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefinition | undefined {
-  const common = { name: metadata.name, namespaces: spec.usableFrom.namespaces };
   const { slack, callback, github, gitlab } = spec;
-  if (slack !== undefined) {
-    const { token, channel } = slack;
-    return { ...common, ...defined({ ca: slack.ca }), service: 'slack', url: base(slack.url, usualBases.slack), token, channel };
-  }
-  if (callback !== undefined) {
-    const { url, signingKey } = callback;
-    return { ...common, ...defined({ ca: callback.ca }), service: 'callback', url, ...defined({ signingKey }) };
-  }
-  if (github !== undefined) {
-    const { token, repository } = github;
-    return { ...common, ...defined({ ca: github.ca }), service: 'github', url: base(github.url, usualBases.github), token, repository };
-  }
-  if (gitlab === undefined) return undefined;
-  const { token, project } = gitlab;
-  return { ...common, ...defined({ ca: gitlab.ca }), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
+  const common = { name: metadata.name, namespaces: spec.usableFrom.namespaces };
+  const hosted = <S extends keyof typeof usualBases>(
+    service: S,
+    { url, ca }: { readonly url?: string | undefined; readonly ca?: SecretKey | undefined },
+  ) => ({ ...common, service, url: (url ?? usualBases[service]).replace(/\/+$/, ''), ...defined({ ca }) }) as const;
+  if (slack !== undefined) return { ...hosted('slack', slack), token: slack.token, channel: slack.channel };
+  if (github !== undefined) return { ...hosted('github', github), token: github.token, repository: github.repository };
+  if (gitlab !== undefined) return { ...hosted('gitlab', gitlab), token: gitlab.token, project: gitlab.project };
+  if (callback === undefined) return undefined;
+  const { url, signingKey, ca } = callback;
+  return { ...common, service: 'callback', url, ...defined({ signingKey, ca }) };
 }
 
 /** Returns the Secret keys that a channel reads. */
@@ -62,8 +57,4 @@ export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSp
 export function isLoopback(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-function base(given: string | undefined, usual: string): string {
-  return (given ?? usual).replace(/\/+$/, '');
 }

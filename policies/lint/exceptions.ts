@@ -29,13 +29,8 @@ const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
     const { notBeforeMs, expiresMs } = findNamed(bundle.exceptions, document) ?? {};
     if (notBeforeMs === undefined || expiresMs === undefined || expiresMs > notBeforeMs) return [];
     const { notBefore, expires } = document.value.spec;
-    return [
-      finding(
-        'RG2307',
-        document.place(['spec', 'expires']),
-        `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`,
-      ),
-    ];
+    const message = `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`;
+    return [finding('RG2307', document.place(['spec', 'expires']), message)];
   });
 
 /**
@@ -82,7 +77,7 @@ const checkIntentTargets: LintCheck = (context) =>
     const { group, zone } = document.value.spec;
     return [
       ...targetFindings(context, document, { group, zone, groupPath: ['spec', 'group'], zonePath: ['spec', 'zone'] }),
-      ...waveFindings(context, document),
+      ...partFindings(context, document),
     ];
   });
 
@@ -103,31 +98,21 @@ function targetFindings(context: LintContext, document: Places & { readonly name
   return [finding('RG2105', document.place(target.zonePath), message, { hint: suggestion(target.zone, zones) })];
 }
 
-function waveFindings(context: LintContext, document: Loaded<'RolloutIntent'>): readonly Finding[] {
+function partFindings(context: LintContext, document: Loaded<'RolloutIntent'>): readonly Finding[] {
   const { group: name, wave, gate } = document.value.spec;
   const group = groupOf(context, document.namespace, name);
   if (group === undefined || group === 'unusable') return [];
-  const waves = group.rollout.waves.map((one) => one.name);
-  const gates = group.gates.map((one) => one.name);
   const related = group.sources[''] ? [group.sources['']] : [];
-  return [
-    ...(wave === undefined || waves.includes(wave)
-      ? []
-      : [
-          finding('RG2308', document.place(['spec', 'wave']), `the wave ${wave} does not exist in the group ${name}`, {
-            hint: suggestion(wave, waves),
-            related,
-          }),
-        ]),
-    ...(gate === undefined || gates.includes(gate)
-      ? []
-      : [
-          finding('RG2107', document.place(['spec', 'gate']), `the gate ${gate} does not exist in the group ${name}`, {
-            hint: suggestion(gate, gates),
-            related,
-          }),
-        ]),
-  ];
+  const parts = [
+    { code: 'RG2308', noun: 'wave', part: wave, known: group.rollout.waves },
+    { code: 'RG2107', noun: 'gate', part: gate, known: group.gates },
+  ] as const;
+  return parts.flatMap(({ code, noun, part, known }) => {
+    const names = known.map((one) => one.name);
+    if (part === undefined || names.includes(part)) return [];
+    const message = `the ${noun} ${part} does not exist in the group ${name}`;
+    return [finding(code, document.place(['spec', noun]), message, { hint: suggestion(part, names), related })];
+  });
 }
 
 export const exceptionChecks: readonly LintCheck[] = [

@@ -65,13 +65,8 @@ const findAutoscaledMembers: LintCheck = (context) =>
       if (zone === undefined || (zone.follows === undefined && zone.replicas.kind === 'leader')) return [];
       const place = autoscaler.place(['spec', 'scaleTargetRef', 'name']);
       const owner = zone.follows === undefined ? `by ${group.name}` : `by zone ${zone.follows}, which it follows`;
-      return [
-        finding(
-          'RG2118',
-          place,
-          `${autoscaler.kind} ${autoscaler.name} conflicts with the agent: the replicas of ${zone.statefulSet} are set ${owner}`,
-        ),
-      ];
+      const message = `${autoscaler.kind} ${autoscaler.name} conflicts with the agent: the replicas of ${zone.statefulSet} are set ${owner}`;
+      return [finding('RG2118', place, message)];
     }),
   );
 

@@ -45,25 +45,20 @@ const findMissingStatefulSets: LintCheck = (context) => {
   const { groups, statefulSets, isCluster = false } = context;
   return groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
-    const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
-    const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
+    const present = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
+    const free = present.filter((name) => !zones.some((zone) => zone.statefulSet === name));
     // Members in another namespace have their own finding.
     const elsewhere = new Set(membersElsewhere(context, group).map(({ name }) => name));
     const elsewhereMembers = zones.filter(({ statefulSet }) => elsewhere.has(statefulSet));
     const missing = zones.flatMap((zone, index) => {
-      if (names.includes(zone.statefulSet) || elsewhere.has(zone.statefulSet)) return [];
+      if (present.includes(zone.statefulSet) || elsewhere.has(zone.statefulSet)) return [];
       return [{ zone, index, near: suggestion(zone.statefulSet, free) }];
     });
     const hasNone = missing.length + elsewhereMembers.length === zones.length && missing.every(({ near }) => near === undefined);
     if (!isCluster && missing.length > 0 && hasNone) {
-      const which =
-        elsewhereMembers.length === 0
-          ? ''
-          : ` for ${listed(
-              missing.map(({ zone }) => `zone ${zone.name}`),
-              'and',
-            )}`;
-      const checked = elsewhereMembers.length === 0 ? 'its members were' : `${missing.length === 1 ? 'it was' : 'they were'}`;
+      const names = missing.map(({ zone }) => `zone ${zone.name}`);
+      const which = elsewhereMembers.length === 0 ? '' : ` for ${listed(names, 'and')}`;
+      const checked = elsewhereMembers.length === 0 ? 'its members were' : names.length === 1 ? 'it was' : 'they were';
       const message = `the files contain no StatefulSet${which} of the group ${group.name} in the namespace ${group.namespace}: ${checked} not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
@@ -185,13 +180,8 @@ const findFollowersWithReplicas: LintCheck = eachGroup((group) =>
 const findForcedReplicas: LintCheck = eachGroup((group) =>
   zonesOf(group).flatMap(({ name, forceReplicas }, index) => {
     if (forceReplicas === undefined) return [];
-    return [
-      finding(
-        'RG2207',
-        group.place([...zonesPath, index, 'forceReplicas'], 'key'),
-        `the replicas of zone ${name} are forced to ${forceReplicas}`,
-      ),
-    ];
+    const place = group.place([...zonesPath, index, 'forceReplicas'], 'key');
+    return [finding('RG2207', place, `the replicas of zone ${name} are forced to ${forceReplicas}`)];
   }),
 );
 

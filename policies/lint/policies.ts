@@ -57,13 +57,8 @@ const checkRuleApprovals: LintCheck = eachPolicy((policy) =>
   (policy.value.spec.rules ?? []).flatMap((rule, index): readonly Finding[] => {
     const asks = rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval';
     if (asks && !rule.approval) {
-      return [
-        finding(
-          'RG2304',
-          policy.place(['spec', 'rules', index, 'effect']),
-          `the rule ${rule.name} accepts an approval from any user: approval.from is missing`,
-        ),
-      ];
+      const message = `the rule ${rule.name} accepts an approval from any user: approval.from is missing`;
+      return [finding('RG2304', policy.place(['spec', 'rules', index, 'effect']), message)];
     }
     if (asks || !rule.approval) return [];
     const place = policy.place(['spec', 'rules', index, 'approval'], 'key');
@@ -74,9 +69,8 @@ const checkRuleApprovals: LintCheck = eachPolicy((policy) =>
 const findEmptyPolicies: LintCheck = eachPolicy((policy) => {
   const { rules = [], windows = [], limits = {} } = policy.value.spec;
   if (rules.length > 0 || windows.length > 0 || Object.keys(limits).length > 0) return [];
-  return [
-    finding('RG2309', policy.place(['spec'], 'key'), `the policy ${policy.name} does nothing: it has no rules, no windows and no limits`),
-  ];
+  const message = `the policy ${policy.name} does nothing: it has no rules, no windows and no limits`;
+  return [finding('RG2309', policy.place(['spec'], 'key'), message)];
 });
 
 /** Reports limits that are not stricter than the settings of every group of the policy. */
@@ -93,11 +87,8 @@ const findLimitsWithoutEffect: LintCheck = (context) =>
 function limitFinding(policy: Policy, field: keyof LimitsDefinition, bound: readonly GroupDefinition[]): Finding {
   const written = field.replace(/Ms$/, '');
   const names = bound.map((group) => group.name).join(', ');
-  return finding(
-    'RG2303',
-    policy.place(['spec', 'limits', written]),
-    `the limit ${written} has no effect: ${names} already sets a value that is at least as strict`,
-  );
+  const message = `the limit ${written} has no effect: ${names} already sets a value that is at least as strict`;
+  return finding('RG2303', policy.place(['spec', 'limits', written]), message);
 }
 
 const limitChecks: readonly {

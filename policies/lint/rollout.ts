@@ -11,13 +11,8 @@ import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   const { strategy, onFailure } = group.value.spec.rollout;
   if (strategyTraits[strategy].canRollBack || onFailure !== 'rollback') return [];
-  return [
-    finding(
-      'RG2204',
-      group.place(['spec', 'rollout', 'onFailure']),
-      `onFailure: rollback cannot work: the strategy ${strategy} cannot restore an earlier template`,
-    ),
-  ];
+  const message = `onFailure: rollback cannot work: the strategy ${strategy} cannot restore an earlier template`;
+  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), message)];
 });
 
 /** Reports settings that the StatefulSet controller ignores: it deletes pods one by one from the highest ordinal down. */
@@ -38,17 +33,11 @@ const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   return [
     ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), inOrder)] : []),
     ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
-    ...limits.flatMap(([place, limit]) =>
-      limit === undefined || limit === 1 || group.find(place) === undefined
-        ? []
-        : [
-            finding(
-              'RG2215',
-              group.place(place),
-              `maxUnavailable ${limit} has no effect by default: the StatefulSet controller replaces pods one by one`,
-            ),
-          ],
-    ),
+    ...limits.flatMap(([limitPath, limit]) => {
+      const place = limit === undefined || limit === 1 ? undefined : group.find(limitPath);
+      const message = `maxUnavailable ${limit} has no effect by default: the StatefulSet controller replaces pods one by one`;
+      return place === undefined ? [] : [finding('RG2215', place, message)];
+    }),
   ];
 });
 
@@ -73,20 +62,24 @@ const checkWaveSchedule: LintCheck = eachGroup((group) => {
   ];
 });
 
-/** Reports `fieldPath` without `read: fieldPath`, and the reverse. */
-const checkMirroredField: LintCheck = eachGroup((group) => {
+/** Returns the replicas of the group and of its zones, with their paths. */
+function replicasOf(group: Loaded<'RolloutGroup'>): readonly (readonly [ReplicasSpec, Path])[] {
   const { replicas, members } = group.value.spec;
   const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
-  return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => mirrorFindings(group, spec, path));
-});
-
-function mirrorFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | undefined, path: Path): readonly Finding[] {
-  const from = replicas?.mirror?.from;
-  if (!from || (from.read === 'fieldPath') === (from.fieldPath !== undefined)) return [];
-  const place = group.place([...path, 'mirror', 'from', from.fieldPath ? 'fieldPath' : 'read'], 'key');
-  const message = from.fieldPath ? 'fieldPath has no effect: read is not fieldPath' : 'read: fieldPath needs fieldPath';
-  return [finding('RG2011', place, message)];
+  return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => (spec ? [[spec, path] as const] : []));
 }
+
+/** Reports `fieldPath` without `read: fieldPath`, and the reverse. */
+const checkMirroredField: LintCheck = eachGroup((group) =>
+  replicasOf(group).flatMap(([{ mirror }, path]) => {
+    const from = mirror?.from;
+    if (!from || (from.read === 'fieldPath') === (from.fieldPath !== undefined)) return [];
+    const place = group.place([...path, 'mirror', 'from', from.fieldPath ? 'fieldPath' : 'read'], 'key');
+    return [
+      finding('RG2011', place, from.fieldPath ? 'fieldPath has no effect: read is not fieldPath' : 'read: fieldPath needs fieldPath'),
+    ];
+  }),
+);
 
 const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   const { maxUnavailable, maxUnavailablePercent = 0, partition } = group.value.spec.disruption ?? {};
@@ -114,9 +107,7 @@ const checkPartitionPattern: LintCheck = eachGroup((group) => {
 type Bounds = NonNullable<ReplicasSpec['bounds']>;
 
 const checkReplicaBounds: LintCheck = eachGroup((group) => {
-  const { replicas, members } = group.value.spec;
-  const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
-  return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => boundsFindings(group, spec, path));
+  return replicasOf(group).flatMap(([replicas, path]) => boundsFindings(group, replicas, path));
 });
 
 const checkPolicyBounds: LintCheck = eachPolicy((policy) => {
@@ -126,8 +117,7 @@ const checkPolicyBounds: LintCheck = eachPolicy((policy) => {
   return [finding('RG2208', policy.place(['spec', 'limits', 'minReplicas']), message)];
 });
 
-function boundsFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | undefined, path: Path): readonly Finding[] {
-  const bounds = replicas?.bounds;
+function boundsFindings(group: Loaded<'RolloutGroup'>, { bounds, count }: ReplicasSpec, path: Path): readonly Finding[] {
   if (!bounds) return [];
   const { min, max } = bounds;
   if (min !== undefined && max !== undefined && min > max) {
@@ -137,8 +127,8 @@ function boundsFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | 
     const message = `the bounds allow no replica count: no number is ${boundsText(bounds)}`;
     return [finding('RG2210', group.place([...path, 'bounds'], 'key'), message)];
   }
-  if (replicas.count === undefined || allows(bounds, replicas.count)) return [];
-  const message = `count ${replicas.count} is outside its bounds: it must be ${boundsText(bounds)}`;
+  if (count === undefined || allows(bounds, count)) return [];
+  const message = `count ${count} is outside its bounds: it must be ${boundsText(bounds)}`;
   return [finding('RG2209', group.place([...path, 'count']), message)];
 }
 
@@ -154,7 +144,7 @@ function allowsAny(bounds: Bounds): boolean {
 }
 
 function boundsText({ min, max, multipleOf, parity }: Bounds): string {
-  const range = min !== undefined && max !== undefined ? `from ${min} to ${max}` : min !== undefined ? `${min} or more` : `${max} or less`;
+  const range = min === undefined ? `${max} or less` : max === undefined ? `${min} or more` : `from ${min} to ${max}`;
   return [
     ...(min === undefined && max === undefined ? [] : [range]),
     ...(multipleOf === 1 ? [] : [`a multiple of ${multipleOf}`]),
@@ -167,13 +157,8 @@ const findFieldsWithoutEffect: LintCheck = eachGroup((group) => {
   const { strategy, onPolicyDeleted } = group.value.spec.rollout;
   if (strategyTraits[strategy].holdsPartition || onPolicyDeleted !== 'release') return [];
   const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
-  return [
-    finding(
-      'RG2205',
-      place,
-      `onPolicyDeleted: release has no effect: under the strategy ${strategy} outdated pods wait until they are deleted`,
-    ),
-  ];
+  const message = `onPolicyDeleted: release has no effect: under the strategy ${strategy} outdated pods wait until they are deleted`;
+  return [finding('RG2205', place, message)];
 });
 
 /** Reports the user groups that may approve: only the cluster knows whether they exist. */

@@ -1,7 +1,7 @@
 // Objects without undefined members: a member is either absent or has a value.
 
 /** The type of an object after its undefined members are dropped: members that may be undefined become optional. */
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 

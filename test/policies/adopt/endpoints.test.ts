@@ -26,14 +26,14 @@ describe('grafana.com/prepare-downscale', () => {
   });
 
   it.each([
-    ['no port', undefined, 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be asked to prepare`],
-    ['an empty port', '', 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be asked to prepare`],
+    ['no port', undefined, 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be prepared`],
+    ['an empty port', '', 'p', 'ingester', preparePort, `${preparePort} is missing, so no pod can be prepared`],
     ['a port by name', 'http', 'p', 'ingester', preparePort, `${preparePort} is "http", which is not a port`],
     ['port 0', '0', 'p', 'ingester', preparePort, `${preparePort} is "0", which is not a port`],
     ['a port out of range', '65536', 'p', 'ingester', preparePort, `${preparePort} is "65536", which is not a port`],
-    ['no path', '80', undefined, 'ingester', preparePath, `${preparePath} is missing, so no pod can be asked to prepare`],
+    ['no path', '80', undefined, 'ingester', preparePath, `${preparePath} is missing, so no pod can be prepared`],
     ['a broken escape', '80', 'p%zz', 'ingester', preparePath, `${preparePath} is "p%zz", which is not a URL path`],
-    ['no service', '80', 'p', '', 'spec.serviceName', 'spec.serviceName is missing, so no pod has a name to be asked at'],
+    ['no service', '80', 'p', '', 'spec.serviceName', 'spec.serviceName is missing, so the pods have no DNS name'],
   ])('with %s stops shrinking', (_, port, path, serviceName, field, hold) => {
     expect(prepare(port, path, serviceName)).toEqual({ down: { hold }, findings: [`RG4007 ${field}`] });
   });
@@ -99,24 +99,24 @@ describe('grafana.com/rollout-delayed-downscale', () => {
 
   it.each(['-1h', '1.5h', '1m1h', 'x', ' 1h', '300y'])('stops all scaling for the delay %j', (after) => {
     expect(delayed(after, 'http://pod/x')).toEqual({
-      scaling: { hold: `${delay} is "${after}", which is no Prometheus duration such as 12h or 1d` },
+      scaling: { hold: `${delay} is "${after}", which is not a Prometheus duration such as 12h or 1d` },
       findings: [`RG4005 ${delay}`],
     });
   });
 
   it.each(['http://pod:http/x', 'http://pod/%zz', ':foo', 'a b:c', 'http://po d/x', 'http://pod/\u0001', 'http://user^@pod/x'])(
-    'stops all scaling for %j, which is no URL',
+    'stops all scaling for %j, which is not a URL',
     (url) => {
       const { scaling, findings } = delayed('1h', url);
-      expect([scaling?.hold?.endsWith('which is no URL'), scaling?.down, findings]).toEqual([true, undefined, [`RG4006 ${delayedUrl}`]]);
+      expect([scaling?.hold?.endsWith('which is not a URL'), scaling?.down, findings]).toEqual([true, undefined, [`RG4006 ${delayedUrl}`]]);
     },
   );
 
   it.each([
     ['/prepare', 'which is neither http nor https'],
     ['ftp://pod/x', 'which is neither http nor https'],
-    ['http:///x', 'which names no host to be replaced by the pod'],
-    ['http:opaque', 'which names no host to be replaced by the pod'],
+    ['http:///x', 'which has no host'],
+    ['http:opaque', 'which has no host'],
     ['http://pod:70000/x', 'whose port is out of range'],
   ])('stops shrinking alone for %j, a URL that no pod answers at', (url, because) => {
     expect(delayed('1h', url)).toEqual({
@@ -127,13 +127,13 @@ describe('grafana.com/rollout-delayed-downscale', () => {
 
   it('stops all scaling without a service', () => {
     expect(delayed('1h', 'http://pod/x', '')).toEqual({
-      scaling: { hold: 'spec.serviceName is missing, so no pod has a name to be asked at' },
+      scaling: { hold: 'spec.serviceName is missing, so the pods have no DNS name' },
       findings: ['RG4005 spec.serviceName'],
     });
   });
 
   it('keeps a password out of what it says about a broken URL', () => {
-    expect(delayed('1h', 'http://user:secret@pod:x/p').scaling?.hold).toBe(`${delayedUrl} is "http://pod:x/p", which is no URL`);
+    expect(delayed('1h', 'http://user:secret@pod:x/p').scaling?.hold).toBe(`${delayedUrl} is "http://pod:x/p", which is not a URL`);
   });
 
   it('does nothing without a mirrored object, and that is said', () => {

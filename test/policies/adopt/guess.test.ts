@@ -157,7 +157,7 @@ describe('the objects that are left out', () => {
       groups: [],
       leftOut: [
         'prometheus-main: Prometheus main owns it, and its operator would revert other writes',
-        'etcd: kube-system belongs to the cluster itself',
+        'etcd: kube-system is a namespace of the cluster',
       ],
     });
   });
@@ -172,7 +172,7 @@ describe('the objects that are left out', () => {
     const objects = ['kv-a', 'kv-b', 'other'].map((name) => set(name));
     expect(guessed(objects, [group])).toMatchObject({
       groups: [],
-      leftOut: ['kv-a: there is another group data/kv', 'kv-b: there is another group data/kv'],
+      leftOut: ['kv-a: the group data/kv already exists', 'kv-b: the group data/kv already exists'],
     });
   });
 
@@ -220,8 +220,8 @@ describe('the objects that are left out', () => {
       groups: [],
       members: ['data/kv-c'],
       leftOut: [
-        { namespace: 'data', name: 'ledger', why: 'PhasedRollout data/ledger has it, and what that asks for would be missing' },
-        { namespace: 'data', name: 'queue', why: 'StatefulsetRollout data/queue has it, and what that asks for would be missing' },
+        { namespace: 'data', name: 'ledger', why: 'it belongs to PhasedRollout data/ledger, whose settings a proposal would lack' },
+        { namespace: 'data', name: 'queue', why: 'it belongs to StatefulsetRollout data/queue, whose settings a proposal would lack' },
       ],
     });
   });

@@ -4,7 +4,7 @@ import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { writeDocument } from '../../../policies/write.ts';
 import { converted, convertedPhased, phased, said, statefulSetText } from './foreign-kit.ts';
 
-const usualNotice = 'RG7003 5:14 the gate is asked before each of its 3 pods; pods of a later scale-up belong to the last wave';
+const usualNotice = 'RG7003 5:14 the gate is read before each of its 3 pods; pods of a later scale-up belong to the last wave';
 
 describe('a PhasedRollout', () => {
   it('becomes a group of one StatefulSet whose pods go one by one, each after its gate', () => {
@@ -29,7 +29,7 @@ describe('a PhasedRollout', () => {
     expect(numbers('\n    initialDelaySeconds: 90\n    periodSeconds: 5\n    successThreshold: 7')).toEqual(['1m30s', '5s', 7]);
     expect(numbers('\n    initialDelaySeconds: 0\n    periodSeconds: 0\n    successThreshold: 0')).toEqual(['1m', '1m', 3]);
     expect(said(convertedPhased({ check: '\n    periodSeconds: 0' }))).toContain(
-      'RG7003 10:20 spec.check.periodSeconds is 0, in whose place the webhook of the original writes 60',
+      'RG7003 10:20 spec.check.periodSeconds is 0; the operator uses its default 60',
     );
   });
 
@@ -55,7 +55,7 @@ describe('a PhasedRollout', () => {
     const { groups, findings } = convertedPhased({ spec: '\n  standardRollingUpdate: true' });
     expect(groups[0]?.spec.gates?.[0]?.mode).toBe('observe');
     expect(said({ findings })).toContain(
-      'RG7003 6:26 spec.standardRollingUpdate takes the gate away; the gate is written with mode: observe, which records and holds nothing',
+      'RG7003 6:26 spec.standardRollingUpdate turns the check off; the gate is written with mode: observe, which records results and blocks nothing',
     );
   });
 
@@ -64,7 +64,7 @@ describe('a PhasedRollout', () => {
     const waves = groups[0]?.spec.rollout.waves ?? [];
     expect([waves.length, waves[0]?.percent, waves[98]?.percent, waves[99]?.percent]).toEqual([100, 1, 99, 100]);
     expect(said({ findings })[0]).toBe(
-      'RG7003 5:14 the gate is asked before each hundredth of the 250 pods, and not before each pod: a group has 100 waves at most',
+      'RG7003 5:14 the gate is read before each hundredth of the 250 pods, not before each pod: a group has at most 100 waves',
     );
   });
 
@@ -119,48 +119,50 @@ describe('a PhasedRollout that cannot be converted', () => {
 
   it('leaves no group without its gate behind', () => {
     expect(left(convertedPhased({ url: 'prom:9090/xx' }))).toEqual([
-      'RG7001 9:12 spec.check.query.url is no http or https address, so that no query was ever answered; the object is left out',
+      'RG7001 9:12 the object is not converted: spec.check.query.url is not an http or https address, so no query ever succeeded',
     ]);
-    expect(left(convertedPhased({ expr: "'# nothing'" }))).toEqual(['RG7001 8:13 spec.check.query.expr is empty; the object is left out']);
+    expect(left(convertedPhased({ expr: "'# nothing'" }))).toEqual([
+      'RG7001 8:13 the object is not converted: spec.check.query.expr is empty',
+    ]);
     expect(left(convertedPhased({ expr: `'up < ${'1'.repeat(5000)}'` }))).toEqual([
-      'RG7001 8:13 spec.check.query.expr is longer than 4096 characters; the object is left out',
+      'RG7001 8:13 the object is not converted: spec.check.query.expr is longer than 4096 characters',
     ]);
     expect(left(convertedPhased({ expr: 'sum(up < 1' }))).toEqual([
-      'RG7001 8:13 spec.check.query.expr is no PromQL; the object is left out',
+      'RG7001 8:13 the object is not converted: spec.check.query.expr is not valid PromQL',
     ]);
   });
 
   it('says what a field has, what it takes, and what to do', () => {
     const check = (text: string) => convertedPhased({ check: `\n    ${text}` });
     expect(left(check('periodSeconds: -1'))).toEqual([
-      'RG7001 10:20 spec.check.periodSeconds is -1; at least 0 is needed, so the object is left out',
+      'RG7001 10:20 the object is not converted: spec.check.periodSeconds is -1; at least 0 is needed',
     ]);
     expect(left(check('successThreshold: often'))).toEqual([
-      'RG7001 10:23 spec.check.successThreshold is "often"; it takes a number, so the object is left out',
+      'RG7001 10:23 the object is not converted: spec.check.successThreshold is "often"; it takes a number',
     ]);
     expect(left(convertedPhased({ expr: '7' }))).toEqual([
-      'RG7001 8:13 spec.check.query.expr is 7; it takes text, so the object is left out',
+      'RG7001 8:13 the object is not converted: spec.check.query.expr is 7; it takes text',
     ]);
     expect(left(convertedPhased({ url: "''" }))).toEqual([
-      'RG7001 9:12 spec.check.query.url has 0 characters; at least 1 is needed, so the object is left out',
+      'RG7001 9:12 the object is not converted: spec.check.query.url has 0 characters; at least 1 is needed',
     ]);
     const hints = [check('periodSeconds: -1'), convertedPhased({ expr: '7' })].map(({ findings }) => findings[0]?.hint);
-    expect(hints).toEqual(['mend the field and run init again, or write the group by hand', 'quote it, and run init again']);
+    expect(hints).toEqual(['fix the field and run init again, or write the group by hand', 'quote it, and run init again']);
   });
 
   it('needs its StatefulSet, with RollingUpdate', () => {
     expect(left(converted([{ name: 'a.yaml', text: phased() }]))).toEqual([
-      'RG7001 5:14 the StatefulSet db was not found, so the number of waves is unknown; the object is omitted',
+      'RG7001 5:14 the object is not converted: the StatefulSet db was not found, so the number of waves is unknown',
     ]);
     expect(left(convertedPhased({}, statefulSetText({ strategy: 'OnDelete' })))).toEqual([
-      'RG7001 5:14 the StatefulSet db has the update strategy OnDelete, which the original does not manage; the object is left out',
+      'RG7001 5:14 the object is not converted: the StatefulSet db has the update strategy OnDelete, which the operator does not manage',
     ]);
   });
 
   it('needs to know how many pods there are', () => {
     for (const replicas of ['-1', '1.5', 'many']) {
       expect(left(convertedPhased({}, statefulSetText().replace('replicas: 3', `replicas: ${replicas}`)))).toEqual([
-        'RG7001 5:14 the StatefulSet db has invalid replicas; the object is omitted',
+        'RG7001 5:14 the object is not converted: the StatefulSet db has invalid replicas',
       ]);
     }
     const silent = convertedPhased({}, statefulSetText().replace('  replicas: 3\n', ''));
@@ -170,7 +172,7 @@ describe('a PhasedRollout that cannot be converted', () => {
   it('does not take a StatefulSet from a group that has it', () => {
     const set = statefulSetText({ metadata: ', labels: { rollout-group: db }' });
     expect(left(convertedPhased({}, set))).toEqual([
-      'RG7001 5:14 the StatefulSet db is a member of the group db already; the object is left out',
+      'RG7001 5:14 the object is not converted: the StatefulSet db is already a member of the group db',
     ]);
   });
 
@@ -183,7 +185,7 @@ describe('a PhasedRollout that cannot be converted', () => {
       ]);
     const marked = two(statefulSetText({ metadata: ', annotations: { sts.plus/phasedRollout: two }' }));
     expect(marked.groups.map(({ metadata }) => metadata.name)).toEqual(['two']);
-    expect(said(marked)).toContain('RG7001 5:14 the StatefulSet db is claimed by PhasedRollout shop/two too; the object is left out');
+    expect(said(marked)).toContain('RG7001 5:14 the object is not converted: the StatefulSet db is also named by PhasedRollout shop/two');
     expect(left(two(statefulSetText()))).toHaveLength(2);
   });
 });
@@ -210,7 +212,7 @@ describe('the credentials of a PhasedRollout', () => {
   it('are assumed to be a token without read access, and a finding says so', () => {
     const { documents, findings } = convertedPhased({ query: secret });
     expect(documents[0]?.spec).toMatchObject({ prometheus: { bearerToken: { key: 'token' } } });
-    expect(said({ findings }).at(-1)).toContain('which keys it has could not be seen, and token is assumed');
+    expect(said({ findings }).at(-1)).toContain('its keys are unknown, so token is assumed');
   });
 
   it.each([[['username']], [['password']], [['username', 'token']], [['username', 'password', 'token']], [[]]])(
@@ -229,14 +231,14 @@ describe('the credentials of a PhasedRollout', () => {
       expect(conversion.documents[0]?.spec).toMatchObject({ prometheus: { url: 'https://prom:9090/base' } });
     }
     expect(said(convertedPhased({ url })).slice(1)).toEqual([
-      'RG7002 9:12 the query and the fragment of the address are left out, as they were never sent',
-      'RG7004 9:12 the address holds a user, which is left out; the MetricSource names the Secret shop-db-prometheus instead',
+      'RG7002 9:12 the query and fragment of the address are omitted: the operator never sends them',
+      'RG7004 9:12 the address contains a user, which is omitted; the MetricSource names the Secret shop-db-prometheus instead',
     ]);
   });
 
   it('go with certificates that are checked', () => {
     expect(said(convertedPhased({ query: '\n      insecureSkipVerify: true' })).at(-1)).toBe(
-      'RG7002 10:27 certificates are always checked here, and insecureSkipVerify is left out',
+      'RG7002 10:27 insecureSkipVerify is omitted: the agent always verifies certificates',
     );
   });
 });

@@ -5,7 +5,8 @@ import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { manifestText, writeDocument } from '../../../policies/write.ts';
 import { converted, convertedRollout, rollout, said, statefulSetText } from './foreign-kit.ts';
 
-const budgetNotice = 'RG7003 6:5 as many pods of queue go at once as its PodDisruptionBudget lets go, and one at a time without a budget';
+const budgetNotice =
+  'RG7003 6:5 the PodDisruptionBudget of queue limits how many pods are unavailable at once; without one it is a single pod';
 
 describe('a StatefulsetRollout', () => {
   it('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods', () => {
@@ -111,7 +112,7 @@ describe('a StatefulsetRollout', () => {
     const byName = convertedRollout("\n  channel: '#deploys'");
     expect([byName.groups[0]?.spec.notify, byName.documents]).toEqual([undefined, []]);
     expect(said(byName)).toContain(
-      'RG7005 5:12 the Slack channel #deploys is a name, and a NotificationChannel needs a channel ID; no notification is sent',
+      'RG7005 5:12 the Slack channel #deploys is a name, but a NotificationChannel needs a channel ID; no notification is sent',
     );
   });
 
@@ -152,7 +153,7 @@ describe('a StatefulsetRollout', () => {
   it('without a StatefulSet, or with one that is claimed, gives no group', () => {
     const without = converted([{ name: 'a.yaml', text: rollout().replace(/ {2}statefulset:[\s\S]*/, '  percent: 1\n') }]);
     expect([without.groups, without.statefulSets]).toEqual([[], []]);
-    expect(said(without)[0]).toBe('RG7001 4:1 spec.statefulset is missing, so the object is left out');
+    expect(said(without)[0]).toBe('RG7001 4:1 the object is not converted: spec.statefulset is missing');
     const other = rollout().replace('name: queue, namespace', 'name: other, namespace');
     const twice = converted([
       { name: 'a.yaml', text: rollout() },
@@ -169,7 +170,7 @@ describe('a StatefulsetRollout', () => {
       { name: 'b.yaml', text: sameName },
     ]);
     expect(groups).toEqual([]);
-    expect(said({ findings })[0]).toBe('RG7001 3:19 another group has the name queue; the object is left out');
+    expect(said({ findings })[0]).toBe('RG7001 3:19 the object is not converted: another group has the name queue');
   });
 
   it('gives documents that lint accepts', () => {

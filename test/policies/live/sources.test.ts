@@ -134,7 +134,7 @@ describe('a group of the cluster', () => {
   it('of another namespace is left out, and a file that defines one is a finding', () => {
     const result = live({ directory: file(plain({ namespace: 'loki' })), namespaces: ['mimir'] });
     expect(groupsOf(result)).toEqual(['mimir/ingester abc adopted']);
-    expect(findingsOf(result)).toContainEqual(expect.stringContaining('the namespace loki, which the agent does not look after'));
+    expect(findingsOf(result)).toContainEqual(expect.stringContaining('the namespace loki, which the agent does not manage'));
   });
 
   it('finds its members by labels among the StatefulSets of the cluster', () => {
