@@ -2,6 +2,7 @@
 import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
 import type { CountOrPercent } from './schema/scalars.ts';
+import { defined } from './values/defined.ts';
 
 /** Effects of rules, the strictest first. */
 export const effects = ['deny', 'hold', 'requireApproval', 'warn', 'allow'] as const;
@@ -14,29 +15,27 @@ export function strictest(given: readonly Effect[]): Effect {
 }
 
 /**
- * The limits that satisfy all of the given ones: the highest minimum, the lowest maximum, the longest time. Counts and percentages compare only
- * in a zone of known size: give its `replicas` where both may occur. Without it the zone is taken to be endless, so that a count wins over any
- * percentage; ask again per zone before a pod is disturbed.
+ * Returns the limits that satisfy all given limits: the highest minimum, the lowest maximum, the longest time. Counts and percentages compare only
+ * in a zone of known size, so callers must pass its `replicas` before they disrupt a pod. Without them a count wins over any percentage.
  */
 export function joinLimits(limits: readonly LimitsDefinition[], replicas: number = Number.POSITIVE_INFINITY): LimitsDefinition {
-  const joined: { readonly [Field in keyof LimitsDefinition]: LimitsDefinition[Field] | undefined } = {
+  return defined({
     maxUnavailable: smallestMaxUnavailable(valuesOf(limits, 'maxUnavailable'), replicas),
     minReplicas: highest(valuesOf(limits, 'minReplicas')),
     maxReplicas: lowest(valuesOf(limits, 'maxReplicas')),
     betweenZonesMs: highest(valuesOf(limits, 'betweenZonesMs')),
     minIntervalMs: highest(valuesOf(limits, 'minIntervalMs')),
-  };
-  return Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined));
+  });
 }
 
-/** The value that lets the fewest pods of a zone be unavailable; of equal ones the count, then the lower percentage. */
+/** Returns the value that allows the fewest unavailable pods; of equal values the count, then the lower percentage. */
 function smallestMaxUnavailable(values: readonly CountOrPercent[], replicas: number): CountOrPercent | undefined {
   const order = (value: CountOrPercent): readonly number[] =>
     typeof value === 'number' ? [value, 0, value] : [podsOf(value, replicas), 1, Number.parseInt(value, 10)];
   return [...values].sort((a, b) => compareAll(order(a), order(b)))[0];
 }
 
-/** A percentage is rounded down, to at least one pod: a limit of no pods at all is written as 0. */
+/** Returns the pods of a percentage, rounded down to at least one. Only the count 0 means no pod. */
 function podsOf(percentage: string, replicas: number): number {
   return Math.max(1, Math.floor((Number.parseInt(percentage, 10) * replicas) / 100));
 }

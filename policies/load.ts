@@ -43,7 +43,7 @@ export interface Manifest extends ObjectName, Places {
 export interface LoadResult {
   readonly documents: readonly LoadedDocument[];
   readonly manifests: readonly Manifest[];
-  /** Documents of our kinds that have errors: they are not used, but what names them is not wrong for that. */
+  /** Documents of our kinds with errors. They are not used, but references to them are valid. */
   readonly unusable: readonly UnusableDocument[];
   readonly findings: readonly Finding[];
 }
@@ -53,10 +53,7 @@ export interface LoadOptions {
   readonly namespace?: string;
 }
 
-/**
- * Reads policy files and the Kubernetes objects among them. Never throws. The order of the files does not matter for findings; documents
- * and manifests come in the order of file names, then as they stand in the file.
- */
+/** Reads policy files and the Kubernetes objects in them. Never throws. Documents and manifests are in the order of file names, then of lines. */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
   const namespace = options.namespace ?? 'default';
   const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
@@ -80,7 +77,7 @@ interface ReadResult {
   readonly unusable?: UnusableDocument;
 }
 
-/** The document itself, or the items of a `List` as `kubectl get -o yaml` prints it, each with its own places. */
+/** Returns the document, or the items of a `List` as `kubectl get -o yaml` prints it, each with separate places. */
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];
@@ -102,7 +99,7 @@ function listItems(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(items) ? items : undefined;
 }
 
-/** One document, or one object of a cluster; objects of other API groups are manifests. */
+/** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
 export function readDocument(document: YamlDocument, namespace: string): ReadResult {
   const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
@@ -111,7 +108,11 @@ export function readDocument(document: YamlDocument, namespace: string): ReadRes
   if (!isRecord(value) || typeof version !== 'string' || typeof kind !== 'string') {
     return { findings: [...document.dialect, finding('RG1012', document.place([]), notAnObject(value))] };
   }
-  if (!isOurs(value)) return { findings: [], manifest: manifestOf(document, value, { kind, apiVersion: version, namespace }) };
+  const name = nameOf(value, kind, namespace);
+  if (!isOurs(value)) {
+    const { file, find, place } = document;
+    return { findings: [], manifest: { ...name, apiVersion: version, file, value, find, place } };
+  }
   if (version !== apiVersion) {
     const message = `the kind ${kind} has the apiVersion ${version}; the supported version is ${apiVersion}`;
     return { findings: [...document.dialect, finding('RG2002', document.place(['apiVersion']), message)] };
@@ -121,39 +122,26 @@ export function readDocument(document: YamlDocument, namespace: string): ReadRes
     const hint = suggestion(kind, known) ?? `kinds are ${listed(known, 'and')}`;
     return { findings: [...document.dialect, finding('RG2001', document.place(['kind']), `the kind ${kind} does not exist`, { hint })] };
   }
-  return readOurs(document, kind, namespace);
+  return readOurs(document, { ...name, kind });
 }
 
-function readOurs(document: YamlDocument, kind: Kind, namespace: string): ReadResult {
-  const value = withoutServerMetadata(document.value);
-  const findings = [...document.dialect, ...schemaFindings(schemas[kind], value, document)];
-  const name = {
+function nameOf(value: unknown, kind: string, defaultNamespace: string): ObjectName {
+  return {
     kind,
-    namespace: textAt(document.value, ['metadata', 'namespace']) ?? namespace,
-    name: textAt(document.value, ['metadata', 'name']) ?? '',
+    namespace: textAt(value, ['metadata', 'namespace']) ?? defaultNamespace,
+    name: textAt(value, ['metadata', 'name']) ?? '',
   };
-  const parsed = schemas[kind].safeParse(value);
+}
+
+function readOurs(document: YamlDocument, name: ObjectName & { readonly kind: Kind }): ReadResult {
+  const value = withoutServerMetadata(document.value);
+  const schema = schemas[name.kind];
+  const findings = [...document.dialect, ...schemaFindings(schema, value, document)];
+  const parsed = schema.safeParse(value);
   if (findings.length > 0 || !parsed.success) return { findings, unusable: { ...name, value: document.value } };
-  // The schema of the kind made the value, which the type of a lookup by a union of kinds cannot say.
+  // The schema of the kind produced the value, but TypeScript cannot relate a lookup by a union of kinds to one kind.
   const loaded = { ...name, file: document.file, value: parsed.data, find: document.find, place: document.place } as LoadedDocument;
   return { findings, document: loaded };
-}
-
-function manifestOf(
-  { file, find, place }: YamlDocument,
-  value: Readonly<Record<string, unknown>>,
-  { kind, apiVersion, namespace }: { readonly kind: string; readonly apiVersion: string; readonly namespace: string },
-): Manifest {
-  return {
-    apiVersion,
-    kind,
-    namespace: textAt(value, ['metadata', 'namespace']) ?? namespace,
-    name: textAt(value, ['metadata', 'name']) ?? '',
-    file,
-    value,
-    find,
-    place,
-  };
 }
 
 /** Reports whether a value is one of our kinds by its API group or by its kind alone: a wrong apiVersion must not hide a policy. */

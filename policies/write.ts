@@ -1,4 +1,4 @@
-// Policy documents as YAML text: fields in the order of the schema, defaults left out, short maps on one line.
+// Writes policy documents and manifests as YAML: fields in the order of the schema, without defaults, short maps on one line.
 import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
 import { z } from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
@@ -17,7 +17,7 @@ interface WriteOptions {
   readonly comment?: readonly string[];
 }
 
-/** One document, without separator. Read back, with defaults filled in, it equals the document. The same document gives the same bytes. */
+/** Writes one document without a separator. Reading the text gives the same document, and the same document gives the same bytes. */
 export function writeDocument(document: PolicyDocument, options: WriteOptions = {}): string {
   const yaml = new Document(withoutDefaults(schemas[document.kind], document), documentStyle);
   const above = [
@@ -29,12 +29,12 @@ export function writeDocument(document: PolicyDocument, options: WriteOptions = 
   return yamlText(yaml);
 }
 
-/** Several documents in the order given, with `---` between them. */
+/** Writes several documents with `---` between them. */
 export function writeDocuments(documents: readonly PolicyDocument[], options: WriteOptions = {}): string {
   return documents.map((document, index) => writeDocument(document, index === 0 ? options : {})).join('---\n');
 }
 
-/** The value as people write it: fields in the order of the schema, without those that say what holds anyway; undefined when nothing remains. */
+/** Returns the value with fields in the order of the schema and without defaults. */
 function withoutDefaults(schema: unknown, value: unknown): unknown {
   const inner = unwrapped(schema);
   if (Array.isArray(value)) return value.map((item, index) => withoutDefaults(schemaBelow(inner, index), item));
@@ -51,14 +51,14 @@ function withoutDefaults(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(written);
 }
 
-/** Returns whether a field that is left out would read as this value, whose own defaults are already left out. */
+/** Reports whether an absent field has this value, which contains no defaults. */
 function isDefault(schema: unknown, written: unknown): boolean {
   if (schema instanceof z.ZodOptional) return isDefault(schema.unwrap(), written);
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return false;
   return JSON.stringify(withoutDefaults(schema, schema.def.defaultValue)) === JSON.stringify(written);
 }
 
-/** Puts on one line what reads well there: short maps of scalars, lists of scalars, and conditions. `metadata` stays a block. */
+/** Puts short maps of scalars, lists of scalars and conditions on one line. `metadata` stays a block. */
 function layOut(document: Document): void {
   visit(document, {
     Collection(_, node, path) {
@@ -79,13 +79,14 @@ function isShortMap(node: Node): boolean {
   return node.items.every((item) => item.value instanceof Scalar || (isCollection(item.value) && item.value.items.length === 0));
 }
 
-/** A JsonLogic operator as the only key: `{ ">": [...] }`, `{ and: [...] }`. Their nesting is easier to read on one line. */
+/** Reports whether the only key is a JsonLogic operator: `{ ">": [...] }`, `{ and: [...] }`. */
 function isCondition(node: Node): boolean {
   if (!isMap(node) || node.items.length !== 1) return false;
   const [pair] = node.items;
   return isSeq(pair?.value) && isScalar(pair.key) && /^(?:[^a-zA-Z]+|and|or|if|in|var|some|all|none|min|max)$/.test(String(pair.key.value));
 }
 
+/** Writes a Kubernetes object with the fields in their order. */
 export function manifestText(manifest: Readonly<Record<string, unknown>>): string {
   return yamlText(new Document(manifest, { ...documentStyle, aliasDuplicateObjects: false }));
 }

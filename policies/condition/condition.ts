@@ -53,15 +53,15 @@ interface Prepared {
 const preparedConditions = new WeakMap<object, Prepared>();
 
 function preparedOf(condition: unknown): Prepared {
-  if (typeof condition !== 'object' || condition === null) return prepareAnew(condition);
+  if (typeof condition !== 'object' || condition === null) return prepareNew(condition);
   const known = preparedConditions.get(condition);
   if (known) return known;
-  const prepared = prepareAnew(condition);
+  const prepared = prepareNew(condition);
   preparedConditions.set(condition, prepared);
   return prepared;
 }
 
-function prepareAnew(condition: unknown): Prepared {
+function prepareNew(condition: unknown): Prepared {
   const [problem] = checkShape(condition);
   if (problem) return { logic: undefined, size: 0, problem: problem.message };
   return { logic: prepare(condition), size: sizeOf(condition) };
@@ -84,20 +84,18 @@ function registerOperators(): void {
 
 type Reader = (this: unknown, label: string | null, ...args: readonly unknown[]) => unknown;
 
-/** Operators that read the data, which json-logic-js passes as `this`. */
+/** Returns an operator that reads the data, which json-logic-js passes as `this`. */
+function reader(code: (data: unknown, label: string | undefined, path: unknown, fallback?: unknown) => unknown): Reader {
+  return function (label, path, fallback) {
+    return code(this, label ?? undefined, path, fallback);
+  };
+}
+
 const readers: Readonly<Record<string, Reader>> = {
-  read(label, path, fallback) {
-    return read(this, label ?? undefined, path, fallback);
-  },
-  readList(label, path, fallback) {
-    return readList(this, label ?? undefined, path, fallback);
-  },
-  has(label, path) {
-    return isThere(this, label ?? undefined, path);
-  },
-  known(label, path) {
-    return isKnown(this, label ?? undefined, path);
-  },
+  read: reader(read),
+  readList: reader(readList),
+  has: reader(isThere),
+  known: reader(isKnown),
   missing(prefix, ...paths) {
     return missing(this, prefix ?? undefined, Array.isArray(paths[0]) ? paths[0] : paths);
   },

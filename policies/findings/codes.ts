@@ -12,14 +12,16 @@ export interface CodeEntry {
   readonly hint?: string;
 }
 
-/** Every code that a finding can carry. */
-export const findingCodes = {
-  ...documentCodes,
-  ...policyCodes,
-  ...clusterCodes,
-} as const satisfies Readonly<Record<string, CodeEntry>>;
+type CodeInput = Omit<CodeEntry, 'severity'> & Partial<Pick<CodeEntry, 'severity'>>;
 
-export type FindingCode = keyof typeof findingCodes;
+const tables = { ...documentCodes, ...policyCodes, ...clusterCodes };
+
+export type FindingCode = keyof typeof tables;
+
+/** Every code of a finding. A code without severity in its table is an error. */
+export const findingCodes = Object.fromEntries(
+  Object.entries(tables).map(([code, entry]: readonly [string, CodeInput]) => [code, { ...entry, severity: entry.severity ?? 'error' }]),
+) as Readonly<Record<FindingCode, CodeEntry>>;
 
 const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG1', 'Syntax and files'],

@@ -39,17 +39,17 @@ export interface Finding extends Place {
   readonly related?: readonly Source[];
 }
 
-export interface FindingOptions {
+interface FindingOptions {
   /** Replaces the hint of the table. */
   readonly hint?: string | undefined;
-  /** Replaces the severity of the table, where the same mistake weighs less or more than usual. */
+  /** Replaces the severity of the table. */
   readonly severity?: Severity | undefined;
   readonly related?: readonly Source[] | undefined;
 }
 
-/** A finding with the severity and the hint that the table has for its code, unless the options say otherwise. */
+/** Returns a finding with the severity and hint of its code, unless the options replace them. */
 export function finding(code: FindingCode, place: Place, message: string, options: FindingOptions = {}): Finding {
-  const entry: { readonly severity: Severity; readonly hint?: string } = findingCodes[code];
+  const entry = findingCodes[code];
   const hint = options.hint ?? entry.hint;
   return {
     code,
@@ -61,12 +61,12 @@ export function finding(code: FindingCode, place: Place, message: string, option
   };
 }
 
-/** The place of a field of an object that was read from a cluster, not from a file. */
+/** Returns the place of a field of an object from a cluster. */
 export function objectPlace(object: string, path: readonly (string | number)[] = []): Place {
   return { file: '', line: 0, column: 0, pointer: jsonPointer(path), object };
 }
 
-/** The same place as a source of a definition, without text. */
+/** Returns the place as the source of a definition. */
 export function sourceOf(place: Place): Source {
   return {
     ...(place.file === '' ? {} : { file: place.file, line: place.line, column: place.column }),
@@ -75,12 +75,12 @@ export function sourceOf(place: Place): Source {
   };
 }
 
-/** JSON pointer of a path of keys and indices. */
+/** Returns the JSON pointer of a path. */
 export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Findings in the order of files, lines and columns, then codes; the same list in any order gives the same result. Exact repeats are dropped. */
+/** Sorts findings by file, line, column and code, and drops exact repeats. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   const sorted = [...findings].sort(
     (a, b) =>
@@ -105,14 +105,14 @@ export function countFindings(findings: readonly Finding[]): Readonly<Record<Sev
   return counts;
 }
 
-/** `file:line:column`, or the name of the object and the field in it when there is no file. */
+/** Returns `file:line:column`, or the name of the object and its field for a place without a file. */
 export function placeText(place: Place): string {
   if (place.file !== '') return `${place.file}:${place.line}:${place.column}`;
   const field = place.pointer === '' ? '' : ` ${pointerText(place.pointer)}`;
   return `${place.object ?? 'unknown object'}${field}`;
 }
 
-/** A JSON pointer as people write a path: `spec.rollout.waves[0].zones`. */
+/** Returns a JSON pointer as a path: `spec.rollout.waves[0].zones`. */
 function pointerText(pointer: string): string {
   const keys = pointer
     .split('/')
@@ -125,7 +125,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Adds colour to one part of the text; the plain form leaves it alone. */
+/** Adds colour to one part of the text. */
 type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string) => string;
 
 const plain: Paint = (_part, text) => text;
@@ -134,8 +134,8 @@ const plain: Paint = (_part, text) => text;
 const excerptWidth = 110;
 
 /**
- * The text of a finding, several lines without a final line break. Control and bidirectional characters of the file are shown as
- * escapes, so that a policy file cannot control the terminal.
+ * Returns the text of a finding: several lines without a final line break. Control and bidirectional characters are escaped, so that a policy
+ * file cannot control the terminal.
  */
 export function renderFinding(finding: Finding, paint: Paint = plain): string {
   const head = [
@@ -161,7 +161,7 @@ function renderExcerpt(place: Place, paint: Paint): readonly string[] {
   const caretStart = visible(last.text.slice(cut, place.column - 1)).length;
   const marked = last.text.slice(place.column - 1, Math.min(place.endColumn ?? place.column, cut + excerptWidth + 1) - 1);
   const caret = '^'.repeat(Math.max(1, visible(marked).length));
-  // The line before says nothing when only a part from its middle would be shown.
+  // The line before gives no context if the lines are cut.
   const context = cut > 0 ? [last] : lines;
   return [
     ...context.map(({ line, text }) => `${String(line).padStart(width)} | ${shown(text)}`),
@@ -169,7 +169,7 @@ function renderExcerpt(place: Place, paint: Paint): readonly string[] {
   ].map((text) => text.trimEnd());
 }
 
-/** The text with every character that would move the cursor or reorder the line written as an escape; tabs become two blanks. */
+/** Escapes every character that moves the cursor or reorders the line; a tab becomes two spaces. */
 function visible(text: string): string {
   return (
     text

@@ -30,13 +30,10 @@ import type {
 import { defined } from '../values/defined.ts';
 import type { Path } from '../yaml/document.ts';
 
-/** The wave of a group that names none. */
+/** Name of the wave of a group without waves. */
 const singleWave = 'all';
 
-/**
- * The definition of a group document with its members. Names that do not exist (a wave of an unknown zone) are kept as they are written;
- * lint reports them.
- */
+/** Returns the definition of a group document with its members. Unknown names, such as a zone of a wave, are kept; lint reports them. */
 export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[], lookup: SourceLookup): GroupDefinition {
   const { metadata, spec } = document;
   const gates = (spec.gates ?? []).map(resolveGate);
@@ -81,7 +78,7 @@ function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
     scaleDownHold: hold,
     duringRollout: scaling.duringRollout ?? 'wait',
     followersWaitFor: followersWaitFor ?? 'leaderReady',
-    betweenZonesMs: betweenZones === undefined ? undefined : durationMs(betweenZones),
+    betweenZonesMs: optionalMs(betweenZones),
     delayed: delayed && resolveDelayed(delayed),
     prepare,
     noDownscale: protect.noDownscale ?? false,
@@ -100,16 +97,8 @@ function resolveReplicas(replicas: ReplicasSpec | undefined): ReplicasDefinition
   if (replicas?.count !== undefined) return { kind: 'count', count: replicas.count };
   if (!replicas?.mirror) return { kind: 'leader' };
   const { from, writeBack, onMissing } = replicas.mirror;
-  return defined({
-    kind: 'mirror' as const,
-    apiVersion: from.apiVersion,
-    resourceKind: from.kind,
-    name: from.name,
-    read: from.read,
-    fieldPath: from.fieldPath,
-    writeBack,
-    onMissing,
-  });
+  const { kind: resourceKind, ...source } = from;
+  return defined({ ...source, kind: 'mirror' as const, resourceKind, writeBack, onMissing });
 }
 
 function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
@@ -117,34 +106,32 @@ function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
 }
 
 function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
-  const { progress, run } = rollout.deadlines;
+  const { strategy, order, rotateBy, minInterval, replaceUnready, waves, schedule, deadlines } = rollout;
+  const { onFailure, skipOnRollback, historyLimit, onPolicyDeleted } = rollout;
+  const names = zones.map((zone) => zone.name);
+  const single = plainWave(singleWave, names, { percent: 100 });
   return {
-    strategy: rollout.strategy,
-    order: rollout.order,
-    rotateBy: rollout.rotateBy,
-    minIntervalMs: durationMs(rollout.minInterval),
-    replaceUnready: { when: rollout.replaceUnready.when, afterMs: durationMs(rollout.replaceUnready.after) },
-    waves:
-      rollout.waves?.map(resolveWave) ?? (rollout.schedule === undefined ? [everyZone(zones)] : scheduledWaves(rollout.schedule, zones)),
-    deadlines: defined({
-      progressMs: progress === undefined ? undefined : durationMs(progress),
-      runMs: run === undefined ? undefined : durationMs(run),
-    }),
-    onFailure: rollout.onFailure,
-    skipOnRollback: rollout.skipOnRollback,
-    historyLimit: rollout.historyLimit,
-    ...(rollout.onPolicyDeleted === 'release' ? { onPolicyDeleted: rollout.onPolicyDeleted } : {}),
+    strategy,
+    order,
+    rotateBy,
+    minIntervalMs: durationMs(minInterval),
+    replaceUnready: { when: replaceUnready.when, afterMs: durationMs(replaceUnready.after) },
+    waves: waves?.map(resolveWave) ?? (schedule === undefined ? [single] : scheduledWaves(schedule, zones)),
+    deadlines: defined({ progressMs: optionalMs(deadlines.progress), runMs: optionalMs(deadlines.run) }),
+    onFailure,
+    skipOnRollback,
+    historyLimit,
+    ...(onPolicyDeleted === 'release' ? { onPolicyDeleted } : {}),
   };
 }
 
-function everyZone(zones: readonly ZoneDefinition[]): WaveDefinition {
-  return {
-    name: singleWave,
-    zones: zones.map((zone) => zone.name),
-    amount: { percent: 100 },
-    before: { gates: [] },
-    after: { soakMs: 0, gates: [] },
-  };
+/** Returns a wave without gates and approvals. */
+function plainWave(name: string, zones: readonly string[], amount: WaveDefinition['amount'], soakMs = 0): WaveDefinition {
+  return { name, zones, amount, before: { gates: [] }, after: { soakMs, gates: [] } };
+}
+
+function optionalMs(duration: string | undefined): number | undefined {
+  return duration === undefined ? undefined : durationMs(duration);
 }
 
 function resolveWave(wave: WaveSpec): WaveDefinition {
@@ -154,7 +141,7 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
     amount: wave.pods === undefined ? { percent: wave.percent ?? 100 } : { pods: wave.pods },
     before: defined({ approval: wave.before?.approval && resolveApproval(wave.before.approval), gates: wave.before?.gates ?? [] }),
     after: defined({
-      soakMs: wave.after?.soak === undefined ? 0 : durationMs(wave.after.soak),
+      soakMs: optionalMs(wave.after?.soak) ?? 0,
       approval: wave.after?.approval && resolveApproval(wave.after.approval),
       gates: wave.after?.gates ?? [],
     }),
@@ -164,40 +151,25 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
 /** Resolves an approval; without `from` every user may approve. */
 function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
   const { count, from, expires } = approval;
-  return defined({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
+  return defined({ count, from: from ?? [], expiresMs: optionalMs(expires) });
 }
 
 function resolveGate(gate: GateSpec): GateDefinition {
-  const { prometheus, consul, http, podsAvailable } = gate;
+  const { prometheus, consul, http, podsAvailable, initialDelay, every, pass, ...settings } = gate;
+  const noFailure = consul?.passing === undefined ? { '==': [{ var: 'value' }, 0] } : { '>=': [{ var: 'value' }, consul.passing] };
   return {
-    name: gate.name,
-    mode: gate.mode,
+    ...settings,
     provider: defined({ prometheus, consul, http, podsAvailable }),
     // Earlier no pod can be ready for that long, and the gate would fail without a cause.
-    initialDelayMs: Math.max(durationMs(gate.initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
-    everyMs: durationMs(gate.every),
-    consecutive: gate.consecutive,
-    failureLimit: gate.failureLimit,
-    noData: gate.noData,
-    onError: gate.onError,
-    pass: gate.pass ?? defaultPass(gate),
+    initialDelayMs: Math.max(durationMs(initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
+    everyMs: durationMs(every),
+    pass: pass ?? noFailure,
   };
 }
 
-/** Returns the default condition: no failing pod or instance, or at least `passing` instances of a Consul service. */
-function defaultPass(gate: GateSpec): unknown {
-  if (gate.consul?.passing !== undefined) return { '>=': [{ var: 'value' }, gate.consul.passing] };
-  return { '==': [{ var: 'value' }, 0] };
-}
-
 function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
-  const { maxUnavailable, maxUnavailablePercent, partition, crossZoneDelay } = disruption;
-  return defined({
-    maxUnavailable,
-    maxUnavailablePercent,
-    partition,
-    crossZoneDelayMs: crossZoneDelay === undefined ? 0 : durationMs(crossZoneDelay),
-  });
+  const { crossZoneDelay, ...limits } = disruption;
+  return defined({ ...limits, crossZoneDelayMs: optionalMs(crossZoneDelay) ?? 0 });
 }
 
 /**
@@ -206,7 +178,7 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
  */
 type SourceLookup = (path: string) => Source | undefined;
 
-/** The lookup for a group that a file defines. */
+/** Returns the lookup for a group that a file defines. */
 export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup {
   const { members, rollout, gates } = document.value.spec;
   const listed: Readonly<Record<string, readonly [path: Path, names: readonly string[]]>> = {
@@ -218,16 +190,13 @@ export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup 
     const [head = '', name = '', ...rest] = path.split('.');
     const [list, names] = listed[head] ?? [];
     const index = names?.indexOf(name) ?? -1;
-    const place = list
-      ? index < 0
-        ? undefined
-        : document.find([...list, index, ...rest])
-      : document.find(path === '' ? [] : ['spec', ...path.split('.')]);
+    if (list && index < 0) return undefined;
+    const place = document.find(list ? [...list, index, ...rest] : path === '' ? [] : ['spec', ...path.split('.')]);
     return place && sourceOf(place);
   };
 }
 
-/** Settings of a zone: where each may be written, the zone's own place first. */
+/** Settings of a zone with the fields that can contain them, in order of precedence. */
 const zoneSettings: Readonly<Record<string, readonly string[]>> = {
   maxUnavailable: ['zone.maxUnavailable', 'rollout.maxUnavailable'],
   paused: ['zone.paused'],
@@ -263,7 +232,7 @@ const groupSettings: readonly string[] = [
 
 const waveSettings: readonly string[] = ['', '.before.approval', '.after.soak', '.after.approval'];
 
-/** The sources of a definition (`GroupDefinition.sources`). Settings that are not written are left out. */
+/** Returns the sources of a definition (`GroupDefinition.sources`), without settings that are not written. */
 function definitionSources(
   lookup: SourceLookup,
   names: { readonly zones: readonly string[]; readonly waves: readonly string[]; readonly gates: readonly string[] },
@@ -286,40 +255,32 @@ function definitionSources(
   return sources;
 }
 
-/** More than a zone has stages for; those beyond have nothing to add and are passed at once. */
+/** Maximum number of stages. A stage without further pods ends at once. */
 const mostStages = 98;
-/** Zones have more pods than this seldom, and then the last stage is larger than the schedule says. */
+/** The stages are computed for a zone of this size. In a larger zone the last stage is larger. */
 const manyPods = 1_000;
 
 /**
- * The first zone in stages that grow as the schedule says, each followed by its soak; then the other zones whole, one after the other. So a version that is bad
- * has reached one zone only. How many pods a stage is depends on the replicas of the moment; at most 98 stages, of which the last takes what is left.
+ * Returns the waves of a schedule: the first zone in growing stages, each with its soak, then the other zones completely, one after the other. A
+ * bad version reaches only one zone. The pods of a stage depend on the current replicas; the last stage has the rest of the zone.
  */
 export function scheduledWaves(spec: ScheduleSpec, zones: readonly ZoneDefinition[]): readonly WaveDefinition[] {
   const [first, ...others] = zones.map(({ name }) => name);
   if (first === undefined) return [];
   const schedule = scheduleOf(spec);
-  const soakMs = spec.soak === undefined ? 0 : durationMs(spec.soak);
-  const wave = (name: string, of: readonly string[], amount: WaveDefinition['amount']): WaveDefinition => ({
-    name,
-    zones: of,
-    amount,
-    before: { gates: [] },
-    after: { soakMs, gates: [] },
-  });
+  const soakMs = optionalMs(spec.soak) ?? 0;
   const count = stagesOf(schedule);
   const stages = Array.from({ length: count }, (_, stage) =>
-    wave(`stage-${stage + 1}`, [first], stage === count - 1 ? { percent: 100 } : { stage, schedule }),
+    plainWave(`stage-${stage + 1}`, [first], stage === count - 1 ? { percent: 100 } : { stage, schedule }, soakMs),
   );
-  const rest = others.length === 0 ? [] : [{ ...wave('rest', others, { percent: 100 }), after: { soakMs: 0, gates: [] } }];
-  return [...stages, ...rest];
+  return others.length === 0 ? stages : [...stages, plainWave('rest', others, { percent: 100 })];
 }
 
 function scheduleOf({ kind, start, step = '100%', factor = 2 }: ScheduleSpec): ScheduleDefinition {
   return kind === 'linear' ? { kind, start, step } : { kind, start, tenths: Math.round(factor * 10) };
 }
 
-/** Number of stages of a large zone; percentages give the same number for every zone. */
+/** Returns the number of stages of a large zone; percentages give the same number for every zone. */
 function stagesOf(schedule: ScheduleDefinition): number {
   let count = 1;
   for (let pods = sizeOf(schedule.start); pods < manyPods && count < mostStages; count += 1) pods = grown(schedule, pods, count);

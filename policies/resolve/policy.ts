@@ -34,27 +34,20 @@ export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefiniti
 
 function resolveRule(rule: PolicyRuleSpec, source: Source): PolicyRuleDefinition {
   return defined({
-    name: rule.name,
-    actions: rule.actions,
-    effect: rule.effect,
-    when: rule.when,
-    // Not knowing whether a rule applies is no reason to be laxer than the rule.
+    ...rule,
+    // An unknown condition must not make the rule laxer.
     onUnknown: rule.onUnknown ?? rule.effect,
     approval: { count: rule.approval?.count ?? 1, from: rule.approval?.from ?? [] },
-    message: rule.message,
     source,
   });
 }
 
 function resolveWindow(window: WindowSpec, source: Source): WindowDefinition {
-  const { schedule, ranges } = window;
+  const { schedule, ranges, ...settings } = window;
   return defined({
-    name: window.name,
-    kind: window.kind,
-    actions: window.actions,
+    ...settings,
     schedule: schedule && { cron: schedule.cron, durationMs: durationMs(schedule.duration), timeZone: schedule.timeZone },
     ranges: ranges?.map(({ from, to, reason }) => defined({ fromMs: instantOf(from), toMs: instantOf(to), reason })),
-    inFlight: window.inFlight,
     source,
   });
 }
@@ -84,7 +77,7 @@ export function resolveException(document: Loaded<'RolloutException'>): Exceptio
   });
 }
 
-/** Milliseconds of an instant that loading accepted. */
+/** Returns the milliseconds of an instant that the schema accepted. */
 function instantOf(text: string): number {
   const ms = instantMs(text);
   if (ms === undefined) throw new RangeError(`not an instant: ${text}`);

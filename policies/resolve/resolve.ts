@@ -1,4 +1,4 @@
-// From loaded documents to what the engine reads, with what only shows when all documents are seen together.
+// Resolves loaded documents to the definitions that the engine reads, and reports conflicts between documents.
 import type { Adoption } from '../adopt/adopt.ts';
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
 import { type Finding, finding, sortFindings, sourceOf } from '../findings/finding.ts';
@@ -18,7 +18,7 @@ export interface StatefulSetLabels {
 }
 
 export interface ResolveOptions {
-  /** Every StatefulSet there is. Groups with a selector stay unresolved without it. */
+  /** All StatefulSets. Without them, groups with a selector are not resolved. */
   readonly statefulSets?: readonly StatefulSetLabels[];
   /** True if the StatefulSets come from a cluster, not from manifests next to the policy files. */
   readonly isCluster?: boolean;
@@ -35,8 +35,8 @@ export interface Resolution {
 }
 
 /**
- * Resolves documents that loaded without errors. A second definition of an object and groups whose selector finds something unexpected are
- * findings and are left out. Everything else that is wrong between documents is for lint: the definitions keep it as it is written.
+ * Resolves documents that loaded without errors. Second definitions of an object, and groups whose selector matches unexpected StatefulSets, are
+ * reported and omitted. Lint reports all other conflicts between documents; the definitions keep them.
  */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
@@ -54,7 +54,7 @@ export function resolvePolicies(documents: readonly LoadedDocument[], options: R
   };
 }
 
-/** The StatefulSets among the manifests. */
+/** Returns the StatefulSets among the manifests. */
 export function statefulSetsOf(manifests: readonly Manifest[]): readonly StatefulSetLabels[] {
   return manifests
     .filter((manifest) => manifest.kind === 'StatefulSet' && manifest.apiVersion.startsWith('apps/'))

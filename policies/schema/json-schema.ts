@@ -24,9 +24,9 @@ export interface JsonSchema {
   readonly propertyNames?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
-  /** Exactly one of these fields must be there. */
+  /** Exactly one of these fields is required. */
   readonly [oneOfFields]?: readonly string[];
-  /** No two of these fields may be there. */
+  /** At most one of these fields is allowed. */
   readonly [atMostOneOfFields]?: readonly string[];
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
@@ -44,7 +44,7 @@ export interface Choice {
   readonly isNeeded: boolean;
 }
 
-/** The fields directly in an object of which no two may be there. */
+/** Returns the fields directly in an object that exclude each other. */
 export function choicesIn({ [oneOfFields]: fields, [atMostOneOfFields]: exclusive }: JsonSchema): readonly Choice[] {
   return [
     ...(fields ? [{ fields, isNeeded: !fields.includes('leader') }] : []),
@@ -52,23 +52,23 @@ export function choicesIn({ [oneOfFields]: fields, [atMostOneOfFields]: exclusiv
   ];
 }
 
-/** The schema of a kind with the markers that CRDs need. A field with a default may be left out. */
+/** Returns the schema of a kind with the markers for CRDs. Fields with defaults are optional. */
 export function kindSchema(kind: Kind): JsonSchema {
   return schemaOf(schemas[kind]);
 }
 
-/** The JSON Schema of any zod schema, cleaned of what says nothing: limits of JavaScript's numbers, keys that are texts. */
+/** Returns the JSON Schema of a zod schema, without the limits of JavaScript numbers and without text as key type. */
 export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...generated } = z.toJSONSchema(schema, { io: 'input', reused: 'inline' });
   return mapSchema(generated as JsonSchema, withoutNoise);
 }
 
-/** The JSON Schema of a kind for editors and validators: what excludes each other is `oneOf`, and the markers are gone. */
+/** Returns the JSON Schema of a kind for editors, with `oneOf` for exclusive fields instead of markers. */
 export function editorSchema(kind: Kind): JsonSchema {
   return { $schema: draft, title: kind, description: kinds[kind].summary, ...mapSchema(kindSchema(kind), forEditors) } as JsonSchema;
 }
 
-/** One JSON Schema for files with documents of any kind; `reference` gives the address of the schema of a kind. */
+/** Returns the JSON Schema of a document of any kind; `reference` returns the address of the schema of a kind. */
 export function policyFileSchema(reference: (kind: Kind) => string): object {
   const all = Object.keys(schemas) as Kind[];
   return {
@@ -150,7 +150,7 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
   ],
 };
 
-/** The `apiextensions.k8s.io/v1` object of a kind; undefined for a kind that lives in files only. */
+/** Returns the `apiextensions.k8s.io/v1` object of a kind; undefined for a kind that exists only in files. */
 export function customResourceDefinition(kind: Kind): object | undefined {
   const { plural, singular, shortNames, status, hasScale } = kinds[kind];
   if (plural === undefined) return undefined;
@@ -187,7 +187,7 @@ function printerColumns(kind: Kind): readonly object[] {
   return [...(columns[kind] ?? []), age].map(([name, type, jsonPath]) => ({ name, type, jsonPath }));
 }
 
-/** The API server owns apiVersion, kind and metadata, and refuses schemas that say more about them. */
+/** Returns the schema of an object. The API server rejects schemas that restrict apiVersion, kind or metadata. */
 function objectSchema(kind: Kind): JsonSchema {
   const { status, summary } = kinds[kind];
   const spec = kindSchema(kind).properties?.['spec'] ?? {};
@@ -242,7 +242,7 @@ function structuralNode(schema: JsonSchema): JsonSchema {
   } as JsonSchema;
 }
 
-/** The limits of all alternatives in one place: those of numbers act on numbers only, patterns on texts only. */
+/** Joins the limits of all alternatives: number limits apply only to numbers, patterns only to text. */
 function intOrString(alternatives: readonly JsonSchema[]): JsonSchema {
   const numbers = alternatives.find((one) => one.minimum !== undefined);
   const patterns = alternatives.flatMap((one) => (one.pattern !== undefined ? [one.pattern] : (one.enum ?? []).map((text) => `^${text}$`)));
@@ -254,16 +254,8 @@ function intOrString(alternatives: readonly JsonSchema[]): JsonSchema {
   };
 }
 
-interface Validation {
-  readonly rule: string;
-  readonly message: string;
-}
-
-function validation({ fields, isNeeded }: Choice): Validation {
-  if (isNeeded) return { rule: `${countOf(fields)} == 1`, message: `exactly one of ${fields.join(', ')} must be set` };
-  return { rule: `${countOf(fields)} <= 1`, message: `at most one of ${fields.join(', ')} may be set` };
-}
-
-function countOf(fields: readonly string[]): string {
-  return fields.map((field) => `(has(self.${field}) ? 1 : 0)`).join(' + ');
+function validation({ fields, isNeeded }: Choice): { readonly rule: string; readonly message: string } {
+  const count = fields.map((field) => `(has(self.${field}) ? 1 : 0)`).join(' + ');
+  if (isNeeded) return { rule: `${count} == 1`, message: `exactly one of ${fields.join(', ')} must be set` };
+  return { rule: `${count} <= 1`, message: `at most one of ${fields.join(', ')} may be set` };
 }

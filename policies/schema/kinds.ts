@@ -103,7 +103,7 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
 
-/** Fields of `metadata` that the API server keeps, or that tie an object to others in the cluster. */
+/** Fields of `metadata` that the API server sets, or that refer to other objects of the cluster. */
 const serverFields: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',
@@ -118,21 +118,14 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/**
- * A document of one of our kinds without what the API server adds, so that `kubectl get -o yaml` prints policies that lint takes: those fields
- * of `metadata`, and `status` where the kind has one. The value itself when nothing is to be left out.
- */
+/** Returns a document without the fields that the API server adds, so that lint accepts the output of `kubectl get -o yaml`. */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;
-  const hasStatus = value['status'] !== undefined && typeof kind === 'string' && Object.hasOwn(statuses, kind);
-  const isTouched = isRecord(metadata) && Object.keys(metadata).some((key) => serverFields.has(key));
-  if (!hasStatus && !isTouched) return value;
-  const { status, ...withoutStatus } = value;
+  const hasStatus = Object.entries(kinds).some(([name, { status }]) => name === kind && status !== undefined);
+  const { status: _status, ...withoutStatus } = value;
   return {
     ...(hasStatus ? withoutStatus : value),
     ...(isRecord(metadata) && { metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !serverFields.has(key))) }),
   };
 }
-
-const statuses = Object.fromEntries(Object.entries(kinds).filter(([, info]) => info.status !== undefined));

@@ -1,17 +1,14 @@
 // The kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
 import { z } from 'zod';
-import { duration, instant, shortName } from './scalars.ts';
+import { duration, instant, optionalInt, optionalList, shortName } from './scalars.ts';
 
 const zoneState = z
   .strictObject({
-    replicas: z.int().min(0).max(100_000).optional(),
-    ready: z.int().min(0).max(100_000).optional().describe('Number of ready pods. The pods with the highest ordinals are unready.'),
-    updated: z
-      .int()
-      .min(0)
-      .max(100_000)
-      .optional()
-      .describe('Number of pods at the update revision, highest ordinals first. Fewer than `replicas` means a rollout.'),
+    replicas: optionalInt(0, 100_000),
+    ready: optionalInt(0, 100_000).describe('Number of ready pods. The pods with the highest ordinals are unready.'),
+    updated: optionalInt(0, 100_000).describe(
+      'Number of pods at the update revision, highest ordinals first. Fewer than `replicas` means a rollout.',
+    ),
     unready: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals of unready pods.'),
     missing: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals without a pod.'),
     unknown: z.boolean().optional().describe('The pods of this zone cannot be read.'),
@@ -61,12 +58,7 @@ const request = z.strictObject({
   from: z.int().min(0).optional(),
   to: z.int().min(0).optional(),
   ordinal: z.int().min(0).optional().describe('Ordinal of the pod for `delete` and `evict`. Without it `delete` means the StatefulSet.'),
-  via: z
-    .array(z.enum(['update', 'patch', 'apply', 'scale']))
-    .min(1)
-    .max(4)
-    .optional()
-    .describe('Write paths. The test expects the same decision on each.'),
+  via: optionalList(z.enum(['update', 'patch', 'apply', 'scale']), 4).describe('Write paths. The test expects the same decision on each.'),
   user: z.string().optional(),
 });
 

@@ -1,7 +1,18 @@
 // The kind RolloutGroup: the members of a group, where their replica counts come from, how they scale, roll and are protected.
 import { z } from 'zod';
 import { strategyNames } from '../strategies.ts';
-import { condition, countOrPercent, duration, instant, labelSelector, objectName, port, shortName } from './scalars.ts';
+import {
+  condition,
+  countOrPercent,
+  duration,
+  instant,
+  labelSelector,
+  objectName,
+  optionalInt,
+  optionalList,
+  port,
+  shortName,
+} from './scalars.ts';
 
 const endpoint = z
   .strictObject({
@@ -78,7 +89,7 @@ const replicaSource = z.strictObject({
     .enum(['scale', 'desiredReplicas', 'fieldPath'])
     .default('scale')
     .describe('Source of the number: the scale subresource, `status.desiredReplicas` of an autoscaler, or the field `fieldPath`.'),
-  fieldPath: z.array(z.string()).min(1).max(10).optional().describe('Field as a list of keys, for `read: fieldPath`.'),
+  fieldPath: optionalList(z.string(), 10).describe('Field as a list of keys, for `read: fieldPath`.'),
 });
 
 const mirror = z
@@ -97,13 +108,13 @@ const mirror = z
 
 const replicas = z
   .strictObject({
-    count: z.int().min(0).max(100_000).optional().describe('Replicas of each zone without `follows`.'),
+    count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`.'),
     mirror: mirror.optional(),
     leader: z.literal(true).optional().describe('Users or an autoscaler scale the StatefulSets without `follows` directly.'),
     bounds: z
       .strictObject({
-        min: z.int().min(0).max(100_000).optional().describe('Minimum replicas of a zone.'),
-        max: z.int().min(0).max(100_000).optional().describe('Maximum replicas of a zone.'),
+        min: optionalInt(0, 100_000).describe('Minimum replicas of a zone.'),
+        max: optionalInt(0, 100_000).describe('Maximum replicas of a zone.'),
         multipleOf: z.int().min(1).max(1000).default(1).describe('Rounds replicas up to a multiple of this number.'),
         parity: z.enum(['any', 'odd', 'even']).default('any').describe('Rounds replicas up to an odd or even number, for quorum systems.'),
       })
@@ -126,22 +137,16 @@ const zone = z.strictObject({
   maxUnavailable: countOrPercent.optional().describe('Replaces `spec.rollout.maxUnavailable` for this zone.'),
   protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
   paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
-  forceReplicas: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .optional()
-    .describe('Sets these replicas at once. The source of replicas, readiness and delays do not count.'),
+  forceReplicas: optionalInt(0, 2_147_483_647).describe(
+    'Sets these replicas at once. The source of replicas, readiness and delays do not count.',
+  ),
 });
 
 const approval = z.strictObject({
   count: z.int().min(1).max(20).default(1).describe('Number of different users who must approve.'),
-  from: z
-    .array(z.string().min(1))
-    .min(1)
-    .max(20)
-    .optional()
-    .describe('User groups of the API server, one of which an approver must have. Without it every user may approve.'),
+  from: optionalList(z.string().min(1), 20).describe(
+    'User groups of the API server, one of which an approver must have. Without it every user may approve.',
+  ),
   expires: duration.optional().describe('Maximum age of an approval.'),
 });
 
@@ -149,15 +154,10 @@ const wave = z
   .strictObject({
     name: shortName.describe('Name of the wave in commands and messages.'),
     zones: z.array(shortName).min(1).max(50).describe('Zones of this wave, in the order of their rollout.'),
-    pods: z.int().min(0).max(100_000).optional().describe('Updated pods per zone at the end of the wave, earlier waves included.'),
-    percent: z
-      .int()
-      .min(0)
-      .max(100)
-      .optional()
-      .describe(
-        'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up; below 100 at least one pod stays outdated.',
-      ),
+    pods: optionalInt(0, 100_000).describe('Updated pods per zone at the end of the wave, earlier waves included.'),
+    percent: optionalInt(0, 100).describe(
+      'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up; below 100 at least one pod stays outdated.',
+    ),
     before: z
       .strictObject({ approval: approval.optional(), gates: z.array(shortName).max(20).optional() })
       .optional()
@@ -268,12 +268,7 @@ const rollout = z
         after: duration.default('5m').describe('Minimum time that such a pod is unready. Crashing pods are replaced at once.'),
       })
       .prefault({}),
-    waves: z
-      .array(wave)
-      .min(1)
-      .max(100)
-      .optional()
-      .describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),
+    waves: optionalList(wave, 100).describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),
     schedule: schedule.optional(),
     deadlines: z
       .strictObject({
@@ -298,13 +293,10 @@ const rollout = z
 
 const disruption = z
   .strictObject({
-    maxUnavailable: z
-      .int()
-      .min(0)
-      .max(100_000)
-      .optional()
-      .describe('Maximum number of pods with a voluntary disruption: per zone, or per partition across zones.'),
-    maxUnavailablePercent: z.int().min(0).max(100).optional().describe('Maximum as a percentage of the replicas of the zone.'),
+    maxUnavailable: optionalInt(0, 100_000).describe(
+      'Maximum number of pods with a voluntary disruption: per zone, or per partition across zones.',
+    ),
+    maxUnavailablePercent: optionalInt(0, 100).describe('Maximum as a percentage of the replicas of the zone.'),
     partition: z
       .strictObject({
         pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the partition.'),
@@ -339,7 +331,7 @@ export const rolloutGroupSpec = z.strictObject({
         .describe('Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.'),
       expect: z
         .strictObject({
-          count: z.int().min(1).max(50).optional().describe('Number of StatefulSets.'),
+          count: optionalInt(1, 50).describe('Number of StatefulSets.'),
           names: z.array(objectName).max(50).optional().describe('Names of the StatefulSets.'),
         })
         .optional()
@@ -406,5 +398,4 @@ export type ReplicasSpec = z.infer<typeof replicas>;
 export type EndpointSpec = z.infer<typeof endpoint>;
 export type DisruptionSpec = z.infer<typeof disruption>;
 export type ProfileName = RolloutGroupSpec['profile'];
-
 export type ScheduleSpec = z.infer<typeof schedule>;

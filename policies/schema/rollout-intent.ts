@@ -1,8 +1,8 @@
 // The kinds RolloutIntent and RolloutException: requests of users.
 import { z } from 'zod';
-import { instant, objectName, requestedBy, shortName } from './scalars.ts';
+import { instant, objectName, optionalInt, optionalList, requestedBy, shortName } from './scalars.ts';
 
-/** `spec` of a RolloutIntent. `requestedBy` is stamped by the webhook from the API server's own identity. */
+/** `spec` of a RolloutIntent. The webhook sets `requestedBy` from the identity at the API server. */
 export const rolloutIntentSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   action: z
@@ -17,23 +17,16 @@ export const rolloutIntentSpec = z.strictObject({
     .regex(/^[0-9a-f]{32}$/)
     .optional()
     .describe('For `approve`: digest of the approved waves or rule. Without the current digest the approval is void.'),
-  ordinals: z
-    .array(z.int().min(0).max(100_000))
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('Ordinals of the protected pods. Without it all pods are protected.'),
-  undone: z
-    .array(z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('Revision to return to.') }))
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('Undone revisions. A new rollout to one of them is blocked.'),
+  ordinals: optionalList(z.int().min(0).max(100_000), 100).describe('Ordinals of the protected pods. Without it all pods are protected.'),
+  undone: optionalList(
+    z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('Revision to return to.') }),
+    100,
+  ).describe('Undone revisions. A new rollout to one of them is blocked.'),
   rollback: z
     .boolean()
     .optional()
     .describe('For `abort`: returns updated pods to the previous revision. Requires the strategy `pinned`; other strategies only stop.'),
-  replicas: z.int().min(0).max(100_000).optional().describe('Replicas of the decrease to cancel.'),
+  replicas: optionalInt(0, 100_000).describe('Replicas of the decrease to cancel.'),
   toRevision: z.string().max(253).optional().describe('For `undo`: revision to return to.'),
   runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
@@ -41,7 +34,7 @@ export const rolloutIntentSpec = z.strictObject({
   requestedBy,
 });
 
-/** `spec` of a RolloutException. `requestedBy` is stamped by the webhook from the API server's own identity. */
+/** `spec` of a RolloutException. The webhook sets `requestedBy` from the identity at the API server. */
 export const rolloutExceptionSpec = z.strictObject({
   rule: z
     .string()
@@ -56,7 +49,7 @@ export const rolloutExceptionSpec = z.strictObject({
   allow: z
     .strictObject({
       replicasAtLeast: z.int().min(0).optional().describe('Permits a decrease to this number of replicas.'),
-      podsAtMost: z.int().min(1).max(1000).optional().describe('Permits disruptions of at most this number of pods at once.'),
+      podsAtMost: optionalInt(1, 1000).describe('Permits disruptions of at most this number of pods at once.'),
       anything: z.literal(true).optional().describe('Turns the rule off for the target.'),
     })
     .meta({ 'x-rollout-group-one-of': ['replicasAtLeast', 'podsAtMost', 'anything'] }),

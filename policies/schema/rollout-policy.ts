@@ -1,8 +1,18 @@
 // The kind RolloutPolicy: rules, windows and limits for groups. With several policies the strictest wins.
 import { z } from 'zod';
-import { condition, countOrPercent, duration, instant, labelSelector, objectName, shortName } from './scalars.ts';
+import {
+  condition,
+  countOrPercent,
+  duration,
+  instant,
+  labelSelector,
+  objectName,
+  optionalInt,
+  optionalList,
+  shortName,
+} from './scalars.ts';
 
-/** The actions that rules and windows speak of. */
+/** The actions of rules and windows. */
 export const policyAction = z.enum(['scaleUp', 'scaleDown', 'rollout', 'restart', 'delete', 'evict']);
 
 const rule = z.strictObject({
@@ -15,7 +25,7 @@ const rule = z.strictObject({
     .optional()
     .describe('Effect if the condition is unknown. The default is `effect`.'),
   approval: z
-    .strictObject({ count: z.int().min(1).max(20).default(1), from: z.array(z.string().min(1)).min(1).max(20).optional() })
+    .strictObject({ count: z.int().min(1).max(20).default(1), from: optionalList(z.string().min(1), 20) })
     .optional()
     .describe('Required approvals for the effect `requireApproval`.'),
   message: z.string().max(1024).optional().describe('Message for users. A variable in ${} is replaced by its value.'),
@@ -35,12 +45,9 @@ const window = z
         timeZone: z.string().min(1).max(64).describe('IANA time zone, such as Europe/Amsterdam.'),
       })
       .optional(),
-    ranges: z
-      .array(z.strictObject({ from: instant, to: instant, reason: z.string().max(256).optional() }))
-      .min(1)
-      .max(100)
-      .optional()
-      .describe('Absolute time ranges; `to` is excluded.'),
+    ranges: optionalList(z.strictObject({ from: instant, to: instant, reason: z.string().max(256).optional() }), 100).describe(
+      'Absolute time ranges; `to` is excluded.',
+    ),
     inFlight: z
       .enum(['finishPod', 'finishZone', 'finishAll'])
       .default('finishPod')
@@ -51,8 +58,8 @@ const window = z
 const limits = z
   .strictObject({
     maxUnavailable: countOrPercent.optional().describe('Upper limit of `rollout.maxUnavailable`.'),
-    minReplicas: z.int().min(0).max(100_000).optional().describe('Minimum replicas of each zone.'),
-    maxReplicas: z.int().min(0).max(100_000).optional().describe('Maximum replicas of each zone.'),
+    minReplicas: optionalInt(0, 100_000).describe('Minimum replicas of each zone.'),
+    maxReplicas: optionalInt(0, 100_000).describe('Maximum replicas of each zone.'),
     betweenZones: duration.optional().describe('Minimum time between replica decreases of two zones.'),
     minInterval: duration.optional().describe('Minimum time between two pod replacements.'),
   })
@@ -62,15 +69,10 @@ const limits = z
 export const rolloutPolicySpec = z.strictObject({
   targets: z
     .strictObject({
-      groups: z.array(z.string().min(1).max(253)).min(1).max(100).optional().describe('Names of groups.'),
+      groups: optionalList(z.string().min(1).max(253), 100).describe('Names of groups.'),
       selector: labelSelector.optional().describe('Selects groups by label.'),
       all: z.literal(true).optional().describe('All groups of the namespace.'),
-      namespaces: z
-        .array(objectName)
-        .min(1)
-        .max(100)
-        .optional()
-        .describe('Namespaces of the groups. Allowed only in the namespace of the agent.'),
+      namespaces: optionalList(objectName, 100).describe('Namespaces of the groups. Allowed only in the namespace of the agent.'),
     })
     .meta({ 'x-rollout-group-one-of': ['groups', 'selector', 'all'] }),
   inputs: z

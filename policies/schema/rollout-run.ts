@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { instant, objectName } from './scalars.ts';
 
-/** Steps and waits of one record; more are left out and counted. */
+/** Limits of one record; further steps are omitted and counted. */
 export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
 
 const text = z.string().max(253);

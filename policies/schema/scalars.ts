@@ -1,7 +1,7 @@
 // Types that several kinds share: durations, counts or percentages, names, times, conditions, selectors.
 import { z } from 'zod';
 
-/** A length of time as people write it: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */
+/** A duration: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */
 export const duration = z
   .string()
   .max(32)
@@ -42,13 +42,20 @@ export const requestedBy = z
   .optional()
   .describe('Requester, as authenticated by the API server. The webhook sets it; users cannot.');
 
+/** Returns the schema of an optional whole number in a range. */
+export function optionalInt(min: number, max: number): z.ZodOptional<z.ZodInt> {
+  return z.int().min(min).max(max).optional();
+}
+
+/** Returns the schema of an optional list of 1 to `max` items. */
+export function optionalList<Item extends z.ZodType>(item: Item, max: number): z.ZodOptional<z.ZodArray<Item>> {
+  return z.array(item).min(1).max(max).optional();
+}
+
 /** A TCP port. */
 export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
 
-/**
- * A condition in the JsonLogic dialect. The schema only says that it is JSON; `policies/condition/condition.ts` checks operators, arity, types and
- * variables, because only that check can name what is wrong at the right place.
- */
+/** A JsonLogic condition. The schema accepts any JSON; `policies/condition/check.ts` reports problems at their place in the condition. */
 export const condition = z.unknown().meta({
   title: 'condition',
   description: 'JsonLogic condition; see docs/conditions.md.',

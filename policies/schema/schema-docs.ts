@@ -5,10 +5,10 @@ import { type Kind, kinds, schemas } from './kinds.ts';
 
 /** One field. */
 export interface FieldDoc {
-  /** From the kind on: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
+  /** Path without the kind: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
   readonly path: string;
   readonly name: string;
-  /** In words: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
+  /** Type as text: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
   readonly type: string;
   readonly isRequired: boolean;
   /** Default as YAML; absent if a missing field has a separate meaning. */
@@ -26,14 +26,14 @@ export interface SchemaDocs {
 }
 
 interface UnknownPath {
-  /** The part of the path that names nothing. */
+  /** The part of the path that does not exist. */
   readonly unknown: string;
   readonly suggestion?: string;
 }
 
 /**
- * The documentation at a path such as `RolloutGroup`, `rolloutgroup.spec.rollout` or `rg.spec.gates.every`. The kind may be written in any
- * case, in the plural or short; items of lists need no index, and `[]` or `[0]` after a name is passed over.
+ * Returns the documentation at a path such as `RolloutGroup`, `rolloutgroup.spec.rollout` or `rg.spec.gates.every`. The kind can be in any case,
+ * plural or short; `[]` or `[0]` after a name is ignored.
  */
 export function schemaDocs(path: string): SchemaDocs | UnknownPath {
   const [kindText = '', ...names] = path.split('.').map((part) => part.replace(/\[\d*\]$/, ''));
@@ -53,13 +53,13 @@ export function schemaDocs(path: string): SchemaDocs | UnknownPath {
   return { kind, field: place.doc, fields: placesIn(place).map((one) => one.doc) };
 }
 
-/** Every field of a kind, in the order of the schema, each followed by those in it. */
+/** Returns every field of a kind in the order of the schema, each followed by its fields. */
 export function allFields(kind: Kind): readonly FieldDoc[] {
   const below = (place: FieldPlace): readonly FieldDoc[] => placesIn(place).flatMap((one) => [one.doc, ...below(one)]);
   return below(rootPlace(kind));
 }
 
-/** The page `docs/kinds/<kind>.md`: every field in a table. */
+/** Returns the page `docs/kinds/<kind>.md`: every field in a table. */
 export function kindMarkdown(kind: Kind): string {
   const { summary, plural, shortNames = [] } = kinds[kind];
   const resource =
@@ -111,7 +111,7 @@ function placesIn({ schema, doc }: FieldPlace): readonly FieldPlace[] {
   }));
 }
 
-/** The object that a value is, or that the items of a list are. */
+/** Returns the schema of an object, or of the objects of a list. */
 function objectIn(schema: JsonSchema): { readonly object: JsonSchema; readonly suffix: string } {
   if (schema.items === undefined) return { object: schema, suffix: '' };
   const { object, suffix } = objectIn(schema.items);
@@ -124,7 +124,7 @@ function hasFields(schema: JsonSchema): boolean {
 
 function fieldDoc(path: string, name: string, schema: JsonSchema, isRequired: boolean): FieldDoc {
   const description = schema.description ?? schema.items?.description;
-  // An empty object as default only opens the way to the defaults in it.
+  // An empty object as default only applies the defaults of its fields.
   const hasDefault = schema.default !== undefined && JSON.stringify(schema.default) !== '{}';
   return {
     path,

@@ -5,7 +5,7 @@ import { duration, objectName } from './scalars.ts';
 const secretKey = z
   .strictObject({ name: objectName, key: z.string().min(1).max(253) })
   .describe('Key of a Secret in the namespace of the agent. The agent reads it at each use.');
-/** Without credentials, query and fragment: what is asked, and who asks, is never part of an address. */
+/** An address without credentials, query and fragment. */
 const sourceUrl = z
   .string()
   .max(2048)
@@ -14,6 +14,7 @@ const sourceUrl = z
     title: 'address of a server',
     description: 'http or https address without credentials and query. The agent appends the API path.',
   });
+const caCertificates = secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.');
 const usableFrom = z.strictObject({ namespaces: z.array(objectName).min(1).max(1000) }).describe('Namespaces whose groups may use it.');
 
 /** `spec` of a MetricSource. */
@@ -24,7 +25,7 @@ export const metricSourceSpec = z
         url: sourceUrl,
         bearerToken: secretKey.optional().describe('Sent as `Authorization: Bearer`.'),
         basicAuth: z.strictObject({ username: secretKey, password: secretKey }).optional().describe('Sent as `Authorization: Basic`.'),
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .meta({ 'x-rollout-group-at-most-one-of': ['bearerToken', 'basicAuth'] })
       .optional()
@@ -33,7 +34,7 @@ export const metricSourceSpec = z
       .strictObject({
         url: sourceUrl,
         token: secretKey.optional().describe('Sent as `X-Consul-Token`.'),
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .optional()
       .describe('Consul agent; queried at `/v1/health/service/`.'),
@@ -55,7 +56,7 @@ export const metricSourceSpec = z
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul'] });
 
-/** As sourceUrl, with a query: that of a callback says which one it is. */
+/** As sourceUrl, with an optional query. */
 const callbackUrl = z
   .string()
   .max(2048)
@@ -79,7 +80,7 @@ export const notificationChannelSpec = z
         url: sourceUrl.optional().describe('Base URL of the Web API. The default is https://slack.com/api.'),
         token: secretKey.describe('Bot token with the scopes `chat:write` and `channels:history` (to find earlier messages).'),
         channel: slackChannel,
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .optional()
       .describe('One message per run, edited at each event, with details in its thread.'),
@@ -87,7 +88,7 @@ export const notificationChannelSpec = z
       .strictObject({
         url: callbackUrl,
         signingKey: secretKey.optional().describe('Key of the HMAC-SHA256 signature. Without it the request is unsigned.'),
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .optional()
       .describe('One POST request with JSON per event.'),
@@ -96,7 +97,7 @@ export const notificationChannelSpec = z
         url: sourceUrl.optional().describe('Base URL of the API. The default is https://api.github.com.'),
         repository,
         token: secretKey.describe('Token with permission to write commit statuses.'),
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .optional()
       .describe('Writes the status of the rolled-out commit.'),
@@ -105,7 +106,7 @@ export const notificationChannelSpec = z
         url: sourceUrl.optional().describe('Base URL of the API. The default is https://gitlab.com/api/v4.'),
         project: z.string().min(1).max(200).describe('ID or path of the project.'),
         token: secretKey.describe('Token with permission to write commit statuses.'),
-        ca: secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.'),
+        ca: caCertificates,
       })
       .optional()
       .describe('Writes the status of the rolled-out commit.'),

@@ -9,47 +9,40 @@ export const clusterCodes = {
   },
   RG4002: {
     title: 'The downscale leader is not in the group',
-    severity: 'error',
     explanation:
       'The annotation names a StatefulSet that is not a member of the group. An empty value counts as a name. The whole group is then not scaled, as with grafana/rollout-operator.',
     hint: 'name a StatefulSet with the same rollout-group label, or remove the annotation',
   },
   RG4003: {
     title: 'A member has both a leader and a mirrored source',
-    severity: 'error',
     explanation:
       'The operator grafana/rollout-operator alternates between the replicas of the leader and those of the source, in an endless loop.',
     hint: 'remove the leader or the mirrored source',
   },
   RG4004: {
     title: 'The minimum time between zones is not a duration',
-    severity: 'error',
     explanation:
       'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not valid, downscales are denied.',
     hint: 'write hours, such as 24h',
   },
   RG4005: {
     title: 'The delay of downscales is not a duration',
-    severity: 'error',
     explanation:
       'The annotation takes a Prometheus duration such as 1d or 1h30m. It must not be negative. If the value is not valid, the StatefulSet is not scaled.',
   },
   RG4006: {
     title: 'The URL for delayed downscales is not valid',
-    severity: 'error',
     explanation:
       'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL is not valid, the StatefulSet is not scaled.',
     hint: 'write a URL such as http://pod:8080/ingester/prepare-delayed-downscale',
   },
   RG4007: {
     title: 'The preparation of downscales is incomplete',
-    severity: 'error',
     explanation:
       'A StatefulSet with prepare-downscale needs the annotations for port and path, and a serviceName. If one of them is missing, every downscale is denied.',
   },
   RG4008: {
     title: 'The API version of the mirrored source is not valid',
-    severity: 'error',
     explanation:
       'An API version is `group/version`, or `version` alone for the core group. With more than one slash the source is not found, and grafana/rollout-operator stops mirroring for the rest of the group.',
   },
@@ -75,14 +68,12 @@ export const clusterCodes = {
   },
   RG4012: {
     title: 'The update strategy is not OnDelete',
-    severity: 'error',
     explanation:
       'The operator replaces the pods of an adopted group. With another update strategy the StatefulSet controller replaces them too, and grafana/rollout-operator ignores the group.',
     hint: 'set spec.updateStrategy.type to OnDelete',
   },
   RG4013: {
     title: 'The pod template has no label name',
-    severity: 'error',
     explanation:
       'The pods of an adopted member are found by the label `name` of the pod template. Without this label the zone has no pods.',
     hint: 'add the label name to spec.template.metadata.labels',
@@ -108,20 +99,17 @@ export const clusterCodes = {
   },
   RG4017: {
     title: 'A label or annotation is not text',
-    severity: 'error',
     explanation: 'The API server denies labels and annotations that are not text. In YAML, true and 1 without quotes are not text.',
     hint: 'quote the value',
   },
   RG4018: {
     title: 'Leaders follow each other in a cycle',
-    severity: 'error',
     explanation:
       'Each member of the cycle takes its replicas from the next one, so no member defines the number. grafana/rollout-operator passes each change around the cycle in an endless loop.',
     hint: 'remove the leader annotation from one member',
   },
   RG4019: {
     title: 'The group cannot be adopted',
-    severity: 'error',
     explanation:
       'The settings of the members contradict each other, so no group can be written from them. The agent does not manage the group.',
   },
@@ -191,13 +179,11 @@ export const clusterCodes = {
   },
   RG6001: {
     title: 'No agent holds the Lease',
-    severity: 'error',
     explanation: 'Only the agent that holds the Lease acts. Without it no group is rolled or scaled; running pods are not affected.',
     hint: 'install the agent, or name its namespace with --agent-namespace',
   },
   RG6002: {
     title: 'The agent does not renew its Lease',
-    severity: 'error',
     explanation: 'The Lease has expired. The agent stopped, hangs or cannot reach the API server, and no other agent has taken over.',
     hint: 'check the pods and the logs of the agent',
   },
@@ -209,7 +195,6 @@ export const clusterCodes = {
   },
   RG6004: {
     title: 'Several agents manage one group',
-    severity: 'error',
     explanation: 'Agents with different Leases do not coordinate. Together they can make two zones unavailable at once.',
     hint: 'give the agents the same Lease, or different namespaces',
   },
@@ -229,52 +214,44 @@ export const clusterCodes = {
   },
   RG6007: {
     title: 'The agent lacks a permission',
-    severity: 'error',
     explanation: 'An object that the agent cannot read is unknown, and unknown blocks. A write without permission fails.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
     title: 'The operator grafana/rollout-operator is still running',
-    severity: 'error',
     explanation: 'Both would replace pods of the same groups without coordination. Two zones can become unavailable at once.',
     hint: 'scale the Deployment of grafana/rollout-operator to 0',
   },
   RG6009: {
     title: 'An autoscaler in the cluster scales a member whose replicas the agent writes',
-    severity: 'error',
     explanation:
       'The zone takes its replicas from its leader, from a mirrored object or from the group. The autoscaler and the agent overwrite each other.',
     hint: 'let the autoscaler scale the group, the leader or the mirrored object',
   },
   RG6010: {
     title: 'Several autoscalers scale the members of one group',
-    severity: 'error',
     explanation: 'Each autoscaler decides alone, so the zones get different replica counts.',
     hint: 'keep only the autoscaler of the leader',
   },
   RG6011: {
     title: 'A GitOps tool sets replicas that the agent writes',
-    severity: 'error',
     explanation: 'Each sync sets the replicas from Git, and the agent changes them again. Pods are created and deleted without need.',
     hint: 'remove spec.replicas from the manifest, or configure the tool to ignore the field',
   },
   RG6012: {
     title: 'Several disruption budgets cover one pod',
-    severity: 'error',
     explanation:
       'The eviction API refuses to evict a pod that more than one PodDisruptionBudget selects (status 500). Node drains and rollouts by eviction cannot proceed.',
     hint: 'keep one budget over the pods of the group',
   },
   RG6013: {
     title: 'The update strategy does not fit the strategy of the group',
-    severity: 'error',
     explanation:
       'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them too, in all zones at once. The strategies partition and pinned need RollingUpdate.',
     hint: 'set spec.updateStrategy.type as the strategy requires',
   },
   RG6014: {
     title: 'Two StatefulSets share the label name',
-    severity: 'error',
     explanation:
       'The pods of adopted members are found by the label `name` of the pod template. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each. This agent also checks the owner.',
     hint: 'give each StatefulSet a unique label name',
@@ -306,7 +283,6 @@ export const clusterCodes = {
   },
   RG6019: {
     title: 'A member does not exist',
-    severity: 'error',
     explanation: 'The group names a StatefulSet that the cluster does not have. The zone counts as missing, and the group waits for it.',
     hint: 'create the StatefulSet, or remove the zone from the group',
   },
@@ -319,7 +295,6 @@ export const clusterCodes = {
   },
   RG6021: {
     title: 'An admission policy differs from the installed one',
-    severity: 'error',
     explanation:
       'The ValidatingAdmissionPolicies of an installation protect groups while no webhook answers or is registered. They verify the requester of an intent and protect pods that a partition blocks. A policy that is missing, changed, unbound, or bound without Deny denies nothing. A policy that another version installed is only a warning: it enforces the rules of that version.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
@@ -340,27 +315,23 @@ export const clusterCodes = {
   },
   RG6024: {
     title: 'The agent does not manage a namespace',
-    severity: 'error',
     explanation: 'The agent manages only the namespaces in -namespaces. Groups in other namespaces are never rolled.',
     hint: 'install again with --groups-in for each namespace, or check another namespace',
   },
   RG6025: {
     title: 'No pod can answer a webhook of the installation',
-    severity: 'error',
     explanation:
       'The API server needs a Service with a ready endpoint and a caBundle that matches its certificate. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. Until then, pods of groups of the strategy pinned are created outdated. Other guarded requests are denied or allowed as the failurePolicy says.',
     hint: 'start the pods of the agent, which serve the webhooks and write caBundle; check their logs if they do not start',
   },
   RG6026: {
     title: 'Pinned pods are created at another revision',
-    severity: 'error',
     explanation:
       'Pods that should be pinned were created at another revision, more than once. The API server did not call the webhook for pod creation, or the webhook did not answer. The group stops, because another attempt would only restart pods.',
     hint: 'fix the webhook that pins pods, then run: kubectl rollout-group retry GROUP',
   },
   RG7001: {
     title: 'The object cannot be converted',
-    severity: 'error',
     explanation:
       'A group that does less than the object, for example without its gate, would roll pods that the object blocked. So init writes no group for it, and the other operator keeps it. Other objects are converted.',
     hint: 'fix the cause and run init again, or write the group by hand',

@@ -2,47 +2,39 @@
 export const policyCodes = {
   RG2101: {
     title: 'An object is defined twice',
-    severity: 'error',
     explanation: 'Two documents define an object of the same kind, namespace and name. The first one is used; the second one is ignored.',
     hint: 'remove one of them',
   },
   RG2102: {
     title: 'A StatefulSet is in two groups',
-    severity: 'error',
     explanation:
       'Two groups contain the same StatefulSet. Each would scale and roll it by its own rules. Both groups are blocked until only one contains it.',
     hint: 'remove it from one of the groups',
   },
   RG2103: {
     title: 'A zone name is used twice',
-    severity: 'error',
     explanation: 'Waves, commands and exceptions refer to zones by name, so the names must be unique in a group.',
     hint: 'rename one of the zones',
   },
   RG2104: {
     title: 'Two zones name the same StatefulSet',
-    severity: 'error',
     explanation: 'A zone is one StatefulSet. If two zones share one, a rollout zone by zone protects nothing.',
   },
   RG2105: {
     title: 'The zone does not exist',
-    severity: 'error',
     explanation: 'The group has no zone of this name, so the setting has no effect.',
   },
   RG2106: {
     title: 'Zones follow each other in a cycle',
-    severity: 'error',
     explanation: 'A follower takes its replicas from its leader. In a cycle no zone defines the replica count.',
     hint: 'remove follows from one zone',
   },
   RG2107: {
     title: 'The gate does not exist',
-    severity: 'error',
     explanation: 'A wave or a RolloutIntent names a gate that the group does not define.',
   },
   RG2108: {
     title: 'A name is used twice in a list',
-    severity: 'error',
     explanation: 'Approvals, exceptions and messages refer to waves, gates, rules and windows by name, so the names must be unique.',
     hint: 'rename one of them',
   },
@@ -54,7 +46,6 @@ export const policyCodes = {
   },
   RG2110: {
     title: 'The StatefulSet of a zone is not in the files',
-    severity: 'error',
     explanation:
       'The files contain other StatefulSets of the group, or one with a similar name. If the name is misspelled, the zone is neither scaled nor protected.',
   },
@@ -67,7 +58,6 @@ export const policyCodes = {
   },
   RG2112: {
     title: 'The selector does not match the expected members',
-    severity: 'error',
     explanation:
       'The StatefulSets that the selector matches differ from `expect` or no StatefulSet matches. The group is not used, because a missing member would not be protected.',
   },
@@ -79,26 +69,22 @@ export const policyCodes = {
   },
   RG2114: {
     title: 'The selector is empty',
-    severity: 'error',
     explanation: 'An empty selector matches every object of the namespace, including objects that are created later.',
     hint: 'name the objects, or write all: true if the field exists',
   },
   RG2115: {
     title: 'The selector can never match',
-    severity: 'error',
     explanation:
       'A requirement of the selector is incomplete or contradicts another requirement. In and NotIn need values; Exists and DoesNotExist take no values.',
   },
   RG2116: {
     title: 'Selectors of two groups overlap',
-    severity: 'error',
     explanation:
       'Every StatefulSet that one selector matches is matched by the other selector too. The StatefulSet would be in both groups, and both would be blocked.',
     hint: 'add a label to one of the selectors that distinguishes them',
   },
   RG2117: {
     title: 'The update strategy does not fit the rollout strategy',
-    severity: 'error',
     explanation:
       'With the strategy onDelete the agent replaces pods. A StatefulSet with RollingUpdate would also replace them when its template changes, without regard to other zones. The strategies pinned and partition need RollingUpdate. With pinned, the agent sets the partition to 1000000, which blocks every pod; a manifest may name this partition or omit it. With partition, the agent writes the partition during the rollout. A manifest with a partition would overwrite it at each apply, and pods would be updated all at once. The output of `kubectl get -o yaml` always contains a partition: remove this line before you keep the output in Git or plan with it. A plan treats members without a partition as blocked by it.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the strategy of the group',
@@ -126,14 +112,12 @@ export const policyCodes = {
   },
   RG2201: {
     title: 'A later wave updates fewer pods than an earlier one',
-    severity: 'error',
     explanation:
       'The amounts of waves are cumulative for each zone: a wave is done when this many pods are updated. A wave with a smaller amount than an earlier wave updates nothing.',
     hint: 'increase the amounts of a zone from wave to wave',
   },
   RG2202: {
     title: 'An approval after the last wave has no effect',
-    severity: 'error',
     explanation: 'An approval blocks the waves after it. After the last wave every pod is already updated.',
     hint: 'move the approval before the last wave',
   },
@@ -145,7 +129,6 @@ export const policyCodes = {
   },
   RG2204: {
     title: 'Rollback is not possible with this strategy',
-    severity: 'error',
     explanation:
       'With the strategies onDelete and partition, new pods always get the current template, and the agent does not restore an earlier template. So onFailure: rollback cannot work.',
     hint: 'set onFailure: pause',
@@ -172,17 +155,14 @@ export const policyCodes = {
   },
   RG2208: {
     title: 'The minimum is above the maximum',
-    severity: 'error',
     explanation: 'No number is between the two bounds, so every replica count is denied.',
   },
   RG2209: {
     title: 'The count is outside its own bounds',
-    severity: 'error',
     explanation: 'The bounds do not allow this number of replicas, so the agent would change it at once.',
   },
   RG2210: {
     title: 'The bounds allow no number at all',
-    severity: 'error',
     explanation:
       'Minimum, maximum, multiple and parity together allow no number. Example: no multiple of 2 is odd. Every replica count is denied.',
   },
@@ -194,13 +174,11 @@ export const policyCodes = {
   },
   RG2212: {
     title: 'The pattern of partitions is not valid',
-    severity: 'error',
     explanation:
       'The pattern is not an RE2 pattern, or it is nested or repeated too deeply. RE2 is the pattern language of grafana/rollout-operator and has no look-around and no back-references. Use plain groups, classes and repetitions.',
   },
   RG2213: {
     title: 'The capture group does not exist',
-    severity: 'error',
     explanation:
       'A capture group of the pattern reads the partition of a pod from its name. The pattern has no group of this number, so no pod would have a partition.',
     hint: 'put the part of the pattern that matches the partition in parentheses',
@@ -240,7 +218,6 @@ export const policyCodes = {
   },
   RG2302: {
     title: 'A policy may not name other namespaces',
-    severity: 'error',
     explanation:
       "A policy applies to the groups of its namespace. Only a policy in the agent's namespace may name other namespaces. Otherwise one team could block the rollouts of another team.",
     hint: "remove namespaces, or move the policy to the agent's namespace",
@@ -259,25 +236,21 @@ export const policyCodes = {
   },
   RG2305: {
     title: 'The rule does not exist',
-    severity: 'error',
     explanation:
       'The exception names a rule that neither the engine nor a policy of this namespace has. The exception has no effect, and the request stays denied.',
   },
   RG2306: {
     title: 'Two exceptions cover the same rule and target',
-    severity: 'error',
     explanation:
       'Exceptions do not combine. If two exceptions cover one rule and target, neither is used, because the laxer one would win by accident.',
     hint: 'remove one of them',
   },
   RG2307: {
     title: 'The exception ends before it begins',
-    severity: 'error',
     explanation: 'The end is not after the beginning, so the exception is never in force.',
   },
   RG2308: {
     title: 'The wave does not exist',
-    severity: 'error',
     explanation: 'The group has no wave of this name, so the approval has no effect.',
   },
   RG2309: {
@@ -287,45 +260,38 @@ export const policyCodes = {
   },
   RG2310: {
     title: 'The rule cannot be overridden',
-    severity: 'error',
     explanation:
       'No exception can override this rule. It depends on what the agent can observe and claim, or another command ends its block, such as resume for a pause. The exception has no effect.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {
     title: 'The schedule is not valid',
-    severity: 'error',
     explanation:
       'A schedule has five fields: minute, hour, day of month, month, day of week. Names such as @daily and a field for seconds are not supported.',
   },
   RG2402: {
     title: 'Day of month and day of week are both restricted',
-    severity: 'error',
     explanation: 'Cron joins the two fields by OR: `0 0 13 * 5` means every Friday and every 13th. Restrict only one of them.',
     hint: 'use * in one of the two fields',
   },
   RG2403: {
     title: 'The time zone does not exist',
-    severity: 'error',
     explanation:
       'The name is not an IANA time zone. Abbreviations such as CET are not supported, because they do not define when clocks change.',
     hint: 'use a name such as Europe/Amsterdam',
   },
   RG2404: {
     title: 'The window lasts longer than its period',
-    severity: 'error',
     explanation: 'The window opens again before it closes, so it is always open.',
     hint: 'shorten the duration',
   },
   RG2405: {
     title: 'The window never opens',
-    severity: 'error',
     explanation:
       'No calendar day matches the schedule, for example 30 February. An allow window that never opens blocks everything; a deny window that never opens blocks nothing.',
   },
   RG2406: {
     title: 'The range ends before it begins',
-    severity: 'error',
     explanation: 'A range includes its beginning and excludes its end. The end must be later than the beginning.',
   },
   RG2407: {
@@ -336,25 +302,21 @@ export const policyCodes = {
   },
   RG2408: {
     title: 'The duration of the window is zero',
-    severity: 'error',
     explanation: 'A window of length zero is never open.',
   },
   RG2501: {
     title: 'The metric source does not exist',
-    severity: 'error',
     explanation:
       'A gate or a policy names a MetricSource that these files do not define. The gate is never read, so it blocks. A metric input is unknown.',
   },
   RG2502: {
     title: 'The metric source is not usable from this namespace',
-    severity: 'error',
     explanation:
       'A MetricSource lists in `usableFrom` the namespaces that may use it, because the agent queries it with its credentials. For other namespaces the gate blocks, and the input of a policy is unknown.',
     hint: 'add the namespace to usableFrom of the source, or name another source',
   },
   RG2503: {
     title: 'The metric source is of another kind',
-    severity: 'error',
     explanation: 'A gate queries Prometheus but its source is Consul, or the other way round. Such a gate is never read, so it blocks.',
   },
   RG2504: {
@@ -373,26 +335,22 @@ export const policyCodes = {
   },
   RG2506: {
     title: 'The metric source is queried more often than it allows',
-    severity: 'error',
     explanation:
       '`limits.minInterval` of a MetricSource is the shortest time between two queries. A gate with a shorter `every` is never read, so it blocks. A metric input is read four times in its `maxAge`; if that is too often, the input is unknown.',
     hint: 'set every of the gate to at least minInterval, or maxAge of the input to four times minInterval; or lower minInterval',
   },
   RG2507: {
     title: 'The query is not PromQL',
-    severity: 'error',
     explanation:
       'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and a metric input is unknown. Names of functions and metrics are not checked.',
   },
   RG2511: {
     title: 'The notification channel does not exist',
-    severity: 'error',
     explanation:
       'A group names a NotificationChannel that these files do not define. The channel receives no messages about the group. Rollouts continue.',
   },
   RG2512: {
     title: 'The notification channel is not usable from this namespace',
-    severity: 'error',
     explanation:
       'A NotificationChannel lists in `usableFrom` the namespaces that may use it, because it sends with its own credentials. It sends nothing about groups of other namespaces.',
     hint: 'add the namespace to usableFrom of the channel, or name another channel',
@@ -406,7 +364,6 @@ export const policyCodes = {
   },
   RG2514: {
     title: 'The notification channel is not encrypted',
-    severity: 'error',
     explanation:
       'The address begins with http and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
     hint: 'use https, with ca if the authority is private',
@@ -419,7 +376,6 @@ export const policyCodes = {
   },
   RG2516: {
     title: 'The channel is named twice',
-    severity: 'error',
     explanation: 'A group names one channel in two entries of notify. One entry can list all events.',
     hint: 'put the events into one entry',
   },

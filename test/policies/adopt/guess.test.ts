@@ -116,16 +116,16 @@ describe('StatefulSets of one group', () => {
 describe('the engine', () => {
   const rolling = (partition: number) => ({ type: 'RollingUpdate', rollingUpdate: { partition } });
   it.each([
-    ['pinned', 'where nobody has written a strategy', [undefined, undefined], 'The strategy is pinned, the recommended one'],
-    ['pinned', 'where every partition holds', [rolling(1_000_000), rolling(1_000_000)], 'The strategy is pinned, the recommended one'],
+    ['pinned', 'where nobody has written a strategy', [undefined, undefined], 'The strategy is pinned, which is recommended'],
+    ['pinned', 'where every partition holds', [rolling(1_000_000), rolling(1_000_000)], 'The strategy is pinned, which is recommended'],
     [
       'onDelete',
       'where every strategy is OnDelete',
       [{ type: 'OnDelete' }, { type: 'OnDelete' }],
-      'since every StatefulSet has the strategy OnDelete',
+      'because every StatefulSet has the strategy OnDelete',
     ],
     ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'it replaces no pod before every StatefulSet has'],
-    ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'since the strategies differ'],
+    ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'because the update strategies differ'],
   ])('is %s %s, and the file says why', (strategy, _where, strategies, words) => {
     const objects = strategies.map((strategy, index) => set(`kv-${'ab'[index]}`, strategy === undefined ? {} : { strategy }));
     const { first } = guessed(objects);

@@ -147,7 +147,7 @@ describe('a PhasedRollout that cannot be converted', () => {
       'RG7001 9:12 the object is not converted: spec.check.query.url has 0 characters; at least 1 is needed',
     ]);
     const hints = [check('periodSeconds: -1'), convertedPhased({ expr: '7' })].map(({ findings }) => findings[0]?.hint);
-    expect(hints).toEqual(['fix the field and run init again, or write the group by hand', 'quote it, and run init again']);
+    expect(hints).toEqual(['fix the cause and run init again, or write the group by hand', 'quote it, and run init again']);
   });
 
   it('needs its StatefulSet, with RollingUpdate', () => {
