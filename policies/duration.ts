@@ -20,10 +20,7 @@ export function durationMs(text: string): number {
   return value;
 }
 
-/**
- * Milliseconds of a Go duration (`12h`, `1.5h`, `90m`, `-5s`, `0`), or undefined. Days are no unit of Go's
- * (label grafana.com/min-time-between-zones-downscale).
- */
+/** Returns the milliseconds of a Go duration (`12h`, `1.5h`, `-5s`, `0`), or undefined. Go has no unit for days. */
 export function goDurationMs(text: string): number | undefined {
   const sign = /^[+-]/.exec(text)?.[0];
   const value = sumOfUnits(sign ? text.slice(1) : text, ['ns', 'us', 'µs', 'ms', 's', 'm', 'h'], true);

@@ -75,10 +75,7 @@ function reorder(node: unknown, schema: unknown, isRoot = false): void {
   }
 }
 
-/**
- * The parser gives the comment above the first field to the map or to the field. In a document it is the head of the document and stays
- * there; further in it goes where that field goes.
- */
+/** Moves the comment above the first field: in the root it stays at the head of the document, elsewhere it follows its field. */
 function moveFirst(map: YAMLMap, formerFirst: Pair, isRoot: boolean): void {
   const first = map.items[0]?.key;
   const former = formerFirst.key;

@@ -4,10 +4,7 @@ import type { LabelSelector } from './schema/scalars.ts';
 type Labels = Readonly<Record<string, string>>;
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 
-/**
- * Returns whether the selector selects an object with these labels. An empty selector selects everything (Kubernetes reference, LabelSelector).
- * `NotIn` holds for an object without the label; `In` with no values holds for none.
- */
+/** Reports whether the selector matches the labels. `NotIn` matches an absent label, and an empty selector matches every object. */
 export function matchesSelector(selector: LabelSelector, labels: Labels): boolean {
   const isLabelled = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labelOf(labels, key) === value);
   return isLabelled && (selector.matchExpressions ?? []).every((expression) => matchesExpression(expression, labels));

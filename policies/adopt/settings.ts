@@ -55,10 +55,7 @@ export function readBetweenZones(set: AdoptedStatefulSet): Reading<string> {
   return settingOf(formatDuration(ms));
 }
 
-/**
- * Reads the annotation grafana.com/rollout-force-replicas, from 0 to 2147483647. grafana/rollout-operator ignores any other value, and the
- * annotation on a StatefulSet whose replicas it does not write.
- */
+/** Reads the annotation grafana.com/rollout-force-replicas. It has no effect if grafana/rollout-operator does not write the replicas. */
 export function readForceReplicas(set: AdoptedStatefulSet, ignoredBecause: string | undefined): Reading<number> {
   const field = annotationKeys.forceReplicas;
   const text = set.annotations[field];

@@ -29,10 +29,7 @@ interface CheckOptions {
   readonly variables: ConditionType;
 }
 
-/**
- * Returns every problem of a condition, shape before types; empty if the condition is valid. A valid condition is undecided only if a
- * variable is unknown, a division has no result, or a list exhausts the step limit.
- */
+/** Returns every problem of a condition, shape before types; empty if the condition is valid. */
 export function checkCondition(condition: unknown, { variables }: CheckOptions): readonly ConditionProblem[] {
   const shape = checkShape(condition);
   // A condition that is too large or too deep is not checked further: the limit bounds the cost of the check.

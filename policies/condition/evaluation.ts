@@ -120,10 +120,7 @@ export function isKnown(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/**
- * Returns the paths that lead to no value, to null, to empty text, or to a value that could not be read. An undefined `prefix` means that
- * the paths name no data.
- */
+/** Returns the paths without a readable value other than null and empty text. Without `prefix` the paths name no data. */
 export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
     const steps = toSteps(path);

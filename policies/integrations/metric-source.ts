@@ -50,18 +50,12 @@ const longestMs = 60_000;
 const usualMs = 15_000;
 const shortestMs = 1_000;
 
-/**
- * Returns the read interval of an input with this `maxAge`, both in milliseconds: four reads per age, so that one may fail, and at least
- * one per minute. An interval below 15 s is used only if half of the age is shorter.
- */
+/** Returns the read interval of an input with this `maxAge`, both in milliseconds: four reads per age, and at least one per minute. */
 export function inputEveryMs(maxAgeMs: number): number {
   return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));
 }
 
-/**
- * Names of the inputs that a rule of the policy may read, in its condition or in what it says. By the text alone: one that is named without being
- * read is asked for in vain, and never the other way round.
- */
+/** Returns the inputs whose names occur in a condition or message, sorted. Some of them may not be read. */
 export function inputsRead({ metrics, rules }: Pick<PolicyDefinition, 'metrics' | 'rules'>): readonly string[] {
   const texts = rules.map(({ when, message }) => JSON.stringify([when ?? null, message ?? ''])).filter((text) => text.includes('inputs'));
   return Object.keys(metrics)

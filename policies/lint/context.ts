@@ -75,10 +75,7 @@ export function groupOf(context: LintContext, namespace: string, name: string): 
   return found ?? (findNamed([...context.groups, ...unusable], { namespace, name }) && 'unusable');
 }
 
-/**
- * Returns the finding for a group that no file defines. If the files define other groups of the namespace, the name is probably misspelled.
- * Otherwise the group may be adopted or defined elsewhere.
- */
+/** Returns the finding for an undefined group: an unknown name, or a wrong name if the files define other groups of the namespace. */
 export function unknownGroup(context: LintContext, place: Place, name: string, namespaces: readonly string[]): Finding {
   const isThere = ({ namespace }: { readonly namespace: string }) => namespaces.includes(namespace);
   const unusable = context.load.unusable.filter((one) => one.kind === 'RolloutGroup');

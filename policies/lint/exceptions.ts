@@ -67,35 +67,27 @@ function policyRules({ bundle, agentNamespace }: LintContext, namespace: string)
 }
 
 const checkExceptionTargets: LintCheck = (context) =>
-  context.exceptions.flatMap((document) => {
-    const { group, zone } = document.value.spec.target;
-    return targetFindings(context, document, { group, zone, groupPath: ['spec', 'target', 'group'], zonePath: ['spec', 'target', 'zone'] });
-  });
+  context.exceptions.flatMap((document) => targetFindings(context, document, document.value.spec.target, ['spec', 'target']));
 
 const checkIntentTargets: LintCheck = (context) =>
-  context.intents.flatMap((document) => {
-    const { group, zone } = document.value.spec;
-    return [
-      ...targetFindings(context, document, { group, zone, groupPath: ['spec', 'group'], zonePath: ['spec', 'zone'] }),
-      ...partFindings(context, document),
-    ];
-  });
+  context.intents.flatMap((document) => [
+    ...targetFindings(context, document, document.value.spec, ['spec']),
+    ...partFindings(context, document),
+  ]);
 
-interface Target {
-  readonly group: string;
-  readonly zone: string | undefined;
-  readonly groupPath: Path;
-  readonly zonePath: Path;
-}
-
-function targetFindings(context: LintContext, document: Places & { readonly namespace: string }, target: Target): readonly Finding[] {
-  const group = groupOf(context, document.namespace, target.group);
-  if (group === undefined) return [unknownGroup(context, document.place(target.groupPath), target.group, [document.namespace])];
-  if (group === 'unusable' || target.zone === undefined) return [];
-  const zones = group.zones.map((zone) => zone.name);
-  if (zones.includes(target.zone)) return [];
-  const message = `the zone ${target.zone} does not exist in the group ${target.group}`;
-  return [finding('RG2105', document.place(target.zonePath), message, { hint: suggestion(target.zone, zones) })];
+function targetFindings(
+  context: LintContext,
+  document: Places & { readonly namespace: string },
+  { group: name, zone }: { readonly group: string; readonly zone?: string | undefined },
+  path: Path,
+): readonly Finding[] {
+  const group = groupOf(context, document.namespace, name);
+  if (group === undefined) return [unknownGroup(context, document.place([...path, 'group']), name, [document.namespace])];
+  if (group === 'unusable' || zone === undefined) return [];
+  const zones = group.zones.map((one) => one.name);
+  if (zones.includes(zone)) return [];
+  const message = `the zone ${zone} does not exist in the group ${name}`;
+  return [finding('RG2105', document.place([...path, 'zone']), message, { hint: suggestion(zone, zones) })];
 }
 
 function partFindings(context: LintContext, document: Loaded<'RolloutIntent'>): readonly Finding[] {

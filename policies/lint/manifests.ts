@@ -80,10 +80,7 @@ type Files = Pick<LintContext, 'load'>;
 /** Cached, because checks read the StatefulSets for each zone of each group. */
 const setsOf: WeakMap<LintContext['load'], ReadonlyMap<string, readonly [Manifest, ...Manifest[]]>> = new WeakMap();
 
-/**
- * Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as a kustomize base and its
- * overlays; no single version is complete.
- */
+/** Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as kustomize overlays. */
 function setsByName({ load }: Files): ReadonlyMap<string, readonly [Manifest, ...Manifest[]]> {
   const known = setsOf.get(load);
   if (known !== undefined) return known;

@@ -37,10 +37,7 @@ function memberPlace(group: Group, statefulSet: string) {
   return index < 0 ? group.place(['spec', 'members', 'selector'], 'key') : group.place(['spec', 'members', 'zones', index, 'statefulSet']);
 }
 
-/**
- * Reports StatefulSets of zones that are missing, if the manifests contain another member of the group or a similar name. Otherwise the manifests
- * of the group are not among the files, which is only a notice.
- */
+/** Reports missing StatefulSets of zones. If the files contain no member of the group and no similar name, this is only a notice. */
 const findMissingStatefulSets: LintCheck = (context) => {
   const { groups, statefulSets, isCluster = false } = context;
   return groups.flatMap((group): readonly Finding[] => {

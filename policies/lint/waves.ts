@@ -32,10 +32,7 @@ const findUnknownZonesInWaves: LintCheck = (context) =>
     );
   });
 
-/**
- * Returns a hint for an unknown zone. Zones without a wave are suggested first. A name of one letter is similar to every other, so a suggestion
- * needs exactly one zone without a wave.
- */
+/** Returns a hint for an unknown zone, preferably a zone without a wave. A name of one letter is similar to every other name. */
 function zoneHint(zone: string, names: readonly string[], left: readonly string[]): string {
   const near = zone.length > 1 || left.length === 1 ? suggestion(zone, left) : undefined;
   return near ?? (zone.length > 1 ? suggestion(zone, names) : undefined) ?? `zones of the group are ${listed(names, 'and')}`;
@@ -105,9 +102,7 @@ const findUnfinishedZones: LintCheck = (context) =>
     return [finding('RG2203', group.place(wavesPath, 'key'), message)];
   });
 
-/**
- * Reports first waves without pods. The first wave with pods is then the first test of the update revision, and it is larger.
- */
+/** Reports first waves without pods: the first test of the update revision is then a later and larger wave. */
 const findEmptyFirstWaves: LintCheck = (context) =>
   context.groups.flatMap((group): readonly Finding[] => {
     const resolved = definitionOf(context, group);

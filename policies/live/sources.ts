@@ -27,10 +27,7 @@ export interface LiveInput {
   readonly objects?: readonly unknown[];
   /** StatefulSets of `apps/v1`, as the API server returns them: all, or those of groups with the fields that `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
-  /**
-   * Sources of group definitions in order of precedence. An unlisted source defines no groups, policies or exceptions; intents of objects
-   * always count.
-   */
+  /** Sources of groups, policies and exceptions in order of precedence. Intents of objects always count. */
   readonly order: readonly LiveSource[];
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
@@ -105,7 +102,7 @@ export function resolveLive(input: LiveInput): LivePolicies {
   ];
   return {
     ...bundle,
-    intents: distinctIntents(intents.map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true))),
+    intents: firstByKey(intents, keyOf).map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true)),
     metricSources: metricSourcesOf(loads.directory, input.agentNamespace),
     findings: sortFindings(all.filter(({ severity }) => severity !== 'notice')),
     isDirectorySound: !hasErrors(loads.directory),
@@ -199,9 +196,7 @@ const sourceAnnotation = 'rollout-group.dev/source';
 /** Returns the sources of the agent's namespace by name; the first of two with one name counts. A file without a namespace belongs to it. */
 function metricSourcesOf({ documents }: LoadResult, agentNamespace: string): readonly MetricSourceDefinition[] {
   const own = ofKind(documents, 'MetricSource').filter(({ value }) => (value.metadata.namespace ?? agentNamespace) === agentNamespace);
-  const named = new Map<string, MetricSourceDefinition>();
-  for (const { name, value } of own) if (!named.has(name)) named.set(name, metricSourceOf(value));
-  return [...named.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, source]) => source);
+  return firstByKey(own, ({ name }) => name).map(({ value }) => metricSourceOf(value));
 }
 
 function unwatchedGroups(
@@ -240,11 +235,11 @@ function memberNames(group: GroupDefinition): readonly string[] {
   return group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`);
 }
 
-/** Returns the intents by namespace and name; the first of two with one name counts. */
-function distinctIntents(intents: readonly LiveIntent[]): readonly LiveIntent[] {
-  const named = new Map<string, LiveIntent>();
-  for (const intent of intents) if (!named.has(keyOf(intent))) named.set(keyOf(intent), intent);
-  return [...named.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, intent]) => intent);
+/** Returns the first item of each key, sorted by key. */
+function firstByKey<T>(items: readonly T[], keyFor: (item: T) => string): readonly T[] {
+  const first = new Map<string, T>();
+  for (const item of items) if (!first.has(keyFor(item))) first.set(keyFor(item), item);
+  return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 }
 
 function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[] {
@@ -259,10 +254,7 @@ function keyOf({ namespace, name }: { readonly namespace: string; readonly name:
   return `${namespace}/${name}`;
 }
 
-/**
- * Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents and adds their findings. An unknown variable in a
- * message is harmless.
- */
+/** Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents, with their findings. */
 export function excludeInvalidPolicies(load: LoadResult): LoadResult {
   const unsound = new Map(
     ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {

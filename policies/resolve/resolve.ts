@@ -34,10 +34,7 @@ export interface Resolution {
   readonly findings: readonly Finding[];
 }
 
-/**
- * Resolves documents that loaded without errors. Second definitions of an object, and groups whose selector matches unexpected StatefulSets, are
- * reported and omitted. Lint reports all other conflicts between documents; the definitions keep them.
- */
+/** Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups with unexpected members. */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
   const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options));

@@ -28,10 +28,7 @@ const forms: Readonly<Record<string, string>> = {
     'write http:// or https://, a host, and no user, password, query or fragment; credentials belong in a Secret that the source names',
 };
 
-/**
- * Everything that is wrong with the value, in one go: the issues of the schema, groups of fields of which exactly one must be present
- * (`x-rollout-group-one-of`), and instants that no calendar has.
- */
+/** Returns all problems of a value: issues of the schema, exclusive fields (`x-rollout-group-one-of`), and dates that do not exist. */
 export function schemaFindings(schema: z.ZodType, value: unknown, places: Places): readonly Finding[] {
   const checked = { schema, value, places };
   const result = schema.safeParse(value);

@@ -10,11 +10,11 @@ import { defined } from '../values/defined.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
-  /** Since when it is open. */
+  /** Start of the current opening. */
   readonly openedMs?: number;
-  /** When it closes: the first instant outside it. */
+  /** The first instant after the current opening. */
   readonly closesMs?: number;
-  /** When it opens next; absent while it is open, and when it does not open within five years. */
+  /** Start of the next opening; absent if the window is open, or does not open within five years. */
   readonly nextOpensMs?: number;
   /** The schedule is invalid. Callers must assume the stricter of open and closed. */
   readonly isUnreadable?: true;
@@ -64,11 +64,11 @@ interface WindowsAnswer {
   readonly isOpen: boolean;
   /** The active deny window, the first by name. */
   readonly deniedBy?: string;
-  /** The allow windows of which one would have to be open, by name. */
+  /** The allow windows of which one must be open, by name. */
   readonly notAllowedBy?: readonly string[];
-  /** The next instant at which the answer could change; absent when it stays as it is. */
+  /** The next instant at which the answer can change; absent if it never changes. */
   readonly changesMs?: number;
-  /** The strictest of the windows that stand in the way; `finishAll` when none does. */
+  /** The strictest value of the blocking windows; `finishAll` without a blocking window. */
   readonly inFlight: WindowDefinition['inFlight'];
 }
 
@@ -82,21 +82,20 @@ export function joinWindows(policies: readonly (readonly WindowDefinition[])[], 
   const { isOpen, denying, missing } = momentAt(relevant, nowMs);
   const changesMs = changeAfter(relevant, nowMs);
   const extents = [...denying, ...missing].map(({ inFlight }) => inFlight);
-  const [deniedBy] = namesOf(denying);
-  return {
+  return defined({
     isOpen,
-    ...defined({ deniedBy }),
-    ...(missing.length === 0 ? {} : { notAllowedBy: namesOf(missing) }),
-    ...defined({ changesMs }),
+    deniedBy: denying.map(({ name }) => name).sort()[0],
+    notAllowedBy: missing.length === 0 ? undefined : missing.map(({ name }) => name).sort(),
+    changesMs,
     inFlight: inFlightOrder.find((extent) => extents.includes(extent)) ?? 'finishAll',
-  };
+  });
 }
 
 interface Moment {
   readonly isOpen: boolean;
   readonly denying: readonly WindowDefinition[];
   readonly missing: readonly WindowDefinition[];
-  /** The answer is certainly the same until then; infinite when it is the same for good. */
+  /** The answer is the same until this instant; infinite if it never changes. */
   readonly sameUntilMs: number;
 }
 
@@ -114,29 +113,24 @@ function momentAt(policies: readonly (readonly WindowDefinition[])[], atMs: numb
 }
 
 function policyMoment(windows: readonly WindowDefinition[], atMs: number): Moment {
-  const states = windows.map((window) => ({ window, kind: window.kind, ...windowState(window, atMs) }));
+  const never = { closesMs: Number.POSITIVE_INFINITY, nextOpensMs: Number.POSITIVE_INFINITY };
+  const states = windows.map((window) => ({ window, kind: window.kind, ...never, ...windowState(window, atMs) }));
   const denies = states.filter(({ kind }) => kind === 'deny');
   const allows = states.filter(({ kind }) => kind === 'allow');
   const denying = denies.filter(({ isOpen, isUnreadable }) => isOpen || isUnreadable);
   const allowing = allows.filter(({ isOpen }) => isOpen);
   const missing = allowing.length === 0 ? allows : [];
   const isOpen = denying.length + missing.length === 0;
-  const opensMs = Math.max(...denying.map(closing), missing.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...missing.map(opening)));
-  const closesMs = Math.min(...denies.map(opening), allows.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...allowing.map(closing)));
+  const allowedMs = missing.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...missing.map(({ nextOpensMs }) => nextOpensMs));
+  const opensMs = Math.max(...denying.map(({ closesMs }) => closesMs), allowedMs);
+  const endMs = allows.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...allowing.map(({ closesMs }) => closesMs));
+  const closesMs = Math.min(...denies.map(({ nextOpensMs }) => nextOpensMs), endMs);
   return {
     isOpen,
     denying: denying.map(({ window }) => window),
     missing: missing.map(({ window }) => window),
     sameUntilMs: isOpen ? closesMs : opensMs,
   };
-}
-
-function opening({ nextOpensMs = Number.POSITIVE_INFINITY }: WindowState): number {
-  return nextOpensMs;
-}
-
-function closing({ closesMs = Number.POSITIVE_INFINITY }: WindowState): number {
-  return closesMs;
 }
 
 /** Limit of the search for the next change, which continues after times without a change. */
@@ -153,10 +147,6 @@ function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: 
   return Number.isFinite(changesMs) ? changesMs : undefined;
 }
 
-function namesOf(windows: readonly WindowDefinition[]): readonly string[] {
-  return windows.map(({ name }) => name).sort();
-}
-
 interface ScheduleProblem {
   readonly code: FindingCode;
   readonly field: 'cron' | 'duration' | 'timeZone';
@@ -168,7 +158,7 @@ interface ScheduleProblem {
 /** Number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
 const startsLookedAt = 400;
 
-/** Everything that is wrong with a schedule; empty for a good one. */
+/** Returns all problems of a schedule. */
 export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): readonly ScheduleProblem[] {
   const problems: ScheduleProblem[] = [];
   if (!isTimeZone(timeZone))
@@ -217,7 +207,7 @@ function parseCron(cron: string): Cron | string {
   }
 }
 
-/** The starts around an instant; undefined for a schedule that cannot be read. Remembers its last answers by the identity of the schedule. */
+/** Returns the starts around an instant; undefined for an invalid schedule. The last answers are cached by the identity of the schedule. */
 function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
   const calendar = calendarOf(schedule);
   if (calendar === undefined) return undefined;
@@ -235,7 +225,7 @@ function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
 interface Calendar {
   readonly cron: Cron;
   readonly timeZone: string;
-  /** False for the 30th of February, which would be searched for in vain each time. */
+  /** False for a date such as 30 February, which never occurs. */
   readonly everStarts: boolean;
   readonly answers: Required<Starts>[];
 }
@@ -268,12 +258,12 @@ function findStarts(
     if (wallMs === undefined || wallMs - nowWallMs > searchMs) return { lastMs, nextMs: undefined };
     const startMs = instantFromWall(timeZone, wallMs);
     if (startMs > nowMs) return { lastMs, nextMs: startMs };
-    // In the second pass of the repeated hour, a start that the clock shows as still to come was in the first pass.
+    // In the second pass of a repeated hour, a start that is still ahead on the clock was in the first pass.
     lastMs = startMs;
   }
 }
 
-/** The first starts from 2026 on, as the clock shows them: at most `count`, and of five years. */
+/** Returns the first starts from 2026 on in wall-clock time: at most `count`, within five years. */
 function startsOf(cron: Cron, count: number): readonly number[] {
   const begin = Date.UTC(2026, 0, 1) - 1;
   return cron

@@ -38,10 +38,7 @@ interface ParsedFile {
 const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
-/**
- * Reads a text and reports problems as findings, without exceptions. Limits of size, documents, depth and aliases (`yamlLimits`) apply
- * before values are built, so that a hostile text takes less than a second.
- */
+/** Reads a text and reports problems as findings, without exceptions. The limits (`yamlLimits`) apply before values are built. */
 export function parseDocuments(file: string, text: string): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
   const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);

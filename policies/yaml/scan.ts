@@ -31,10 +31,7 @@ const collections: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flo
 /** Lexemes that only control the parser and represent no text. */
 const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
-/**
- * Returns the tokens of a text. It reads one lexeme at a time and stops at a limit: composing is recursive, and ten thousand open brackets
- * would exhaust the stack.
- */
+/** Returns the tokens of a text. It stops at a limit, because composing is recursive and deep nesting would exhaust the stack. */
 export function scanYaml(lines: TextLines): YamlScan {
   const bytes = utf8Length(lines.text);
   if (bytes > yamlLimits.bytes) {

@@ -1,10 +1,7 @@
 // The YAML style that we write: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
 import { CST, type Document, type DocumentOptions, Lexer, type ParseOptions, type SchemaOptions, type ToStringOptions } from 'yaml';
 
-/**
- * Options of a document to write. Kubernetes reads YAML by the rules of version 1.1, in which `on`, `y` and `0777` are not text, so such
- * text is quoted.
- */
+/** Options of a document to write. Text that YAML 1.1 readers such as Kubernetes misread (`on`, `y`, `0777`) is quoted. */
 export const documentStyle = { version: '1.2', compat: 'yaml-1.1', logLevel: 'silent' } as const satisfies DocumentOptions &
   SchemaOptions &
   ParseOptions;

@@ -9,7 +9,7 @@ import { secretKeysOf } from '../../policies/integrations/secret-keys.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
 import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
-import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
+import { resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, leftMs, type Review } from '../review/review.ts';
@@ -121,10 +121,6 @@ function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentName
   const checked = checkDocuments({
     load,
     bundle: resolution.bundle,
-    groups: ofKind(load.documents, 'RolloutGroup'),
-    policies: ofKind(load.documents, 'RolloutPolicy'),
-    exceptions: ofKind(load.documents, 'RolloutException'),
-    intents: ofKind(load.documents, 'RolloutIntent'),
     statefulSets: [],
     agentNamespace,
     engineRules: ruleCatalog.map(({ id }) => id),

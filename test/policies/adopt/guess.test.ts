@@ -124,7 +124,7 @@ describe('the engine', () => {
       [{ type: 'OnDelete' }, { type: 'OnDelete' }],
       'because every StatefulSet has the strategy OnDelete',
     ],
-    ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'it replaces no pod before every StatefulSet has'],
+    ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'Pods are replaced only after every StatefulSet has'],
     ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'because the update strategies differ'],
   ])('is %s %s, and the file says why', (strategy, _where, strategies, words) => {
     const objects = strategies.map((strategy, index) => set(`kv-${'ab'[index]}`, strategy === undefined ? {} : { strategy }));
