@@ -65,7 +65,7 @@ describe('init of a PhasedRollout', () => {
     const cwd = folderWith({ 'in/phased.yaml': files['in/phased.yaml'] });
     const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect([status, stdout]).toEqual([10, '']);
-    expect(stderr).toContain('RG7001 the StatefulSet ledger was not found, so the number of waves is unknown');
+    expect(stderr).toContain('RG7001 the object is not converted: the StatefulSet ledger was not found, so the number of waves is unknown');
     expect(readdirSync(cwd)).toEqual(['in']);
   });
 
@@ -81,7 +81,7 @@ describe('init of a PhasedRollout', () => {
     const asked = runPlugin(['init', '--from-dir', 'in', '--out', 'out', '--guess'], {
       cwd: folderWith({ 'in/phased.yaml': refused, 'in/set.yaml': files['in/set.yaml'] }),
     });
-    expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: PhasedRollout payments/ledger has it');
+    expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: it belongs to PhasedRollout payments/ledger');
   });
 
   it('converts what it can besides it, and fails', () => {
