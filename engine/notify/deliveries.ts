@@ -20,7 +20,7 @@ export type Delivery =
     }
   | { readonly kind: 'edit'; readonly key: string; readonly handle: string; readonly text: string; readonly isPage: boolean }
   | { readonly kind: 'tell'; readonly key: string; readonly event: NotedEvent }
-  /** Nothing is left to be said of the run. */
+  /** The run has no message left. */
   | { readonly kind: 'close'; readonly key: string };
 
 /** The current state of a run. */
@@ -61,7 +61,7 @@ export function isSettled(run: RunNotes, channel: string): boolean {
   return !done.includes(mainKey) || (run.outcome !== 'running' && closedBy === last);
 }
 
-/** undefined while there is nothing to send. */
+/** Returns the next delivery; undefined if there is nothing to send. */
 export function nextDelivery(telling: Telling): Delivery | undefined {
   const { run, channel, manner } = telling;
   const events = run.events.filter(({ to }) => to.includes(channel));

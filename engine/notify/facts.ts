@@ -42,7 +42,7 @@ export interface RunFacts extends Progress {
   readonly hold?: Hold;
   /** The block of the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
-  /** True if what holds it may end without anybody: by pods that come up, by measurements. It is news only when that takes long. */
+  /** True if the block may end without a person, by pods that become ready or by readings. Such a block is notified only after a while. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
   /** The origin of the change from the annotations of a StatefulSet. */
@@ -69,7 +69,7 @@ const longestText = 400;
 /** Rules that wait for a person. */
 const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
-/** undefined while the group has never rolled. */
+/** Returns the facts of the run; undefined if the group has no run yet. */
 export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | undefined {
   const { run, wave } = decision;
   if (run === undefined) return undefined;
@@ -104,7 +104,7 @@ function percentOf(updated: number, pods: number): number {
   return pods === 0 ? 100 : Math.floor((updated * 100) / pods);
 }
 
-/** While pods come and go, budgets and readiness hold the next one all the time: that is the rollout itself, and no hold of it. */
+/** Returns the leading block. During an action there is none: budgets and readiness always block the next pod while pods are in flight. */
 function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
   const { rule, fact, limit, earliestMs }: RuleResult = first;

@@ -9,19 +9,19 @@ import type { Hold, Progress, RunFacts } from './facts.ts';
 /** `superseded`: another target replaced a running run; channels that want the end of a run receive it. */
 type NotedKind = NotifyDefinition['events'][number] | 'superseded';
 
-/** Something that people are told once. */
+/** An event that each channel receives once. */
 export interface NotedEvent {
-  /** The same wherever and however often it is worked out. */
+  /** Follows from the run and the event, so that every computation gives the same id. */
   readonly id: string;
   readonly kind: NotedKind;
-  /** When it was seen, in milliseconds since 1970. */
+  /** The time of the observation, in milliseconds since 1970. */
   readonly atMs: number;
   /** The progress of the run. */
   readonly progress: Progress;
   /** The block or the failure of the run. */
   readonly hold?: Hold;
   readonly failure?: string;
-  /** The channels that are to be told. */
+  /** The channels that receive it. */
   readonly to: readonly string[];
 }
 
@@ -75,12 +75,12 @@ export interface Notes {
 /** Above these limits further waits are not reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
 
-/** One look at a run. */
+/** One observation of a run. */
 export interface Observation {
   readonly facts: RunFacts;
   readonly notify: readonly NotifyDefinition[];
   readonly atMs: number;
-  /** A hold that has lasted, and that time alone does not end. */
+  /** A block that has lasted for a while and that time alone does not end. */
   readonly lasting?: Hold;
 }
 
@@ -177,7 +177,7 @@ function withEvent(run: RunNotes, seen: Observation, { kind, about, progress = p
     progress,
     to,
     ...(kind === 'waiting' && lasting !== undefined ? { hold: lasting } : {}),
-    ...(kind === 'failed' ? { failure: (failure ?? 'a limit was passed').slice(0, 400) } : {}),
+    ...(kind === 'failed' ? { failure: (failure ?? 'a limit was exceeded').slice(0, 400) } : {}),
   };
   return { ...run, events: [...run.events, event] };
 }
@@ -186,7 +186,7 @@ function progressOf({ percent, pods, updated, available, wave }: RunFacts): Prog
   return { percent, pods, updated, available, ...(wave === undefined ? {} : { wave }) };
 }
 
-/** 128 bits, the same for the same parts. */
+/** Returns a hash of the parts with 128 bits. */
 export function idOf(...parts: readonly string[]): string {
   return sha256(canonicalJson(parts)).slice(0, 32);
 }
@@ -205,7 +205,7 @@ export function channelNotes(run: RunNotes, channel: string): ChannelNotes {
   return run.channels[channel] ?? nothingSaid;
 }
 
-/** The notes with those of one channel about one run changed; the same value when the run is forgotten, or nothing changes. */
+/** Changes the notes of one channel about one run. Returns the same value if the run is unknown or nothing changes. */
 export function withChannel(notes: Notes, runKey: string, channel: string, change: (known: ChannelNotes) => ChannelNotes): Notes {
   const run = notes.runs.find(({ key }) => key === runKey);
   if (run === undefined) return notes;
@@ -219,7 +219,7 @@ export function sending(known: ChannelNotes, key: string, by: string, atMs: numb
   return known.done.includes(key) ? known : { ...known, sending: { ...known.sending, [key]: { by, atMs } } };
 }
 
-/** It arrived, under this handle when it is edited later; or it was given up. */
+/** Records that a delivery arrived, with the handle for later edits, or that it was abandoned. */
 export function done(known: ChannelNotes, key: string, how: { readonly handle?: string; readonly refused?: string }): ChannelNotes {
   if (known.done.includes(key)) return known;
   const { sending: underWay = {}, ...rest } = known;
@@ -233,7 +233,7 @@ export function done(known: ChannelNotes, key: string, how: { readonly handle?: 
   };
 }
 
-/** With the problem of a channel, or without one. */
+/** Sets or clears the problem of a channel. */
 export function withProblem(notes: Notes, channel: string, text: string | undefined, atMs: number): Notes {
   const known = notes.problems?.[channel];
   if (known?.text === text) return notes;

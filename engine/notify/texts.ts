@@ -11,7 +11,6 @@ export interface GroupName {
   readonly group: string;
 }
 
-/** `the rollout`, `the rollback`. */
 function subjectOf({ kind }: Pick<RunNotes, 'kind'>): string {
   return `the ${kind}`;
 }
@@ -25,11 +24,11 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
     case 'waiting':
       return `${subject} waits${event.hold === undefined ? '' : `: ${holdText(event.hold)}`}`;
     case 'failed':
-      return `${subject} failed: ${event.failure ?? 'a limit was passed'}`;
+      return `${subject} failed: ${event.failure ?? 'a limit was exceeded'}`;
     case 'completed':
       return `${subject} is complete${tookText(run)}`;
     case 'superseded':
-      return `${subject} came to no end: another target took its place`;
+      return `${subject} ended early: another target replaced it`;
     default:
       return event.kind satisfies never;
   }
@@ -39,34 +38,32 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
 function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
   if (event.kind === 'failed') return 'No further pod is replaced until a person acts. Replaced pods stay updated.';
   if (event.kind !== 'waiting') return undefined;
-  return event.hold?.rule === 'approval' ? 'It continues when it is approved.' : 'It does not end by itself: a person must act.';
+  return event.hold?.rule === 'approval' ? 'The run continues when it is approved.' : 'A person must act: the wait does not end by itself.';
 }
 
 function holdText({ rule, fact, limit }: Hold): string {
   return `${rule}: ${fact}${limit === undefined ? '' : ` (${limit})`}`;
 }
 
-/** `34 % done: 102 of 300 pods are new, 297 available`, with the wave under way. */
+/** `34 % done: 102 of 300 pods updated, 297 available`, with the wave under way. */
 function progressText({ percent, pods, updated, available, wave }: Progress): string {
   const place = wave === undefined ? '' : `, wave ${wave.name} (${wave.place} of ${wave.count})`;
-  return `${percent} % done: ${updated} of ${pods} pods are new, ${available} available${place}`;
+  return `${percent} % done: ${updated} of ${pods} pods updated, ${available} available${place}`;
 }
 
 function tookText({ startedMs, endedMs }: RunNotes): string {
   return endedMs === undefined || endedMs < startedMs ? '' : ` after ${durationText(endedMs - startedMs)}`;
 }
 
-/** In whole seconds. */
 function durationText(ms: number): string {
   return formatDuration(Math.max(0, Math.round(ms / 1000)) * 1000);
 }
 
-/** `2026-11-02 09:00 UTC`. */
+/** Returns an instant as `2026-11-02 09:00 UTC`. */
 function timeText(ms: number): string {
   return `${(instantText(ms) ?? '').slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** The command that says more. */
 function explainCommand({ namespace, group }: GroupName): string {
   return `kubectl rollout-group explain ${group} -n ${namespace}`;
 }
@@ -81,27 +78,26 @@ function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
     case 'failed':
       return 'has failed';
     case 'superseded':
-      return 'came to no end, another target took its place';
+      return 'ended early: another target replaced it';
     default:
       return outcome satisfies never;
   }
 }
 
-/** At most that many UTF-16 units, with a sign that something was cut; never half of a pair. */
+/** Shortens a text to `most` UTF-16 units with an ellipsis; never cuts a surrogate pair. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const kept = text.slice(0, most - 1);
   return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`;
 }
 
-/** Pods on one page. */
 export const podsPerPage = 50;
 
 /** chat.update takes 4,000 characters of text; escapes make some longer. */
 const longestMessage = 3900;
 const longestPart = 600;
 const mostZones = 20;
-/** 50 lines of this and a word stay below the limit of a message. */
+/** In characters: 50 lines of a name and a state stay below the limit of a message. */
 const longestName = 60;
 
 const signs: Readonly<Record<string, string>> = {
@@ -118,7 +114,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>`]/g, (character) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[character] ?? "'");
 }
 
-/** Texts of others on one line: a line of theirs must not look like one of ours. */
+/** Returns foreign text on one line, so that no line of it looks like a line of the message. */
 function inline(text: string, most = longestPart): string {
   return escaped(cut(text.replace(/\s+/g, ' ').trim(), most));
 }
@@ -138,7 +134,7 @@ export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | und
     `${sign} *${inline(`${name.namespace}/${name.group}`)}*: ${subjectOf(run)} ${stateText(run, now)}`,
     run.outcome === 'running' ? inline(live?.goal ?? run.goal) : '',
     progress === undefined ? '' : inline(progressText(progress)),
-    ...(now?.hold === undefined ? [] : [`Held by ${inline(holdText(now.hold))}${untilText(now.hold.untilMs)}`]),
+    ...(now?.hold === undefined ? [] : [`Blocked by ${inline(holdText(now.hold))}${untilText(now.hold.untilMs)}`]),
     ...(run.outcome === 'failed' && last?.failure !== undefined ? [`Why: ${inline(last.failure)}`] : []),
     zonesText(live),
     `Started ${timeText(run.startedMs)}${ended}${origin.map((part) => (part === '' ? '' : ` · ${part}`)).join('')}`,
@@ -157,7 +153,7 @@ function zonesText(live: RunFacts | undefined): string {
   return `Zones: ${zones.join(', ')}${live.zones.length > mostZones ? ` and ${live.zones.length - mostZones} more` : ''}`;
 }
 
-/** A reply in the thread. */
+/** Returns the reply in the thread of a run. */
 export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent): string {
   const lines = [
     `${signs[event.kind]} *${inline(`${name.namespace}/${name.group}`)}*: ${inline(eventSentence(run, event))}`,
@@ -173,7 +169,7 @@ export function pageCount(pods: number, most: number): number {
   return Math.min(most, Math.ceil(pods / podsPerPage));
 }
 
-/** Page `page` (from 1 on) holds the pods 50(page - 1) + 1 to 50 page, in their order. */
+/** Returns page `page`, counted from 1, with up to 50 pods in their order. */
 export function pageMessage(pods: readonly PodLine[], page: number): string {
   const first = podsPerPage * (page - 1);
   const shown = pods.slice(first, first + podsPerPage);
@@ -182,10 +178,10 @@ export function pageMessage(pods: readonly PodLine[], page: number): string {
   return [`Pods ${first + 1} to ${first + shown.length} of ${pods.length}`, '```', ...lines, '```'].join('\n');
 }
 
-/** Version of the shape; a field may be added under the same one. */
+/** The version of the body. A new field keeps the version. */
 const callbackFormat = 'rollout-group.dev/notification/v1';
 
-/** The body of the POST. */
+/** Returns the body of the POST. */
 export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {
   const { percent, pods, updated, available, wave } = event.progress;
   return canonicalJson({
@@ -217,7 +213,7 @@ export function signedText(timestamp: string, body: string): string {
 export interface CommitStatus {
   readonly sha: string;
   readonly state: string;
-  /** Statuses of one name take each other's place. */
+  /** A status replaces the earlier status of the same name. */
   readonly name: string;
   readonly description: string;
 }
@@ -245,10 +241,10 @@ const gitlab: Service = {
 
 const services = { github, gitlab } as const;
 
-/** A whole commit id, SHA-1 or SHA-256. A name of a branch, or a part of an id, may mean another commit tomorrow. */
+/** A whole commit id, SHA-1 or SHA-256: the name of a branch or a part of an id may name another commit later. */
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** undefined when the run names no commit that a status can be given to. */
+/** Returns the status of the commit of a run; undefined if the run names no whole commit id. */
 export function commitStatus(service: keyof typeof services, name: GroupName, run: RunNotes, event: NotedEvent): CommitStatus | undefined {
   const sha = run.commit?.trim().toLowerCase() ?? '';
   if (!commitId.test(sha)) return undefined;

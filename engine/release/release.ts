@@ -54,7 +54,7 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   // The stored time may come from another clock, and the definition may have existed while no agent led.
   const leftMs = releaseGraceMs - Math.min(goneForMs, nowMs - sinceMs);
   if (leftMs <= 0) return handBack(ledger, gone, { snapshot, epoch });
-  return { kind: 'wait', because: 'its definition may come back', earliestMs: nowMs + leftMs, ledger: withTerms(ledger, gone) };
+  return { kind: 'wait', because: 'the definition may be created again', earliestMs: nowMs + leftMs, ledger: withTerms(ledger, gone) };
 }
 
 function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick<ReleaseQuestion, 'snapshot' | 'epoch'>): ReleaseDecision {
@@ -75,7 +75,7 @@ function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick
   // Announced, so that a group which comes back knows of a request that may still be on its way.
   const announced = openClaims({ ...forgotten(ledger), release: noted }, claimsOf([action], snapshot.nowMs, epoch));
   return announced === undefined
-    ? { kind: 'wait', because: 'its ledger is full', ledger: known }
+    ? { kind: 'wait', because: 'the ledger is full', ledger: known }
     : { kind: 'release', action, ledger: announced };
 }
 
@@ -99,11 +99,12 @@ function partitionOf({ set }: Member): number | undefined {
 /** Returns the unavailable pods of a zone as a clause. */
 function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boolean, nowMs: number): string | undefined {
   if (set === undefined) return undefined;
-  if (set.status.observedGeneration < set.generation) return `the controller of ${statefulSet} has not seen its last change`;
+  if (set.status.observedGeneration < set.generation)
+    return `the StatefulSet controller has not observed the last change of ${statefulSet}`;
   const up = pods.filter((pod) => isAvailable(pod, releasedGroup, set.minReadySeconds, nowMs));
   if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${countOfPods(set.replicas)} available`;
   const old = isReleased && set.updateStrategy === 'RollingUpdate' ? outdatedOf({ set, pods }) : [];
-  return old.length === 0 ? undefined : `zone ${zone} has ${countOfPods(old.length)} that its StatefulSet still has to replace`;
+  return old.length === 0 ? undefined : `zone ${zone} still has ${countOfPods(old.length)} to replace`;
 }
 
 function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {

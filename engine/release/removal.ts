@@ -73,8 +73,8 @@ export function undoneBy(
   const going = terms.zones.reduce((sum, zone) => sum + outdatedOf(viewMember(snapshot, namespace, zone)).length, 0);
   const isOpen = run !== undefined && run.outcome !== 'completed';
   if (!isOpen && going === 0) return undefined;
-  const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
-  const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was under way'}; ` : '';
+  const rest = 'its waves, soaks, approvals and pauses no longer apply';
+  const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was running'}; ` : '';
   return `${state}${rest}${going === 0 ? '' : `, and ${countOfPods(going)} will be replaced`}`;
 }
 
@@ -85,17 +85,18 @@ function wordOf(
   isRunning: boolean,
 ): Pick<PartingWord, 'isWarning' | 'note'> {
   const { updateStrategy, partition } = set;
-  const gone = `nothing defines the group ${group.name} any more, so nothing orders the rollout of this StatefulSet${isRunning ? ', which was under way' : ''}: `;
+  const gone = `group ${group.name} has no definition any more, so no rollout order applies to this StatefulSet${isRunning ? ' (its rollout was running)' : ''}: `;
   const old = outdated.length === 0 ? '' : ` (outdated now: ${ordinalRanges(outdated.map(({ ordinal }) => ordinal))})`;
   if (updateStrategy === 'OnDelete') {
     return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until they are deleted; define the group again to continue` };
   }
-  if (partition <= set.firstOrdinal) return { isWarning: isRunning, note: `${gone}its controller replaces outdated pods${old} by itself` };
+  if (partition <= set.firstOrdinal)
+    return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
   const isWhole = partition >= set.firstOrdinal + set.replicas;
   const held = outdated.some(({ ordinal }) => ordinal < partition);
-  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release would have done that' : '';
+  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release does that automatically' : '';
   const note =
-    `${gone}its partition stays at ${partition}, so that changes of its template reach no pod${isWhole ? '' : ` below ordinal ${partition}`}${old}; ` +
+    `${gone}the partition stays at ${partition}, so template changes reach no pod${isWhole ? '' : ` below ordinal ${partition}`}${old}; ` +
     'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +
     wouldRelease;
   return { isWarning: held || isRunning, note };

@@ -36,7 +36,7 @@ export function withTermsOf(ledger: Ledger, group: GroupDefinition): Ledger {
   return withTerms(ledger, termsOf(group));
 }
 
-/** The same ledger when it says so already. */
+/** Returns the ledger with these terms; the same ledger if it has them already. */
 export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledger {
   if (canonicalJson(ledger.release) === canonicalJson(terms)) return ledger;
   const { release: _release, ...rest } = ledger;
@@ -65,15 +65,15 @@ export function standingOf(
   if (other !== undefined) return { kind: 'elsewhere', group: other.name };
   const unread = Object.values(sources).find((state) => isUnknown(state));
   if (unread !== undefined) return { kind: 'unsure', because: unread.unknown };
-  if (sources[source] === 'none') return { kind: 'unsure', because: `the ${source} in which it was defined are read no more` };
+  if (sources[source] === 'none') return { kind: 'unsure', because: `the source of its definition (${source}) is no longer read` };
   return { kind: 'gone' };
 }
 
-/** A StatefulSet of a group that nothing defines any more. */
+/** A StatefulSet of a group without a definition. */
 export interface Member {
   readonly zone: string;
   readonly statefulSet: string;
-  /** Why nothing can be said of it. */
+  /** The cause if its state is unknown. */
   readonly unknown?: string;
   /** Absent if the StatefulSet does not exist or is terminating. */
   readonly set?: StatefulSetView;
@@ -81,7 +81,7 @@ export interface Member {
   readonly pods: readonly PodView[];
 }
 
-/** As the snapshot has it. */
+/** Returns the member as the snapshot shows it. */
 export function viewMember(
   snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
   namespace: string,
@@ -98,7 +98,7 @@ export function viewMember(
   return { ...named, set, pods: pods.filter(({ ordinal }) => ordinal >= set.firstOrdinal && ordinal < end) };
 }
 
-/** Its pods that are not at the update revision. */
+/** Returns the pods that are not at the update revision. */
 export function outdatedOf({ set, pods }: Pick<Member, 'set' | 'pods'>): readonly PodView[] {
   return set === undefined ? [] : pods.filter(({ revision }) => revision !== set.status.updateRevision);
 }

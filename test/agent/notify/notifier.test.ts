@@ -62,7 +62,7 @@ describe('a rollout in Slack', () => {
     expect(calls).toBeLessThan(60);
     const texts = world.services.slack.messages.map(({ text }) => text).join('\n');
     expect(texts.match(/^new /gm)).toHaveLength(150);
-    expect(texts).toContain('75 % done: 150 of 200 pods are new');
+    expect(texts).toContain('75 % done: 150 of 200 pods updated');
   });
 
   it('says what it waits for when that lasts and time does not end it, once, where people see it', async () => {
@@ -73,7 +73,7 @@ describe('a rollout in Slack', () => {
     for (let count = 0; count < 10; count += 1) await world.turn({ updated: [3, 0], paused: true });
     const waits = world.services.slack.messages.filter(({ isBroadcast }) => isBroadcast);
     expect(waits.map(({ text }) => text)).toEqual([expect.stringContaining('waits: paused: zone b is paused by its settings')]);
-    expect(world.services.slack.messages[0]?.text).toContain('Held by paused: zone b is paused');
+    expect(world.services.slack.messages[0]?.text).toContain('Blocked by paused: zone b is paused');
   });
 
   it('whose pods do not come back says so after ten minutes', async () => {
@@ -93,7 +93,7 @@ describe('a rollout in Slack', () => {
     await world.turn({ updated: [1, 0], target: 'newer' }, 90_000);
     const mains = world.services.slack.messages.filter(({ thread_ts }) => thread_ts === undefined);
     expect(mains.map(({ text }) => text.split('\n')[0])).toEqual([
-      ':fast_forward: *mimir/ingester*: the rollout came to no end, another target took its place',
+      ':fast_forward: *mimir/ingester*: the rollout ended early: another target replaced it',
       ':arrows_counterclockwise: *mimir/ingester*: the rollout is under way',
     ]);
   });

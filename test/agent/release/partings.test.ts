@@ -83,7 +83,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(told(cluster)).toEqual(each('Warning GroupGone'));
     const lines = first.logs.filter((line) => line.includes('group is no longer defined'));
     expect(lines).toHaveLength(3);
-    expect(lines[1]).toMatch(/^warn .*"statefulSet":"ingester-zone-b".*which was under way: its partition stays at 1000000/);
+    expect(lines[1]).toMatch(/^warn .*"statefulSet":"ingester-zone-b".*its rollout was running\): the partition stays at 1000000/);
     await cluster.env.advance(1_800_000);
     expect(told(cluster)).toHaveLength(3);
     const written = cluster.writes().slice(before);

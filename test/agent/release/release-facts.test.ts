@@ -36,7 +36,7 @@ function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> 
 
 describe('Events of a release', () => {
   it('tell of every StatefulSet that is not handed back yet when that follows, and why it waits', () => {
-    expect(told({ kind: 'wait', because: 'its definition may come back', earliestMs: kitNowMs, ledger })).toEqual([
+    expect(told({ kind: 'wait', because: 'the definition may be created again', earliestMs: kitNowMs, ledger })).toEqual([
       'ingester-zone-b Normal ReleaseAnnounced: partition 0 of this StatefulSet follows at 2026-03-02T12:00:00.000Z, unless a definition comes back',
     ]);
     expect(told({ kind: 'wait', because: 'zone a has 2 of 3 pods available', ledger })).toEqual([
@@ -46,10 +46,10 @@ describe('Events of a release', () => {
 
   it('warn of a release that undoes something', () => {
     const statefulSets = [outdatedStatefulSet({ name: 'ingester-zone-b', updateStrategy: 'RollingUpdate', partition: 1_000_000 })];
-    const decision = { kind: 'wait', because: 'its definition may come back', earliestMs: kitNowMs, ledger } as const;
+    const decision = { kind: 'wait', because: 'the definition may be created again', earliestMs: kitNowMs, ledger } as const;
     expect(told(decision, { snapshot: snapshotOf({ statefulSets }) })).toEqual([
       expect.stringMatching(
-        /^ingester-zone-b Warning ReleaseAnnounced: .*; its waves, soaks, .* nothing any more, and 3 pods will be replaced$/,
+        /^ingester-zone-b Warning ReleaseAnnounced: .*; its waves, soaks, .* no longer apply, and 3 pods will be replaced$/,
       ),
     ]);
   });

@@ -52,8 +52,8 @@ describe('the texts of messages', () => {
       {},
       [
         ':double_vertical_bar: *mimir/ingester*: the rollout waits: approval: wave rest has 0 of 1 approvals (1 of oncall)',
-        '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
-        'It continues when it is approved.',
+        '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
+        'The run continues when it is approved.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
@@ -62,7 +62,7 @@ describe('the texts of messages', () => {
       { outcome: 'failed' },
       [
         ':x: *mimir/ingester*: the rollout failed: gate errors: 0.7',
-        '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
+        '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
         'No further pod is replaced until a person acts. Replaced pods stay updated.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
@@ -72,7 +72,7 @@ describe('the texts of messages', () => {
       { kind: 'rollback', outcome: 'completed', endedMs: startedMs + 2_400_000 },
       [
         ':white_check_mark: *mimir/ingester*: the rollback is complete after 40m',
-        '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
+        '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
       ],
     ],
   ])('say what happened, how far it is and what is to be done: $kind', (one, of, lines) => {
@@ -87,7 +87,7 @@ describe('the texts of messages', () => {
     );
     expect(text.split('\n')).toEqual([
       ':x: *mimir/ingester*: the rollout has failed',
-      '34 % done: 102 of 300 pods are new, 297 available, wave rest (2 of 3)',
+      '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
       'Why: gate errors: 0.7',
       `Started 2026-11-02 09:00 UTC, ended 2026-11-02 09:01 UTC · commit ${sha} · v2`,
       '`kubectl rollout-group explain ingester -n mimir`',

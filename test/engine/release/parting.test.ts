@@ -46,38 +46,38 @@ function told(more: Partial<PartingQuestion> = {}): string {
   const [first] = parting.kind === 'tell' ? parting.words : [];
   return first === undefined
     ? parting.kind
-    : `${first.isWarning ? 'Warning' : 'Normal'} ${first.note.replace(/^.* of this StatefulSet/, '')}`;
+    : `${first.isWarning ? 'Warning' : 'Normal'} ${first.note.replace(/^.* to this StatefulSet/, '')}`;
 }
 
 describe('a group that is gone', () => {
   it('is told of on each StatefulSet: that the partition stays, what that means, and what to do', () => {
     const note =
-      'nothing defines the group ingester any more, so nothing orders the rollout of this StatefulSet: its partition stays at 1000000, ' +
-      'so that changes of its template reach no pod (outdated now: 0-2); define the group again, or lower ' +
-      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release would have done that';
+      'group ingester has no definition any more, so no rollout order applies to this StatefulSet: the partition stays at 1000000, ' +
+      'so template changes reach no pod (outdated now: 0-2); define the group again, or lower ' +
+      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release does that automatically';
     const words = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
     expect(decided()).toEqual({ kind: 'tell', words });
   });
 
   it('warns while pods stay behind or a run was under way, and not otherwise', () => {
     const still = cluster({}, { podChanges: allUpdated });
-    const rest = ': its partition stays at 1000000, so that changes of its template reach no pod; define the group again';
+    const rest = ': the partition stays at 1000000, so template changes reach no pod; define the group again';
     expect(told({ snapshot: still })).toContain(`Normal ${rest}`);
-    expect(told({ snapshot: still, run: running })).toContain(`Warning , which was under way${rest}`);
+    expect(told({ snapshot: still, run: running })).toContain(`Warning  (its rollout was running)${rest}`);
     expect(told({ snapshot: still, run: withFields(running, { outcome: 'completed' }) })).toContain(`Normal ${rest}`);
   });
 
   it('names the ordinal below which pods keep their revision, and the case without any', () => {
     const group = { ...held, rollout: { ...held.rollout, strategy: 'partition' as const } };
     expect(told({ group, snapshot: cluster({ partition: 2 }) })).toMatch(
-      /^Warning : its partition stays at 2, .* no pod below ordinal 2 \(/,
+      /^Warning : the partition stays at 2, .* no pod below ordinal 2 \(/,
     );
     const above = { podChanges: Object.fromEntries(Object.keys(allUpdated).map((name) => [name, { 0: updated, 1: updated }])) };
     expect(told({ group, snapshot: cluster({ partition: 2 }, above) })).toMatch(/^Normal .*\(outdated now: 2\)/);
     expect(told({ group, snapshot: cluster({ partition: 0 }) })).toBe(
-      'Normal : its controller replaces outdated pods (outdated now: 0-2) by itself',
+      'Normal : the StatefulSet controller replaces outdated pods (outdated now: 0-2)',
     );
-    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Normal : its controller replaces/);
+    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Normal : the StatefulSet controller replaces/);
     expect(told({ snapshot: cluster({ updateStrategy: 'OnDelete' }), run: running })).toMatch(
       /^Warning .*: outdated pods \(outdated now: 0-2\) stay until they are deleted/,
     );
@@ -117,11 +117,11 @@ describe('the effects of a release', () => {
   const terms = { zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}` })) };
   const undone = (run: RunState | undefined, snapshot: Snapshot) =>
     undoneBy(terms, { namespace: 'mimir', ...(run === undefined ? {} : { run }) }, snapshot);
-  const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
+  const rest = 'its waves, soaks, approvals and pauses no longer apply';
   const still = cluster({}, { podChanges: allUpdated });
 
   it('are an unfinished run and blocked pods', () => {
-    expect(undone(running, cluster())).toBe(`its rollout was under way; ${rest}, and 9 pods will be replaced`);
+    expect(undone(running, cluster())).toBe(`its rollout was running; ${rest}, and 9 pods will be replaced`);
     expect(undone(withFields(running, { outcome: 'failed' }), still)).toBe(`its rollout had failed; ${rest}`);
     expect(undone(undefined, cluster())).toBe(`${rest}, and 9 pods will be replaced`);
     expect(undone(withFields(running, { outcome: 'completed' }), still)).toBeUndefined();

@@ -90,13 +90,13 @@ describe('a definition', () => {
     const first = decided(ledgerOf());
     expect(first).toEqual({
       kind: 'wait',
-      because: 'its definition may come back',
+      because: 'the definition may be created again',
       earliestMs: kitNowMs + releaseGraceMs,
       ledger: ledgerOf({ goneMs: kitNowMs }),
     });
     const stored = first.ledger;
     expect(decided(stored).ledger).toBe(stored);
-    expect(told(decided(ledgerOf({ goneMs: longGone + 1 })))).toBe('wait: its definition may come back');
+    expect(told(decided(ledgerOf({ goneMs: longGone + 1 })))).toBe('wait: the definition may be created again');
     expect(told(decided(ledgerOf({ goneMs: longGone })))).toBe('ingester-zone-a 1000000 to 0');
   });
 
@@ -130,7 +130,7 @@ describe('a definition', () => {
     ['a directory that cannot be read', { directory: { unknown: 'the policy directory is empty' } }, 'the policy directory is empty'],
     ['objects that cannot be read', { objects: { unknown: 'no answer' } }, 'no answer'],
     ['StatefulSets that cannot be read', { adopted: { unknown: 'no answer' } }, 'no answer'],
-    ['a source that is followed no more', { objects: 'none' }, 'the objects in which it was defined are read no more'],
+    ['a source that is followed no more', { objects: 'none' }, 'the source of its definition (objects) is no longer read'],
   ])('that may exist in %s is not gone, and the wait starts again afterwards', (_name, sources, because) => {
     const ledger = ledgerOf({ goneMs: longGone, released: ['a'] });
     const expected = { kind: 'wait', because, ledger: ledgerOf({ released: ['a'] }) };
@@ -144,11 +144,9 @@ describe('a release', () => {
   it('hands back one zone after the other, in their order, the next one when the one before is updated and available', () => {
     expect(now(cluster())).toBe('ingester-zone-a 1000000 to 0');
     expect(now(cluster({ sets: { a: { partition: 0, generation: 3, status: { observedGeneration: 2 } } } }))).toBe(
-      'wait: the controller of ingester-zone-a has not seen its last change',
+      'wait: the StatefulSet controller has not observed the last change of ingester-zone-a',
     );
-    expect(now(cluster({ sets: zeroA, pods: { a: { 2: updated } } }))).toBe(
-      'wait: zone a has 2 pods that its StatefulSet still has to replace',
-    );
+    expect(now(cluster({ sets: zeroA, pods: { a: { 2: updated } } }))).toBe('wait: zone a still has 2 pods to replace');
     expect(now(cluster({ sets: zeroA, pods: { a: { ...allUpdated, 0: 'missing' } } }))).toBe('wait: zone a has 2 of 3 pods available');
     expect(now(cluster({ sets: zeroA, pods: { a: { ...allUpdated, 0: { ...updated, nodeReady: false } } } }))).toBe(
       'wait: zone a has 2 of 3 pods available',
@@ -177,7 +175,7 @@ describe('a release', () => {
   it('releases a zone once: a partition that a user raises again stays, and the next zones wait for its pods', () => {
     const noted = decided(ledgerOf({ goneMs: longGone }), cluster({ sets: zeroA }));
     expect(noted.ledger.release?.released).toEqual(['a']);
-    expect(now(cluster(), { released: ['a'] })).toBe('wait: zone a has 3 pods that its StatefulSet still has to replace');
+    expect(now(cluster(), { released: ['a'] })).toBe('wait: zone a still has 3 pods to replace');
     expect(now(cluster({ pods: { a: allUpdated } }), { released: ['a'] })).toBe('ingester-zone-b 1000000 to 0');
   });
 
