@@ -104,7 +104,7 @@ function percentOf(updated: number, pods: number): number {
   return pods === 0 ? 100 : Math.floor((updated * 100) / pods);
 }
 
-/** Returns the leading block. During an action there is none: budgets and readiness always block the next pod while pods are in flight. */
+/** Returns the leading block; undefined while the decision acts, because budgets and readiness then block the next pod all the time. */
 function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
   const { rule, fact, limit, earliestMs }: RuleResult = first;
