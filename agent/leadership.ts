@@ -98,11 +98,6 @@ export class Leadership {
     return this.#isOver ? undefined : this.#epoch();
   }
 
-  /** Reports whether this process acts without a Lease. */
-  isAlone(): boolean {
-    return this.#isAlone;
-  }
-
   state(): LeadershipState {
     const current = this.#epoch();
     const holder = this.#isAlone ? this.#config.identity : this.#lease?.holder();

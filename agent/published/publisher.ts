@@ -21,8 +21,6 @@ interface PublisherOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs'>;
   readonly objects: GroupObjects;
-  /** Returns the source that defines a group: `directory`, `objects` or `adopted`. */
-  readonly originOf?: (group: GroupName) => string | undefined;
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
@@ -143,7 +141,6 @@ export class DecisionPublisher {
   #decisionOf({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
     const { group, snapshot, decision, ledger, performed } = report;
     if (decision === undefined) return undefined;
-    const origin = this.#options.originOf?.(group);
     return publishedDecision({
       group,
       decision,
@@ -153,7 +150,6 @@ export class DecisionPublisher {
       leader: this.#options.config.identity,
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
-      ...(origin === undefined ? {} : { origin }),
       ...this.#unenforcedIn(group),
     });
   }
