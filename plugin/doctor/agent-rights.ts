@@ -30,7 +30,6 @@ const mirroring: RightOptions = { only: 'mirroring' };
 const ours = 'rollout-group.dev';
 const grafana = 'rollout-operator.grafana.com';
 
-/** Every right that the agent uses. */
 export const agentRights: readonly AgentRight[] = [
   ...rights('/pods', look, 'no group can be rolled out', required),
   ...rights('/pods', ['delete'], 'no pod is replaced by deletion', required),

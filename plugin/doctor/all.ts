@@ -44,7 +44,6 @@ const checks: readonly Check[] = [
   admissionPolicies,
 ];
 
-/** Runs all checks. */
 export function examine(facts: Facts): readonly CheckResult[] {
   return checks.flatMap((check) => check(facts));
 }

@@ -112,7 +112,6 @@ export interface UnansweredFact {
   readonly isNeeded: boolean;
 }
 
-/** The registration of our webhooks. */
 export interface RegistrationFact {
   /** One of our configurations exists. */
   readonly areThere: boolean;
@@ -134,7 +133,6 @@ export interface AdmissionPolicyFact {
   readonly problems: readonly PolicyProblem[];
 }
 
-/** The Secrets that metric sources and notification channels name. */
 export interface SecretsFact {
   /** Number of keys. */
   readonly named: number;

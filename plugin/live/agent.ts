@@ -1,7 +1,8 @@
 // Tells which agent decides about a namespace, and from its Lease whether it runs. The age of a decision alone does not tell.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { reader } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { listCluster } from '../cluster-snapshot/listing.ts';
@@ -41,14 +42,9 @@ export async function agentState(
 }
 
 async function leasesIn({ env, timeoutMs }: Cluster, namespace: string | undefined): Promise<readonly KubernetesObject[] | undefined> {
-  try {
-    const where = namespace === undefined ? {} : { namespace };
-    const options = { ...where, fieldSelector: `metadata.name=${agentLeaseName}`, site: 'live.leases', timeoutMs };
-    return (await listObjects(env, resources.leases, options)).items;
-  } catch (error) {
-    if (isStatus(error, 403, 404)) return undefined;
-    throw error;
-  }
+  const options = { namespace, fieldSelector: `metadata.name=${agentLeaseName}`, site: 'live.leases', timeoutMs };
+  const list = await listObjects(env, resources.leases, options).catch(onStatus(undefined, 403, 404));
+  return list?.items;
 }
 
 interface LeaseView {
@@ -58,20 +54,12 @@ interface LeaseView {
   readonly durationMs: number;
 }
 
-function leaseView(object: KubernetesObject): readonly LeaseView[] {
-  const spec = object['spec'];
-  if (typeof spec !== 'object' || spec === null) return [];
-  const { holderIdentity, renewTime, leaseDurationSeconds } = { holderIdentity: '', renewTime: '', leaseDurationSeconds: 15, ...spec };
-  const renewedMs = Date.parse(String(renewTime));
-  if (Number.isNaN(renewedMs) || typeof leaseDurationSeconds !== 'number') return [];
-  return [
-    {
-      namespace: object.metadata.namespace ?? '',
-      holder: String(holderIdentity ?? ''),
-      renewedMs,
-      durationMs: leaseDurationSeconds * 1000,
-    },
-  ];
+function leaseView({ metadata, spec }: KubernetesObject): readonly LeaseView[] {
+  const fields = reader(spec);
+  const renewedMs = fields.instant('renewTime');
+  if (renewedMs === undefined) return [];
+  const durationMs = (fields.whole('leaseDurationSeconds') ?? 15) * 1000;
+  return [{ namespace: metadata.namespace ?? '', holder: fields.text('holderIdentity') ?? '', renewedMs, durationMs }];
 }
 
 /** The latest published decision about a group. */

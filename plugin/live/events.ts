@@ -13,18 +13,15 @@ export interface GroupEvent {
   readonly namespace: string;
   /** When the event happened last. */
   readonly atMs: number;
-  /** Number of occurrences. */
   readonly count: number;
   readonly type: string;
   /** In PascalCase. */
   readonly reason: string;
-  /** The action, such as Evict. */
   readonly action: string;
   /** `statefulset/ingester-zone-a`. */
   readonly object: string;
   readonly note: string;
   readonly by: string;
-  /** The denied request as text. */
   readonly request?: string;
 }
 
@@ -52,8 +49,7 @@ export async function listEvents(
   namespace: string | undefined,
   labelSelector?: string,
 ): Promise<readonly GroupEvent[]> {
-  const where = { ...(namespace === undefined ? {} : { namespace }), ...(labelSelector === undefined ? {} : { labelSelector }) };
-  const { items } = await listObjects(env, resources.events, { ...where, site: 'live.events', timeoutMs });
+  const { items } = await listObjects(env, resources.events, { namespace, labelSelector, site: 'live.events', timeoutMs });
   return items.flatMap(eventView).sort(byTime);
 }
 

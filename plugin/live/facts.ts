@@ -63,7 +63,6 @@ export function createEstimator(clock: () => number): Estimator {
   };
 }
 
-/** Estimates the end of the group's rollout. */
 export function estimationOf(
   { world, listing, replicaSources }: ReadGroups,
   { decision, isUnattended }: LiveGroup,
@@ -164,7 +163,6 @@ function revisionOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
 }
 
-/** Returns images by name of the container. */
 function imagesIn(containers: unknown): ReadonlyMap<string, string> {
   if (!Array.isArray(containers)) return new Map();
   return new Map(

@@ -29,7 +29,6 @@ interface FollowOptions {
 /** The frames of a screen and the commands of its keys. */
 export interface Screen {
   readonly frame: (read: ReadGroups, nowMs: number) => readonly string[];
-  /** The view of the key `d`, when one group is shown. */
   readonly other?: { readonly name: OtherView; readonly frame: Screen['frame'] };
   /** Returns the current properties of the terminal, whose width may change. */
   readonly look: () => TableLook;

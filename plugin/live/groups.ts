@@ -23,7 +23,6 @@ import { exitCodes, Failure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
-/** The groups of a verb. */
 export interface Scope {
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
@@ -207,7 +206,6 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
   return { groups, world, listing, problems: world.problems, replicaSources };
 }
 
-/** One group with its decision. */
 export interface LiveGroup {
   readonly decision: PublishedDecision;
   /** `agent`: the agent published the decision. `here`: no agent published, so that it was decided here. */

@@ -72,7 +72,6 @@ export interface Back {
   readonly toCommit?: string;
 }
 
-/** Earlier runs and undos of the group. */
 interface Past {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];

@@ -1,5 +1,5 @@
 // Reads and writes the RolloutIntents of a group.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
@@ -83,9 +83,6 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
 /** Deletes an intent. An intent that no longer exists is no failure. */
 export async function deleteIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-  try {
-    await deleteObject(env, rolloutIntents, { namespace, name, uid, resourceVersion }, { site: 'intents.delete', timeoutMs });
-  } catch (error) {
-    if (!isStatus(error, 404)) throw error;
-  }
+  const target = { namespace, name, uid, resourceVersion };
+  await deleteObject(env, rolloutIntents, target, { site: 'intents.delete', timeoutMs }).catch(onStatus(undefined, 404));
 }

@@ -4,10 +4,8 @@ import type { TableLook } from '../output/plan/table.ts';
 import { paragraph, shorten } from '../output/text.ts';
 import type { Key } from './keyboard.ts';
 
-/** The verbs that a key can run. */
 type KeyVerb = 'pause' | 'resume' | 'approve';
 
-/** The command of a key. */
 export interface KeyCommand {
   readonly verb: KeyVerb;
   /** As `NAMESPACE/NAME`. */
@@ -25,13 +23,10 @@ export interface KeyState {
   readonly zone?: string;
   /** The command that waits for the key `y`. */
   readonly asked?: KeyCommand;
-  /** The running command. */
   readonly sent?: KeyCommand;
-  /** The result of the last command. */
   readonly told?: string;
 }
 
-/** The effect of a key besides the new state. */
 type KeyEffect = 'quit' | 'interrupt' | 'suspend' | KeyCommand;
 
 interface Pressed {
@@ -70,7 +65,6 @@ export function press(state: KeyState, key: Key, decision: PublishedDecision | u
   }
 }
 
-/** Returns the state after a command ended. */
 export function answered(state: KeyState, told: string): KeyState {
   const { sent: _sent, ...rest } = state;
   return { ...rest, told };
@@ -117,7 +111,6 @@ function withZone(state: KeyState, zone: string | undefined): KeyState {
   return zone === undefined ? rest : { ...rest, zone };
 }
 
-/** Returns the command as typed in a shell. */
 export function commandText({ verb, group, zone, wave, rule }: KeyCommand): string {
   const flags = Object.entries({ zone, wave, rule }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${value}`]));
   return ['kubectl rollout-group', verb, group, ...flags].join(' ');
@@ -150,7 +143,6 @@ function keysLine(other: OtherView, { columns, glyphs }: TableLook): string {
   return columns === undefined ? line : shorten(line, columns, glyphs.ellipsis);
 }
 
-/** Returns the help page of the keys. */
 export function helpLines(other: OtherView): readonly string[] {
   return [
     'keys',

@@ -1,5 +1,5 @@
 // Collects the notes on live groups: no agent published them, the agent stopped, the decision is outdated, or a notification channel fails.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
@@ -120,7 +120,6 @@ function isOf(decision: PublishedDecision, intent: IntentView): boolean {
   return intent.namespace === decision.namespace && intent.group === decision.group;
 }
 
-/** Returns the intent as the rule names it. */
 function objectOf({ namespace, name }: IntentView): string {
   return `RolloutIntent ${namespace}/${name}`;
 }
@@ -151,13 +150,9 @@ export async function channelLines(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
 ): Promise<readonly string[]> {
-  try {
-    const target = { namespace, name: notesName(group) };
-    const object = await getObject(env, resources.configMaps, target, { site: 'explain.channels', timeoutMs });
-    const failing = object === undefined ? [] : failingChannels(object);
-    return failing.map(({ channel, problem }) => `the channel ${channel} fails: ${problem}`);
-  } catch (error) {
-    if (isStatus(error, 403, 404)) return [];
-    throw error;
-  }
+  const target = { namespace, name: notesName(group) };
+  const read = getObject(env, resources.configMaps, target, { site: 'explain.channels', timeoutMs });
+  const object = await read.catch(onStatus(undefined, 403, 404));
+  const failing = object === undefined ? [] : failingChannels(object);
+  return failing.map(({ channel, problem }) => `the channel ${channel} fails: ${problem}`);
 }

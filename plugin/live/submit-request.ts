@@ -22,7 +22,6 @@ export interface AskFlags extends ConnectionFlags {
   readonly dryRun?: DryRun;
 }
 
-/** The group of a request. */
 export interface Asked {
   readonly cluster: Cluster;
   readonly target: GroupName;
@@ -71,7 +70,6 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
   return { cluster, target, name, live, read, ...(definition && { definition }) };
 }
 
-/** Submits a request and prints its text. */
 export async function submit(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Request): Promise<ExitCode> {
   const { stdout } = context;
   const { key = '', isPermit = false } = wish;

@@ -36,7 +36,6 @@ export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyRep
   return `${[...lines, summary(objects, digest, isDryRun)].join('\n')}\n`;
 }
 
-/** Maximum number of named fields. */
 const shownFields = 3;
 
 /** Returns the fields that `undo` or `restart` wrote and that the manifests now overwrite. */
@@ -53,7 +52,6 @@ function summary(objects: readonly AppliedObject[], digest: string, isDryRun: Ap
   return `${plural(done, 'object')} applied as plan ${digest}.${left}`;
 }
 
-/** Maximum number of named changes. */
 const shownChanges = 8;
 
 /** Returns `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */

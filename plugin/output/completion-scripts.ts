@@ -78,5 +78,4 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-rollout_group' -ScriptB
 }
 `;
 
-/** The completion script of each shell. */
 export const completionScripts: Readonly<Record<Shell, string>> = { bash, zsh, fish, powershell };

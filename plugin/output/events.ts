@@ -4,7 +4,7 @@ import { blockingResults } from '../../engine/rule.ts';
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, secondText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignRows, type Column } from './text.ts';
+import { alignTable, type Column } from './text.ts';
 
 const columns: readonly Column[] = [
   { title: 'LAST SEEN', align: 'left' },
@@ -19,7 +19,7 @@ export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNa
   const rows = events.map((event) => ({
     cells: [`${ageText(event.atMs, nowMs)} ago`, event.type, event.reason, objectText(event, hasNamespaces), noteText(event)],
   }));
-  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+  const { header, lines } = alignTable(columns, rows, {
     width: undefined,
     ellipsis: '',
   });
@@ -29,7 +29,6 @@ export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNa
   return `${[paint('bold', header), ...painted].join('\n')}\n`;
 }
 
-/** Returns one log line. */
 export function eventLine(event: GroupEvent): string {
   return `${secondText(event.atMs)} ${event.type.toLowerCase()} ${event.reason} ${objectText(event, true)} ${noteText(event)}`;
 }

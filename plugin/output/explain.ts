@@ -20,7 +20,6 @@ export type ExplainedDecision = Pick<
   'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'warnings' | 'actions'
 > & { readonly steps: readonly ExplainedStep[] };
 
-/** The content of an explanation of one group. */
 export interface Explanation {
   readonly decision: ExplainedDecision;
   /** Start of the phase, if known. */
@@ -146,7 +145,6 @@ function resultLines(results: readonly RuleResult[], { nowMs }: Explanation, loo
   });
 }
 
-/** Returns the actions that a person can take. */
 function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLook): readonly string[] {
   const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;

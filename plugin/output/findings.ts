@@ -27,7 +27,6 @@ interface FindingsReport {
   readonly exitCode: ExitCode;
 }
 
-/** Writes the report in the format. */
 export async function writeFindings(stream: OutputStream, format: FindingsFormat, report: FindingsReport): Promise<void> {
   switch (format) {
     case 'text':
@@ -68,7 +67,6 @@ const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' 
   hint: 'green',
 };
 
-/** Returns the text of the report. */
 function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
   return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
 }
@@ -172,7 +170,6 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
 /** Maximum number of results that GitHub accepts in one run. GitHub rejects the whole file if there are more. */
 const maxResults = 25_000;
 
-/** Returns the SARIF log. */
 export function sarifLog({ findings }: FindingsReport): unknown {
   const fingerprint = fingerprints();
   const codes = [...new Set(findings.map(({ code }) => code))].sort();

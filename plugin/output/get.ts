@@ -23,12 +23,11 @@ import {
 } from './group-text.ts';
 import { ageText, factText, passesText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignRows, type Column, paragraph, plural, type Row, shorten } from './text.ts';
+import { alignTable, type Column, paragraph, plural, type Row, shorten } from './text.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
   readonly nowMs: number;
-  /** Shows the column NAMESPACE. */
   readonly hasNamespaces: boolean;
 }
 
@@ -70,7 +69,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
       ],
     };
   });
-  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+  const { header, lines } = alignTable(columns, rows, {
     width: look.isWide ? undefined : look.columns,
     ellipsis: look.glyphs.ellipsis,
   });
@@ -103,11 +102,8 @@ interface TreeLook extends TableLook {
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { estimation } = facts;
-  const rows = [
-    { cells: treeColumns.map(({ title }) => title) },
-    ...decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs, look, facts })),
-  ];
-  const [header = '', ...lines] = alignRows(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
+  const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs, look, facts }));
+  const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
     ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
     ...(live.isUnattended === true

@@ -53,7 +53,6 @@ export function partText({ desired, areKnown }: PodTotals, part: number): string
   return areKnown ? `${part}/${desired}` : '?';
 }
 
-/** Counts of the pods of one zone. */
 export interface ZoneProgress {
   readonly zone: string;
   /** Updated and available pods. */

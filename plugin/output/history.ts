@@ -4,7 +4,7 @@ import { shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import type { Style } from './terminal.ts';
-import { alignRows, type Column, paragraph, plural, reasonSuffix } from './text.ts';
+import { alignTable, type Column, paragraph, plural, reasonSuffix } from './text.ts';
 
 const columns: readonly Column[] = [
   { title: 'RUN', align: 'left' },
@@ -41,7 +41,7 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
     ],
   }));
   const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
-  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], fit);
+  const { header, lines } = alignTable(columns, rows, fit);
   const painted = lines.map((line, index) => {
     const outcome = runs[index]?.outcome;
     return outcome === undefined ? line : line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`);
@@ -73,7 +73,6 @@ function summary(runs: readonly ShownRun[]): string {
   return `${plural(runs.length, 'run')}; ${completed} of ${ended.length} ended runs completed${median === undefined ? '' : `; median duration ${spanText(median)}`}`;
 }
 
-/** Returns the full record of one run. */
 export function renderRun(run: ShownRun, look: TableLook): string {
   const line = (label: string, text: string): readonly string[] => paragraph(`  ${label.padEnd(9)}`, text, look.columns);
   const head = `${run.group} ${run.kind} ${run.id}`;
@@ -131,7 +130,7 @@ function stepLines({ steps, stepsOmitted }: ShownRun, look: TableLook): readonly
     ],
   }));
   const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
-  const [header = '', ...lines] = alignRows(stepColumns, [{ cells: stepColumns.map(({ title }) => title) }, ...rows], fit);
+  const { header, lines } = alignTable(stepColumns, rows, fit);
   const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} in the middle not recorded`)];
   return [look.paint('bold', header), ...lines, ...omitted];
 }

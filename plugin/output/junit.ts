@@ -3,7 +3,6 @@
 export interface JunitCase {
   readonly name: string;
   readonly className: string;
-  readonly seconds?: number;
   readonly failure?: { readonly type: string; readonly message: string; readonly text: string };
   /** Output of a passed case. */
   readonly output?: string;
@@ -29,8 +28,8 @@ function counts(cases: readonly JunitCase[]): Readonly<Record<string, number>> {
   return { tests: cases.length, failures: cases.filter(({ failure }) => failure !== undefined).length, errors: 0 };
 }
 
-function caseXml({ name, className, seconds, failure, output }: JunitCase): string {
-  const open = `    <testcase${attributes({ name, classname: className, ...(seconds === undefined ? {} : { time: seconds }) })}`;
+function caseXml({ name, className, failure, output }: JunitCase): string {
+  const open = `    <testcase${attributes({ name, classname: className })}`;
   if (failure !== undefined) {
     const { type, message, text } = failure;
     return `${open}>\n      <failure${attributes({ type, message })}>${escaped(text)}</failure>\n    </testcase>`;

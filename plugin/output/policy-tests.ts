@@ -5,7 +5,7 @@ import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
 import { junitXml } from './junit.ts';
 import { codeSpan, tableCell } from './markdown.ts';
-import { alignRows, type Column, plural } from './text.ts';
+import { alignTable, type Column, plural } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 
@@ -22,7 +22,6 @@ interface TestReport {
   readonly exitCode: ExitCode;
 }
 
-/** Writes the report in the format. */
 export async function writeTestReport(stream: OutputStream, format: TestFormat, report: TestReport): Promise<void> {
   switch (format) {
     case 'text':
@@ -117,7 +116,7 @@ function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, colum
     const mark = (count: number): string => (unreachable !== undefined && count === 0 ? '-' : `${count}`);
     return { cells: [rule, mark(held.length), mark(passed.length), place] };
   });
-  const [head = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+  const { header: head, lines } = alignTable(columns, rows, {
     width,
     ellipsis: glyphs.ellipsis,
   });

@@ -4,12 +4,10 @@ import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 
-/** The simulation of one group and its shown run. */
 export interface GroupSimulation {
   readonly namespace: string;
   readonly group: string;
   readonly zones: readonly string[];
-  /** Description of the faults. */
   readonly faults: string;
   readonly simulation: Simulation;
   /** Command that repeats the shown run. */

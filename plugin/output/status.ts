@@ -99,7 +99,6 @@ type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'out
   readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
 };
 
-/** A moment of a rollout. */
 export interface Moment {
   readonly decision: MomentDecision;
   readonly zones: readonly ZoneProgress[];

@@ -8,13 +8,9 @@ export interface Glyphs {
   readonly ok: string;
   readonly wait: string;
   readonly no: string;
-  readonly skip: string;
-  readonly unknown: string;
   readonly bullet: string;
   readonly arrow: string;
   readonly ellipsis: string;
-  readonly vertical: string;
-  readonly horizontal: string;
   readonly full: string;
   readonly half: string;
   readonly empty: string;
@@ -24,13 +20,9 @@ const unicode: Glyphs = {
   ok: '✓',
   wait: '◷',
   no: '✗',
-  skip: '–',
-  unknown: '?',
   bullet: '•',
   arrow: '→',
   ellipsis: '…',
-  vertical: '│',
-  horizontal: '─',
   full: '█',
   half: '▒',
   empty: '░',
@@ -40,13 +32,9 @@ const ascii: Glyphs = {
   ok: '+',
   wait: '~',
   no: 'x',
-  skip: '-',
-  unknown: '?',
   bullet: '*',
   arrow: '>',
   ellipsis: '.',
-  vertical: '|',
-  horizontal: '-',
   full: '#',
   half: '=',
   empty: '.',
@@ -138,7 +126,6 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '';
 }
 
-/** Returns the painter of one stream. */
 export function painter(enabled: boolean): Paint {
   // `validateStream: false`, because Node would check the stream again with other rules.
   return enabled ? (style, text) => (text === '' ? text : styleText(style, text, { validateStream: false })) : (_style, text) => text;

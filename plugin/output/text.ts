@@ -38,6 +38,16 @@ export function alignRows(columns: readonly Column[], rows: readonly Row[], fit:
   );
 }
 
+/** Returns the titles as a line, and the rows as lines below it. */
+export function alignTable(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  fit: Fit,
+): { readonly header: string; readonly lines: readonly string[] } {
+  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], fit);
+  return { header, lines };
+}
+
 function fittedWidths(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly number[] {
   const widths = columns.map((_, index) => Math.max(0, ...rows.map(({ cells }) => (cells[index] ?? '').length)));
   const total = () => widths.reduce((sum, one) => sum + one, 0) + gap.length * (columns.length - 1);

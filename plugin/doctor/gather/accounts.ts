@@ -13,7 +13,6 @@ import { type AgentRight, agentRights } from '../agent-rights.ts';
 import type { AccountFact, LeaseFact, PublishedFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
-  /** Namespaces of the groups. */
   readonly watched: readonly string[];
   /** Namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];

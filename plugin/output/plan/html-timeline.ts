@@ -183,5 +183,4 @@ const legendShapes: readonly (readonly [string, Html])[] = [
   ['approval, duration unknown', html`<path class="person" d="M13 0l6 6l-6 6l-6 -6z"/>`],
 ];
 
-/** The legend of the shapes. */
 export const timelineLegend: Html = html`<ul class="legend" aria-label="Legend">${legendShapes.map(([word, shape]) => html`<li><svg class="chart" viewBox="0 0 26 12" aria-hidden="true">${shape}</svg>${word}</li>`)}</ul>`;

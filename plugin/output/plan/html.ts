@@ -117,7 +117,6 @@ interface GroupPlace {
   readonly startMs: number | undefined;
 }
 
-/** Returns the group as one foldable part. */
 export function groupHtml(group: GroupPlan, place: GroupPlace): Html {
   return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span><span class="soft">${timesText(group)}</span></summary>
 <div class="body">

@@ -215,7 +215,6 @@ export interface Section {
   readonly title: string;
   /** Each item from its longest form to its shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
-  /** Separator between items. */
   readonly separator: string;
   /** Text for the number of omitted items. */
   readonly more: (count: number) => string;

@@ -234,7 +234,6 @@ export function groupsText(groups: readonly GroupPlan[]): string {
   return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
-/** Returns the assumptions behind the durations. */
 export function assumptionsText(assumptions: Assumptions): string {
   const own = Object.keys(assumptions.groups).length;
   const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);

@@ -6,7 +6,6 @@ import { alignRows, type Column, paragraph, type Row } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
-/** The abilities of the terminal. */
 export interface TableLook {
   /** Width; undefined if nothing may be cut or wrapped. */
   readonly columns: number | undefined;
