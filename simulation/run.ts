@@ -5,7 +5,7 @@ import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import type { Leak } from './process/agents.ts';
 import type { Scenario } from './scenario.ts';
 import type { Json, ModelObject } from './server/request.ts';
-import { type Run, stageRun } from './stage.ts';
+import { Run } from './stage.ts';
 
 export interface TimelineEntry {
   readonly atMs: number;
@@ -58,7 +58,7 @@ export interface RunResult {
 
 /** Plays the scenario with the real loop of the agent. Never rejects for errors of the agent: they are in the result. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
-  const run = stageRun(scenario, options);
+  const run = new Run(scenario, options);
   const { scheduler } = run;
   const isOver = (): boolean => options.isShort === true && run.violations.length > 0;
   let unfinished: string | undefined;

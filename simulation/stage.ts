@@ -1,21 +1,21 @@
 // Composes a run: the clock, the server, the cluster, the agents, the faults, the judges, the events, and the counters.
 
-import type { TurnListener } from '../agent/report.ts';
 import type { GroupDecision } from '../engine/decision.ts';
-import { startCluster } from './cluster/cluster.ts';
-import { createGateServer } from './cluster/gate-server.ts';
+import { type ClusterModel, startCluster } from './cluster/cluster.ts';
+import { createGateServer, type GateServer } from './cluster/gate-server.ts';
+import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
-import type { Faults, Point } from './faults/fault.ts';
+import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { createOracles } from './oracles/all.ts';
 import { whatIsMissing } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
-import type { RunObserver, RunOptions, TimelineEntry } from './run.ts';
+import type { RunOptions, TimelineEntry } from './run.ts';
 import type { ClusterEvent, PeopleEvent, Scenario, ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Actor, Answered, Json, ModelObject, ModelRequest } from './server/request.ts';
+import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, classOfEvent, committedText, eventAuthor, eventText, faultText, turnText } from './telling.ts';
 import { createTrace, type Trace } from './trace.ts';
@@ -29,242 +29,256 @@ export const selfAccusations: readonly string[] = [
   'policies cannot be resolved',
 ];
 
-export interface Run {
+/** One run: everything around the agents, the agents, the faults and the judges. It begins when the scheduler runs. */
+export class Run {
   readonly scheduler: Scheduler;
   readonly scene: Scene;
   readonly agents: Agents;
   readonly faults: RecordedFaults;
-  readonly trace: Trace;
-  readonly violations: readonly Violation[];
-  readonly writes: Readonly<Record<string, number>>;
-  readonly timeline: readonly TimelineEntry[];
-  readonly violated: (invariant: string, message: string) => void;
+  readonly trace: Trace = createTrace();
+  readonly violations: Violation[] = [];
+  readonly writes: Record<string, number> = {};
+  readonly timeline: TimelineEntry[] = [];
+  readonly #scenario: Scenario;
+  readonly #options: RunOptions;
+  readonly #server: ModelServer;
+  readonly #cluster: ClusterModel;
+  readonly #oracles: readonly Oracle[];
+  #isHealing = false;
+  #quietSinceMs = 0;
+  #lastWrite = 'no agent wrote';
+  #decision: GroupDecision | undefined;
+  #touches = 0;
+
+  constructor(scenario: Scenario, options: RunOptions) {
+    this.#scenario = scenario;
+    this.#options = options;
+    const { seed, given } = scenario;
+    beginRunAt(given?.startMs);
+    const scheduler = createScheduler(seed);
+    this.scheduler = scheduler;
+    const wallMs = (): number => runStartMs + scheduler.nowMs();
+    const server = new ModelServer({ scheduler, wallMs, seed, frontEnds, kinds: kindsOf(given?.objects ?? []) });
+    this.#server = server;
+    const admitted = (pod: PodAdmitted): void => this.#judge((oracle) => oracle.podAdmitted?.(pod));
+    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted });
+    this.scene = this.#createScene();
+    this.#oracles = [...createOracles(this.scene), ...(options.observer === undefined ? [] : [options.observer])];
+    this.#observeServer();
+    this.#cluster.observe((what) => {
+      const [who, rest] = what.startsWith('people: ') ? ['people', what.slice(8)] : ['cluster', what.replace(/^cluster: /, '')];
+      this.#note(who, rest);
+      this.#tell(who, rest);
+    });
+    this.faults = recordedFaults(
+      eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
+      () => this.#isHealing,
+      (placed) => this.#tell('fault', faultText(placed)),
+    );
+    this.agents = this.#startAgents(wallMs);
+    for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) this.faults.happened('F13');
+    for (const index of scenario.events.keys()) this.#schedule(index, wallMs);
+  }
+
+  violated(invariant: string, message: string): void {
+    this.#note('violated', invariant, message);
+    this.violations.push({ invariant, atMs: this.scheduler.nowMs(), message });
+    this.#tell('verdict', `${invariant}: ${message}`);
+  }
+
   /** Ends faults and repairs everything. */
-  readonly beginHealing: () => void;
+  beginHealing(): void {
+    this.#isHealing = true;
+    this.#note('healing');
+    this.#tell('verdict', 'faults end');
+    this.#cluster.heal();
+    this.agents.heal();
+    for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) this.#server.lagFrontEnd(frontEnd, this.scheduler.nowMs());
+    this.#judge((oracle) => oracle.healingBegan?.());
+  }
+
   /** Returns what the group lacks; undefined if converged. */
-  readonly missing: () => string | undefined;
-  /** Resets the write counters. */
-  readonly beginQuiet: () => void;
+  missing(): string | undefined {
+    const missing = whatIsMissing(this.scene, this.#cluster.wanted());
+    if (missing !== undefined) return missing;
+    const prepared = this.#cluster.preparedPods();
+    if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;
+    if (!this.agents.isReady()) return 'not every agent is ready';
+    // Its pods may be done while the last wave still soaks.
+    const decision = this.#scenario.given === undefined ? undefined : this.#decision;
+    const isWaiting = decision !== undefined && decision.outcome !== 'done';
+    return isWaiting ? `the agents wait: ${decision.waits[0]?.fact ?? decision.outcome}` : undefined;
+  }
+
+  beginQuiet(): void {
+    this.#quietSinceMs = this.scheduler.nowMs();
+  }
+
   /** Time since which agents have not written, without renewals of the Lease. */
-  readonly quietSinceMs: () => number;
-  readonly lastWrite: () => string;
+  quietSinceMs(): number {
+    return this.#quietSinceMs;
+  }
+
+  lastWrite(): string {
+    return this.#lastWrite;
+  }
+
   /** Ends the run; the judges report their pending findings. */
-  readonly endJudgement: () => void;
-}
+  endJudgement(): void {
+    this.#judge((oracle) => oracle.ended?.());
+  }
 
-/** Creates everything; it begins when the scheduler runs. */
-export function stageRun(scenario: Scenario, options: RunOptions): Run {
-  const { observer } = options;
-  beginRunAt(scenario.given?.startMs);
-  const scheduler = createScheduler(scenario.seed);
-  const { nowMs } = scheduler;
-  const wallMs = (): number => runStartMs + nowMs();
-  const trace = createTrace();
-  const timeline: TimelineEntry[] = [];
-  const violations: Violation[] = [];
-  const writes: Record<string, number> = {};
-  const quiet = { sinceMs: 0, lastWrite: 'no agent wrote' };
-  let phase: 'safety' | 'healing' = 'safety';
-  let decision: GroupDecision | undefined;
+  #note(...parts: readonly (string | number)[]): void {
+    this.trace.note(this.scheduler.nowMs(), ...parts);
+  }
 
-  const tell = (who: string, what: string | undefined): void => {
-    if (options.isTold === true && what !== undefined) timeline.push({ atMs: nowMs(), who, what });
-  };
-  const violated = (invariant: string, message: string): void => {
-    trace.note(nowMs(), 'violated', invariant, message);
-    violations.push({ invariant, atMs: nowMs(), message });
-    tell('verdict', `${invariant}: ${message}`);
-  };
+  #tell(who: string, what: string | undefined): void {
+    if (this.#options.isTold === true && what !== undefined) this.timeline.push({ atMs: this.scheduler.nowMs(), who, what });
+  }
 
-  const kinds = kindsOf(scenario.given?.objects ?? []);
-  const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds, kinds });
-  const cluster = startCluster({
-    server,
-    scheduler,
-    wallMs,
-    scenario,
-    admitted: (pod) => judged((oracle) => oracle.podAdmitted?.(pod)),
-  });
-  const { namespace, statefulSets } = cluster;
-  const scene: Scene = {
-    nowMs,
-    group: scenario.group,
-    isGiven: scenario.given !== undefined,
-    namespace,
-    statefulSets,
-    agentUser,
-    list: (resource, inNamespace) => server.list(resource, inNamespace),
-    get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
-    violated,
-    clockOf: (process) => agents.clockOf(process),
-    isWatchDead: () => agents.isWatchDead(),
-  };
-  const oracles: readonly Oracle[] = [...createOracles(scene), ...(observer === undefined ? [] : [observer])];
   /** A judge that throws is a defect of the judge and fails the run. */
-  const judged = (ask: (oracle: Oracle) => void): void => {
-    for (const oracle of oracles) {
+  #judge(ask: (oracle: Oracle) => void): void {
+    for (const oracle of this.#oracles) {
       try {
         ask(oracle);
       } catch (error) {
-        violated('error', `a judge threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        this.violated('error', `a judge threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       }
     }
-  };
+  }
 
-  const count = ({ verb, resource, subresource, name, status, revisions, request }: Answered): void => {
-    if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === 'leases.coordination.k8s.io') return;
-    const write = `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`}`;
-    quiet.sinceMs = nowMs();
-    quiet.lastWrite = `${request.actor.process ?? 'an agent'} sent ${write} ${name} at ${nowMs()} ms, and was answered ${status}`;
-    if (revisions.length > 0) writes[write] = (writes[write] ?? 0) + 1;
-  };
-  server.observe({
-    committed: (commit) => {
-      const { revision, type, resource, after, actor } = commit;
-      trace.note(nowMs(), 'commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
-      judged((oracle) => oracle.committed?.(commit));
-      if (options.isTold === true) tell('cluster', committedText(commit));
-    },
-    answered: (answered) => {
-      const { verb, resource, subresource, name, status, request } = answered;
-      trace.note(nowMs(), 'answered', request.actor.process ?? request.actor.user, verb, resource, subresource, name, status);
-      count(answered);
-      judged((oracle) => oracle.answered?.(answered));
-      if (options.isTold === true && request.actor.user === agentUser) tell(request.actor.process ?? 'agent', answeredText(answered));
-    },
-  });
-  cluster.observe((what) => {
-    const [who, rest] = what.startsWith('people: ') ? ['people', what.slice(8)] : ['cluster', what.replace(/^cluster: /, '')];
-    trace.note(nowMs(), who, rest);
-    tell(who, rest);
-  });
+  #createScene(): Scene {
+    const { namespace, statefulSets } = this.#cluster;
+    return {
+      nowMs: this.scheduler.nowMs,
+      group: this.#scenario.group,
+      isGiven: this.#scenario.given !== undefined,
+      namespace,
+      statefulSets,
+      agentUser,
+      list: (resource, inNamespace) => this.#server.list(resource, inNamespace),
+      get: (resource, inNamespace, name) => this.#server.get(resource, inNamespace, name),
+      violated: (invariant, message) => this.violated(invariant, message),
+      clockOf: (process) => this.agents.clockOf(process),
+      isWatchDead: () => this.agents.isWatchDead(),
+    };
+  }
 
-  const faults = recordedFaults(
-    eitherFaults(placedFaults(scenario.faults), drawnFaults(scenario.seed, scenario.rates)),
-    () => phase === 'healing',
-    (placed) => {
-      if (options.isTold === true) tell('fault', faultText(placed));
-    },
-  );
-  const listenerOf = (process: string): TurnListener => ({
-    turnEnded: (report) => {
-      trace.note(nowMs(), process, 'turn', report.performed.length, report.error ?? '');
-      judged((oracle) => oracle.turnEnded?.(process, report));
-      decision = report.decision ?? decision;
-      if (options.isTold === true) tell(process, turnText(report));
-    },
-  });
-  const { gate } = scenario.group;
-  const gateServer =
-    gate === undefined
-      ? undefined
-      : createGateServer({
-          gate,
-          seed: scenario.seed,
-          nowMs,
-          wallMs,
-          flipsUntilMs: scenario.safetyMs,
-          answered: (answer) => {
-            trace.note(nowMs(), 'gate', answer.process, answer.isGood ? 'good' : 'bad');
-            judged((oracle) => oracle.gateAnswered?.(answer));
-          },
-        });
-  const sendingHeard = (point: Point, verb: string): void => judged((oracle) => oracle.sending?.(point, verb));
-  let touches = 0;
-  const agents: Agents = new Agents({
-    ...(gateServer === undefined ? {} : { gateServer }),
-    scenario,
-    scheduler,
-    server,
-    frontEnds,
-    faults: observed(faults, observer, sendingHeard),
-    namespace,
-    policies: cluster.policies,
-    listenerOf,
-    podAnswer: cluster.podAnswer,
-    podCalled: (call) => {
-      trace.note(nowMs(), 'pod', call.process, call.method, call.pod, call.uid);
-      judged((oracle) => oracle.podCalled?.(call));
-      tell(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
-    },
-    touch: (request) => {
-      touches += 1;
-      if (!touchObject(request, touches, server)) faults.missed('F4');
-    },
-    processChanged: (process, change) => {
-      trace.note(nowMs(), process, change);
-      judged((oracle) => oracle.processChanged?.(process, change));
-      tell(process, change);
-    },
-    log: (process, _level, message, fields) => {
-      if (selfAccusations.includes(message)) violated('error', `${process} says: ${message} ${JSON.stringify(fields)}`);
-    },
-    note: (...parts) => trace.note(nowMs(), ...parts),
-  });
-
-  for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) faults.happened('F13');
-  for (const [index, event] of scenario.events.entries()) {
-    const faultClass = classOfEvent(event, scenario.events.slice(0, index));
-    scheduler.after(event.atMs, () => {
-      // A shortened scenario also shortens its events.
-      if (phase === 'healing') return;
-      trace.note(nowMs(), 'event', index);
-      tell(eventAuthor(event), eventText(event));
-      const hasHappened = play(event, { nowMs, wallMs, agents, cluster, server, frontEnds });
-      if (faultClass !== undefined && hasHappened) faults.happened(faultClass);
+  #observeServer(): void {
+    const isTold = this.#options.isTold === true;
+    this.#server.observe({
+      committed: (commit) => {
+        const { revision, type, resource, after, actor } = commit;
+        this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
+        this.#judge((oracle) => oracle.committed?.(commit));
+        if (isTold) this.#tell('cluster', committedText(commit));
+      },
+      answered: (answered) => {
+        const { verb, resource, subresource, name, status, request } = answered;
+        this.#note('answered', request.actor.process ?? request.actor.user, verb, resource, subresource, name, status);
+        this.#count(answered);
+        this.#judge((oracle) => oracle.answered?.(answered));
+        if (isTold && request.actor.user === agentUser) this.#tell(request.actor.process ?? 'agent', answeredText(answered));
+      },
     });
   }
 
-  return {
-    scheduler,
-    scene,
-    agents,
-    faults,
-    trace,
-    violations,
-    writes,
-    timeline,
-    violated,
-    beginHealing: () => {
-      phase = 'healing';
-      trace.note(nowMs(), 'healing');
-      tell('verdict', 'faults end');
-      cluster.heal();
-      agents.heal();
-      for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.lagFrontEnd(frontEnd, nowMs());
-      judged((oracle) => oracle.healingBegan?.());
-    },
-    missing: () => {
-      const missing = whatIsMissing(scene, cluster.wanted());
-      if (missing !== undefined) return missing;
-      const prepared = cluster.preparedPods();
-      if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;
-      if (!agents.isReady()) return 'not every agent is ready';
-      // Its pods may be done while the last wave still soaks.
-      const isWaiting = scenario.given !== undefined && decision !== undefined && decision.outcome !== 'done';
-      return isWaiting ? `the agents wait: ${decision?.waits[0]?.fact ?? decision?.outcome}` : undefined;
-    },
-    beginQuiet: () => {
-      quiet.sinceMs = nowMs();
-    },
-    quietSinceMs: () => quiet.sinceMs,
-    lastWrite: () => quiet.lastWrite,
-    endJudgement: () => judged((oracle) => oracle.ended?.()),
-  };
-}
+  #count({ verb, resource, subresource, name, status, revisions, request }: Answered): void {
+    if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === leases) return;
+    const write = `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`}`;
+    const nowMs = this.scheduler.nowMs();
+    this.#quietSinceMs = nowMs;
+    this.#lastWrite = `${request.actor.process ?? 'an agent'} sent ${write} ${name} at ${nowMs} ms, and was answered ${status}`;
+    if (revisions.length > 0) this.writes[write] = (this.writes[write] ?? 0) + 1;
+  }
 
-function observed(faults: Faults, observer: RunObserver | undefined, sending: (point: Point, verb: string) => void): Faults {
-  return {
-    ...faults,
-    ofRequest: (point, verb) => {
-      sending(point, verb);
-      return faults.ofRequest(point, verb);
-    },
-    ofLine: (point, line = '') => {
-      observer?.lineArrived?.(point, line);
-      return faults.ofLine(point, line);
-    },
-  };
+  #startAgents(wallMs: () => number): Agents {
+    const gateServer = this.#createGateServer(wallMs);
+    return new Agents({
+      ...(gateServer === undefined ? {} : { gateServer }),
+      scenario: this.#scenario,
+      scheduler: this.scheduler,
+      server: this.#server,
+      frontEnds,
+      faults: this.#observedFaults(),
+      namespace: this.#cluster.namespace,
+      policies: this.#cluster.policies,
+      listenerOf: (process) => ({
+        turnEnded: (report) => {
+          this.#note(process, 'turn', report.performed.length, report.error ?? '');
+          this.#judge((oracle) => oracle.turnEnded?.(process, report));
+          this.#decision = report.decision ?? this.#decision;
+          if (this.#options.isTold === true) this.#tell(process, turnText(report));
+        },
+      }),
+      podAnswer: this.#cluster.podAnswer,
+      podCalled: (call) => {
+        this.#note('pod', call.process, call.method, call.pod, call.uid);
+        this.#judge((oracle) => oracle.podCalled?.(call));
+        this.#tell(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
+      },
+      touch: (request) => {
+        this.#touches += 1;
+        if (!touchObject(request, this.#touches, this.#server)) this.faults.missed('F4');
+      },
+      processChanged: (process, change) => {
+        this.#note(process, change);
+        this.#judge((oracle) => oracle.processChanged?.(process, change));
+        this.#tell(process, change);
+      },
+      log: (process, _level, message, fields) => {
+        if (selfAccusations.includes(message)) this.violated('error', `${process} says: ${message} ${JSON.stringify(fields)}`);
+      },
+      note: (...parts) => this.#note(...parts),
+    });
+  }
+
+  #createGateServer(wallMs: () => number): GateServer | undefined {
+    const { seed, safetyMs, group } = this.#scenario;
+    if (group.gate === undefined) return undefined;
+    return createGateServer({
+      gate: group.gate,
+      seed,
+      nowMs: this.scheduler.nowMs,
+      wallMs,
+      flipsUntilMs: safetyMs,
+      answered: (answer) => {
+        this.#note('gate', answer.process, answer.isGood ? 'good' : 'bad');
+        this.#judge((oracle) => oracle.gateAnswered?.(answer));
+      },
+    });
+  }
+
+  /** Reports each request and line to the observers before its fault is chosen. */
+  #observedFaults(): Faults {
+    return {
+      ...this.faults,
+      ofRequest: (point, verb) => {
+        this.#judge((oracle) => oracle.sending?.(point, verb));
+        return this.faults.ofRequest(point, verb);
+      },
+      ofLine: (point, line = '') => {
+        this.#options.observer?.lineArrived?.(point, line);
+        return this.faults.ofLine(point, line);
+      },
+    };
+  }
+
+  #schedule(index: number, wallMs: () => number): void {
+    const { events } = this.#scenario;
+    const event = events[index];
+    if (event === undefined) return;
+    const faultClass = classOfEvent(event, events.slice(0, index));
+    this.scheduler.after(event.atMs, () => {
+      // A shortened scenario also shortens its events.
+      if (this.#isHealing) return;
+      this.#note('event', index);
+      this.#tell(eventAuthor(event), eventText(event));
+      const { nowMs } = this.scheduler;
+      const stage = { nowMs, wallMs, agents: this.agents, cluster: this.#cluster, server: this.#server, frontEnds };
+      if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
+    });
+  }
 }
 
 const leases = 'leases.coordination.k8s.io';
@@ -278,12 +292,7 @@ export interface Stage {
   readonly wallMs: () => number;
   readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
-  readonly server: {
-    readonly change: (actor: Actor, resource: string, namespace: string, name: string, patch: Json) => ModelObject | undefined;
-    readonly remove: (actor: Actor, resource: string, namespace: string, name: string) => boolean;
-    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
-    readonly restartFrontEnd: (frontEnd: number, options: { readonly isCompacted: boolean }) => void;
-  };
+  readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
   /** Number of front ends of the server. */
   readonly frontEnds: number;
 }
