@@ -23,7 +23,7 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
 }
 
 /** A call of a pod under way. */
-interface PodCall {
+export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
   readonly host: string;
@@ -31,7 +31,7 @@ interface PodCall {
   readonly path: string;
 }
 
-interface PodReply {
+export interface PodReply {
   readonly status: number;
   readonly body: string;
   /** UID of the pod that received it. */

@@ -72,13 +72,8 @@ export function whyNotWhole(book: Book, zone: Zone, moment: Moment): string | un
 
 /** The original ignores a paused zone that is not ready. */
 function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
-  return (
-    scene.group.kind === 'adopted' &&
-    terms
-      .of(zone.statefulSet)
-      .since(fromMs)
-      .some(({ isPaused }) => isPaused)
-  );
+  const settings = terms.of(zone.statefulSet).since(fromMs);
+  return scene.group.kind === 'adopted' && settings.some(({ isPaused }) => isPaused);
 }
 
 function checkBudget(disruption: Disruption): void {
@@ -108,11 +103,7 @@ function checkBudget(disruption: Disruption): void {
 function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const { scene } = book;
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
-  const isMember = ({ zone }: Place): boolean =>
-    book.terms
-      .of(zone.statefulSet)
-      .since(moment.fromMs)
-      .every((terms) => terms.isMember);
+  const isMember = ({ zone }: Place): boolean => book.terms.wasMember(zone.statefulSet, moment.fromMs);
   // A zone that is down comes first, even if it went down just now. If a lagging controller, or one without our webhook, created a
   // successor of the old revision, nothing is missing. Only another disruption could settle it, which must wait for the zone that is down.
   const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));

@@ -2,7 +2,7 @@
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
-import { configMapResource, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
+import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
 import { machineOf, type Oracle } from './oracle.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
@@ -174,8 +174,7 @@ class LedgerJudge implements Oracle {
     const zone = this.#book.zones.find(({ statefulSet }) => this.#book.terms.zoneName(statefulSet) === claim.zone);
     if (zone === undefined) return false;
     const uids = new Set(zone.facts.since(fromMs).map((facts) => facts?.uid));
-    const terms = this.#book.terms.of(zone.statefulSet).since(fromMs);
-    return uids.size === 1 && !uids.has(undefined) && terms.every(({ isMember }) => isMember);
+    return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
   /** A claim may end if its object is gone or replaced, was written since, or if its writer sent nothing. */
@@ -252,8 +251,4 @@ function describe({ verb, zone, uid, to }: Claimed): string {
 
 function isOfPod({ verb }: Claimed): boolean {
   return verb === 'deletePod' || verb === 'evictPod';
-}
-
-function partitionOf(set: ModelObject | undefined): number {
-  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }

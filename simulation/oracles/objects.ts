@@ -105,3 +105,7 @@ export function durationAt(value: unknown, ...path: readonly string[]): number |
 export function isAgent(actor: Actor, agentUser: string): boolean {
   return actor.process !== undefined || actor.user === agentUser;
 }
+
+export function partitionOf(set: ModelObject | undefined): number {
+  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
+}

@@ -1,8 +1,8 @@
 // Judges writes of partitions: an exposed pod is a disruption, although the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
 import { traitsOfShape } from '../scenario.ts';
-import type { Commit, ModelObject } from '../server/request.ts';
+import type { Commit } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
-import { controllerOf, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
+import { controllerOf, isAgent, isTerminating, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
@@ -22,10 +22,6 @@ export function judgePartitions(book: Book): Oracle {
       else checkLowered(book, zone, commit, { from, to });
     },
   };
-}
-
-function partitionOf(set: ModelObject | undefined): number {
-  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }
 
 /** Returns outdated pods by any status that the decision may have seen. */

@@ -12,7 +12,7 @@ import {
   intentResource,
   isAgent,
   isTerminating,
-  numberAt,
+  partitionOf,
   podResource,
   revisionLabelOf,
   statefulSetResource,
@@ -122,19 +122,18 @@ class PinJudge implements Oracle {
   #standsApart({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);
-    if (pod === undefined || isTerminating(pod) || revisionLabelOf(pod) !== revision || !this.#isMember(zone, fromMs)) return undefined;
+    if (
+      pod === undefined ||
+      isTerminating(pod) ||
+      revisionLabelOf(pod) !== revision ||
+      !this.#book.terms.wasMember(zone.statefulSet, fromMs)
+    )
+      return undefined;
     if ((this.#madeMs.get(pod.metadata.uid) ?? 0) > fromMs) return undefined;
     const known = facts.filter((one) => one !== undefined);
     const isApart =
       known.length === facts.length && known.every(({ uid, currentRevision }) => uid === controllerOf(pod) && currentRevision !== revision);
     return isApart ? known : undefined;
-  }
-
-  #isMember({ statefulSet }: Zone, fromMs: number): boolean {
-    return this.#book.terms
-      .of(statefulSet)
-      .since(fromMs)
-      .every(({ isMember }) => isMember);
   }
 
   /** A partition rises to its maximum, and only after every pod is pinned. */
@@ -187,7 +186,7 @@ class PinJudge implements Oracle {
       return;
     }
     const known = this.#tries.get(place);
-    const isSame = known?.revision === pinned && this.#isMember(place.zone, known.sinceMs);
+    const isSame = known?.revision === pinned && this.#book.terms.wasMember(place.zone.statefulSet, known.sinceMs);
     const tries = isSame ? { ...known, count: known.count + 1 } : { revision: pinned, count: 1, sinceMs: atMs };
     this.#tries.set(place, tries);
     if (tries.count > mostTries)
@@ -227,14 +226,14 @@ class PinJudge implements Oracle {
   ): void {
     const facts = zone.facts.latest();
     const is = revisionLabelOf(after);
-    const isOther = facts === undefined || owner !== facts.uid || controllerOf(after) !== owner || !this.#isMember(zone, atMs - 10_000);
+    const isOther =
+      facts === undefined ||
+      owner !== facts.uid ||
+      controllerOf(after) !== owner ||
+      !this.#book.terms.wasMember(zone.statefulSet, atMs - 10_000);
     if (isOther || is === before || admitted.isAway || admitted.asked !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
     if (is === wanted) return;
     this.#book.scene.violated('S6', `${after.metadata.name} comes back at ${is}, after ${before}, and should at ${wanted}`);
   }
-}
-
-function partitionOf(set: ModelObject | undefined): number {
-  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }

@@ -114,12 +114,17 @@ export class Book implements Oracle {
       const zone = this.#byName.get(after.metadata.name);
       if (zone !== undefined) this.#putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
     } else if (resource === podResource) {
-      const place = this.#putPod(after, type === 'DELETED', atMs);
-      if (place === undefined) return;
-      this.#refresh(place, atMs);
-      if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
-      count(place.zone, atMs, false);
+      this.#podChanged(commit, isOurs);
     }
+  }
+
+  #podChanged(commit: Commit, isOurs: boolean): void {
+    const { after, type, atMs } = commit;
+    const place = this.#putPod(after, type === 'DELETED', atMs);
+    if (place === undefined) return;
+    this.#refresh(place, atMs);
+    if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
+    count(place.zone, atMs, false);
   }
 
   zoneOf(statefulSet: string): Zone | undefined {
@@ -211,13 +216,7 @@ export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
 
 /** Returns the places that are down at T and that the decision had to count; undefined if the zone does not count. */
 export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
-  if (
-    !terms
-      .of(zone.statefulSet)
-      .since(fromMs)
-      .every(({ isMember }) => isMember)
-  )
-    return undefined;
+  if (!terms.wasMember(zone.statefulSet, fromMs)) return undefined;
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
   if (now === undefined || facts.includes(undefined)) return undefined;
@@ -242,11 +241,7 @@ function isKnown(place: Place, fromMs: number): boolean {
  */
 export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   if (scene.group.kind === 'adopted') return false;
-  const isMember = terms
-    .of(zone.statefulSet)
-    .since(fromMs)
-    .every((one) => one.isMember);
-  return isMember && zone.facts.since(fromMs).every((facts) => facts === undefined);
+  return terms.wasMember(zone.statefulSet, fromMs) && zone.facts.since(fromMs).every((facts) => facts === undefined);
 }
 
 /** Returns the largest permitted outage of the zone under all limits since then; undefined if only the eviction API knows it. */

@@ -111,10 +111,8 @@ function describe({ zone, from, to, by }: Write): string {
 }
 
 function isForced({ terms }: Book, { zone, moment }: Write): boolean {
-  return terms
-    .of(zone.statefulSet)
-    .since(moment.fromMs)
-    .some((one) => one.isForced);
+  const settings = terms.of(zone.statefulSet).since(moment.fromMs);
+  return settings.some((one) => one.isForced);
 }
 
 function checkDecrease(book: Book, write: Write): void {
@@ -131,15 +129,8 @@ function checkDecrease(book: Book, write: Write): void {
     const rolling = (lackingIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
     if (rolling.length > 0) scene.violated('S15', `${describe(write)} while ${named(rolling)} are being replaced`);
   }
-  const floor = Math.max(
-    1,
-    Math.min(
-      ...book.terms
-        .of(zone.statefulSet)
-        .since(moment.fromMs)
-        .map(({ minReplicas }) => minReplicas),
-    ),
-  );
+  const settings = book.terms.of(zone.statefulSet).since(moment.fromMs);
+  const floor = Math.max(1, Math.min(...settings.map(({ minReplicas }) => minReplicas)));
   if (Number.isFinite(floor) && to < floor) scene.violated('S14', `${describe(write)}, and it is to have ${floor} at least`);
   checkLeader(book, write);
 }

@@ -73,12 +73,8 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
 export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment, what: string): void {
   if (scene.group.kind === 'adopted') return;
   for (const { statefulSet, facts } of zones) {
-    const isMember = terms
-      .of(statefulSet)
-      .since(fromMs)
-      .every((one) => one.isMember);
     const seen = facts.since(fromMs);
-    if (isMember && seen.every((one) => one !== undefined && !one.isObserved)) {
+    if (terms.wasMember(statefulSet, fromMs) && seen.every((one) => one !== undefined && !one.isObserved)) {
       scene.violated('S4', `${what} while the status of ${statefulSet} is older than its spec`);
     }
   }

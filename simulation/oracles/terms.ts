@@ -31,6 +31,8 @@ interface Pause {
 
 export interface TermsBook {
   readonly of: (statefulSet: string) => Timeline<Terms>;
+  /** Returns whether the zone belonged to the group all the time since then. */
+  readonly wasMember: (statefulSet: string, sinceMs: number) => boolean;
   /** Returns whether a person paused the zone by an intent, since this time or before. */
   readonly isPausedSince: (statefulSet: string, sinceMs: number, atMs: number) => boolean;
   /** An exception permits what rules deny, so nothing can be judged. */
@@ -45,6 +47,7 @@ export interface TermsBook {
 /** Begins with the stored state. */
 export function createTerms(scene: Scene): TermsBook {
   const timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
+  const of = (statefulSet: string): Timeline<Terms> => timelines.get(statefulSet) ?? createTimeline<Terms>();
   const pauses = new Map<string, Pause>();
   const exceptions = new Set<string>();
   let definition: ModelObject | 'never' | 'gone' = 'never';
@@ -90,15 +93,15 @@ export function createTerms(scene: Scene): TermsBook {
   }
   const zoneName = (statefulSet: string): string => {
     const zones = typeof definition === 'string' ? [] : listAt(definition, 'spec', 'members', 'zones');
-    return (
-      textAt(
-        zones.find((zone) => field(zone, 'statefulSet') === statefulSet),
-        'name',
-      ) ?? statefulSet
-    );
+    const zone = zones.find((zone) => field(zone, 'statefulSet') === statefulSet);
+    return textAt(zone, 'name') ?? statefulSet;
   };
   return {
-    of: (statefulSet) => timelines.get(statefulSet) ?? createTimeline<Terms>(),
+    of,
+    wasMember: (statefulSet, sinceMs) =>
+      of(statefulSet)
+        .since(sinceMs)
+        .every(({ isMember }) => isMember),
     isPausedSince: (statefulSet, sinceMs, atMs) =>
       [...pauses.values()].some(
         (pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && (pause.zone === undefined || pause.zone === zoneName(statefulSet)),

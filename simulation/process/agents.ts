@@ -1,6 +1,7 @@
 // Runs the agents: processes that start, die, stand still, stop and return, each with the real loop of the agent.
 import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
+import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
 import type { PodCalled, ProcessChange } from '../oracles/oracle.ts';
@@ -12,7 +13,6 @@ import type { ModelServer } from '../server/server.ts';
 import { type Body, startBody } from './body.ts';
 import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
-import type { PodAnswered, PodCall } from './pods.ts';
 
 export { agentNamespace, agentUser, leaseName } from './body.ts';
 
@@ -27,7 +27,7 @@ export interface AgentsOptions {
   readonly namespace: string;
   /** Files of the policy directory; optional. */
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
-  readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
+  readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
   /** The metric server; without it no gate is read. */
   readonly gateServer?: GateServer;

@@ -1,6 +1,7 @@
 // Models what a process calls besides the API server: pods and gate providers, with the faults of each call.
 
 import type { GateAnswer, GateHttp, PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
+import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
@@ -8,33 +9,16 @@ import type { PodCalled } from '../oracles/oracle.ts';
 import { runStartMs } from './clock.ts';
 import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 
-/** The answer of a pod, and its UID. */
-export interface PodAnswered {
-  readonly status: number;
-  readonly body: string;
-  readonly uid: string;
-  readonly pod: string;
-  readonly namespace: string;
-}
-
-export interface PodCall {
-  readonly method: 'POST' | 'DELETE';
-  /** Host name without the port. */
-  readonly host: string;
-  /** Path with the query. */
-  readonly path: string;
-}
-
 interface PodsOptions {
   readonly life: Life;
   /** The model of the pods; undefined if nothing listens there. Changes take effect before it returns. */
-  readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
+  readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
 }
 
 /** Calls pods: with latency and faults as in `PodFault`; a process may die or be suspended at each. */
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
-  const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodAnswered | undefined => {
+  const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodReply | undefined => {
     const { method } = request;
     // Probes of gates, which no simulated group has.
     if (method === 'GET') return undefined;
@@ -75,14 +59,14 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
 }
 
 /** The time that reaches the caller, on the run's clock; undefined without one. */
-function reportedBy(answer: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
+function reportedBy(answer: PodReply, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
   const told = toldBy(answer, fault, maxBodyBytes);
   const seconds = told instanceof Error || told.status > 299 ? undefined : timestampIn(told.body);
   return seconds === undefined ? undefined : seconds * 1000 - runStartMs;
 }
 
 /** The part of the answer that reaches the caller. */
-function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
+function toldBy({ status, body }: PodReply, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
   switch (fault?.kind) {
     case 'replyLost':
       return new Error('socket hang up');
