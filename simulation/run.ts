@@ -27,7 +27,7 @@ export interface RunOptions {
   readonly observer?: RunObserver;
 }
 
-export interface RunObserver extends Oracle {
+interface RunObserver extends Oracle {
   /** A line of a watch reached the process. */
   readonly lineArrived?: (point: Point, line: string) => void;
 }
