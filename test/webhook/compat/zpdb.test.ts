@@ -1,9 +1,16 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { isUnknown } from '../../../engine/snapshot.ts';
-import { type ObservedConfiguration, startZoneBudgets, unusableFor, type ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
+import {
+  type ObservedConfiguration,
+  startZoneBudgets,
+  unusableFor,
+  type ZoneBudgets,
+  zpdbValidation,
+} from '../../../webhook/compat/zpdb.ts';
+import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { followedBudgets } from '../../kit/followed.ts';
 import { budgetObject } from './eviction-objects.ts';
-import { type EvictionWorld, evictionWorld } from './eviction-world.ts';
+import { type EvictionWorld, evictionReview, evictionWorld } from './eviction-world.ts';
 
 const started: { readonly stop: () => void }[] = [];
 afterEach(() => {
@@ -149,4 +156,134 @@ describe('the budgets in force', () => {
     await world.env.advance(200_000);
     expect([world.env.timerCount(), world.env.openWatchCount()]).toEqual([0, 0]);
   });
+});
+
+type Json = Readonly<Record<string, unknown>>;
+
+const endpoint = zpdbValidation();
+
+function review(object: Json | undefined, overrides: Partial<Review> = {}): Review {
+  const { object: _object, ...rest } = evictionReview('', {
+    kind: { group: 'rollout-operator.grafana.com', version: 'v1', kind: 'ZoneAwarePodDisruptionBudget' },
+    resource: { group: 'rollout-operator.grafana.com', version: 'v1', resource: 'zoneawarepoddisruptionbudgets' },
+    subresource: '',
+    ...overrides,
+  });
+  return object === undefined ? rest : { ...rest, object };
+}
+
+const call = { deadlineMs: 9000, signal: new AbortController().signal };
+const validate = (object: Json | undefined, overrides?: Partial<Review>): Promise<Answer> =>
+  endpoint.handle(review(object, overrides), call);
+const message = async (spec: Json): Promise<string | undefined> => {
+  const answer = await validate(budgetObject(spec));
+  expect(answer).toEqual(
+    answer.allowed ? { allowed: true, code: 200 } : { allowed: false, code: 400, reason: 'BadRequest', message: answer.message },
+  );
+  return answer.message?.replace('ZoneAwarePodDisruptionBudget mimir/ingester-rollout: ', '');
+};
+
+const pattern = 'ingester-zone-[a-z]-([0-9]+)';
+
+describe('a budget that cannot be enforced is refused, first failure first', () => {
+  it.each<[string, Json, string]>([
+    ['both limits, even 0', { maxUnavailable: 0, maxUnavailablePercentage: 0 }, 'maxUnavailable and maxUnavailablePercentage are both set'],
+    ['a count that is text', { maxUnavailable: '1' }, 'maxUnavailable is not a whole number'],
+    ['a count that is no whole number', { maxUnavailable: 1.5 }, 'maxUnavailable is not a whole number'],
+    ['a negative count', { maxUnavailable: -1 }, 'maxUnavailable is -1; it must be 0 or more'],
+    ['a percentage that is text', { maxUnavailablePercentage: '10' }, 'maxUnavailablePercentage is not a whole number'],
+    ['a percentage below 0', { maxUnavailablePercentage: -1 }, 'maxUnavailablePercentage is -1; it must be 0 to 100'],
+    ['a percentage above 100', { maxUnavailablePercentage: 101 }, 'maxUnavailablePercentage is 101; it must be 0 to 100'],
+    ['a pattern that is no text', { podNamePartitionRegex: 5 }, 'podNamePartitionRegex is not text'],
+    ['a group that is no number', { podNamePartitionRegex: '(', podNameRegexGroup: 'one' }, 'podNameRegexGroup is not a whole number'],
+    ['a pattern that does not compile', { podNamePartitionRegex: '(' }, 'podNamePartitionRegex ( does not compile'],
+    ['a pattern without a group', { podNamePartitionRegex: 'a-[0-9]+' }, 'podNamePartitionRegex a-[0-9]+ has no capture group'],
+    ['a pattern whose only group captures nothing', { podNamePartitionRegex: '(?:a)' }, 'podNamePartitionRegex (?:a) has no capture group'],
+    [
+      'several groups and none named',
+      { podNamePartitionRegex: '(a)-([0-9]+)' },
+      'podNamePartitionRegex (a)-([0-9]+) has 2 capture groups; podNameRegexGroup must name one',
+    ],
+    [
+      'a group beyond the last',
+      { podNamePartitionRegex: '(a)-([0-9]+)', podNameRegexGroup: 3 },
+      'podNameRegexGroup is 3; the pattern has 2 capture groups',
+    ],
+    [
+      'a negative group, which would crash the matcher of the original',
+      { podNamePartitionRegex: pattern, podNameRegexGroup: -1 },
+      'podNameRegexGroup is -1; the pattern has 1 capture groups',
+    ],
+    ['no labels', { selector: {} }, 'selector.matchLabels is missing'],
+    ['no selector', { selector: null }, 'selector.matchLabels is missing'],
+    ['a label that is no text', { selector: { matchLabels: { zone: 1 } } }, 'selector.matchLabels is not a map of text'],
+    ['a delay that is no text', { podNamePartitionRegex: pattern, crossZoneEvictionDelay: 5 }, 'crossZoneEvictionDelay is not text'],
+    ['a delay in days', { podNamePartitionRegex: pattern, crossZoneEvictionDelay: '1d' }, 'crossZoneEvictionDelay 1d is not a duration'],
+    ['a negative delay', { podNamePartitionRegex: pattern, crossZoneEvictionDelay: '-5m' }, 'crossZoneEvictionDelay -5m is negative'],
+    ['a delay without a pattern', { crossZoneEvictionDelay: '5m' }, 'crossZoneEvictionDelay needs podNamePartitionRegex'],
+    [
+      'a percentage with a pattern',
+      { podNamePartitionRegex: pattern, maxUnavailablePercentage: 10 },
+      'maxUnavailablePercentage cannot be combined with podNamePartitionRegex',
+    ],
+  ])('%s', async (_case, spec, expected) => {
+    expect(await message(spec)).toBe(expected);
+  });
+
+  it('look-around and back-references, which RE2 does not know', async () => {
+    for (const bad of ['(?=a)(b)', '(?!a)(b)', '(?<=a)(b)', '(a)\\1']) {
+      expect(await message({ podNamePartitionRegex: bad })).toContain(`podNamePartitionRegex ${bad} `);
+    }
+  });
+
+  it.each<[string, Json, string]>([
+    ['limits before pattern', { maxUnavailable: -1, podNamePartitionRegex: '(' }, 'maxUnavailable is'],
+    ['pattern before selector', { podNamePartitionRegex: '(', selector: {} }, 'podNamePartitionRegex ( '],
+    ['selector before delay', { selector: {}, crossZoneEvictionDelay: 'x' }, 'selector.matchLabels'],
+    ['the delay itself before what it needs', { crossZoneEvictionDelay: 'x', maxUnavailablePercentage: 5 }, 'crossZoneEvictionDelay x'],
+  ])('%s', async (_case, spec, expected) => {
+    expect(await message(spec)).toContain(expected);
+  });
+
+  it('no spec, and only then another kind', async () => {
+    const { spec: _spec, ...bare } = budgetObject();
+    expect((await validate({ ...bare, kind: 'Pod' })).message).toContain('spec is missing');
+    expect((await validate({ ...budgetObject(), kind: 'Pod' })).message).toContain('kind is "Pod"');
+  });
+
+  it('a review without an object', async () => {
+    expect(await validate(undefined)).toMatchObject({ allowed: false, code: 400 });
+  });
+});
+
+describe('an enforceable budget passes', () => {
+  it.each<[string, Json]>([
+    ['no limit at all', {}],
+    ['a limit of 0', { maxUnavailable: 0 }],
+    ['a percentage of 100', { maxUnavailablePercentage: 100 }],
+    ['an empty selector', { maxUnavailable: 1, selector: { matchLabels: {} } }],
+    ['an empty pattern, whose group is not looked at', { podNamePartitionRegex: '', podNameRegexGroup: 'one' }],
+    ['one group', { podNamePartitionRegex: pattern }],
+    ['several groups and one of them named', { podNamePartitionRegex: '(a)-(?:b)-([0-9]+)', podNameRegexGroup: 2 }],
+    ['a delay', { podNamePartitionRegex: pattern, crossZoneEvictionDelay: '1h5m0.5s' }],
+    ['an empty delay', { crossZoneEvictionDelay: '' }],
+    ['a delay of 0 without a pattern', { crossZoneEvictionDelay: '0' }],
+    ['a percentage of 0 with a pattern', { podNamePartitionRegex: pattern, maxUnavailablePercentage: 0 }],
+    ['fields that nobody knows', { maxUnavailable: 1, colour: 'red' }],
+  ])('%s', async (_case, spec) => {
+    expect(await message(spec)).toBeUndefined();
+  });
+
+  it('with dry run and without, created or updated', async () => {
+    for (const operation of ['CREATE', 'UPDATE']) {
+      for (const dryRun of [false, true]) {
+        expect(await validate(budgetObject(), { operation, dryRun })).toEqual({ allowed: true, code: 200 });
+        expect((await validate(budgetObject({ maxUnavailable: -1 }), { operation, dryRun })).allowed).toBe(false);
+      }
+    }
+  });
+});
+
+it('a failure refuses', () => {
+  expect(endpoint.onFailure(review(budgetObject()), 'it was late')).toMatchObject({ allowed: false, code: 400 });
 });
