@@ -1,7 +1,7 @@
 // Defines the reports to listeners: one per turn, and the degraded parts of the agent.
 import type { Action, GroupDecision } from '../engine/decision.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
-import type { PartingWord } from '../engine/release/removal.ts';
+import type { RemovalReport } from '../engine/release/removal.ts';
 import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
@@ -60,7 +60,7 @@ export interface ReleaseReport {
 export interface GroupRemovalReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
-  readonly words: readonly PartingWord[];
+  readonly words: readonly RemovalReport[];
 }
 
 /** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */

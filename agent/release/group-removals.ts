@@ -1,6 +1,6 @@
 // Reports once when the definition of a group is deleted. Only a completely known source can prove that.
 
-import { decideParting, type FormerGroup } from '../../engine/release/removal.ts';
+import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
@@ -69,7 +69,7 @@ export class GroupRemovals {
     const { env, sourceStates, onReport } = this.#options;
     const snapshot = knownSnapshot(this.#options, former.group.namespace, { fresh: undefined, unread: [] });
     const { group, run, goneSinceMs = nowMs } = former;
-    const parting = decideParting({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
+    const parting = decideRemoval({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
     former.goneSinceMs = parting.kind === 'unsure' ? undefined : goneSinceMs;
     if (parting.kind === 'unsure') return undefined;
     if (parting.kind === 'wait') return parting.leftMs ?? unreadMs;

@@ -25,7 +25,7 @@ import {
   updateStrategy,
   viewComplete,
 } from '../rules/roll.ts';
-import { beforeWave, goneUnder, underWay, type WaveAnswer } from '../rules/wave.ts';
+import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { rollbackWarnings } from '../run/run.ts';
 import { countMovableTime, failRun, isUnbegun, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
@@ -172,7 +172,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     results: isIdle ? [...results, podsInFlight(view, choice.queue)] : results,
   };
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
-  const digest = goneUnder(context.group);
+  const digest = wavesDigestOf(context.group);
   const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
   return {
     step,

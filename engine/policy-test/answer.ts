@@ -9,7 +9,7 @@ import { desiredReplicas } from '../decide/replicas.ts';
 import { type Action, type AdmissionRequest, type GroupDecision, type Judgement, type RuleResult, replacedBy } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { defaultAssumptions } from '../plan/document.ts';
-import { addsNothing, goneUnder } from '../rules/wave.ts';
+import { addsNothing, wavesDigestOf } from '../rules/wave.ts';
 import { type WaveProgress, waveProgress } from '../run/waves.ts';
 import type { Ledger, Preparation, RunState, Snapshot } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
@@ -173,7 +173,7 @@ function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState)
     ...(isSoaking ? { waveAvailableMs: snapshot.nowMs - durationMs(given.waveAvailableFor ?? '0') } : {}),
     ...(openZone === undefined ? {} : { openZone }),
     lastDisruptionMs: lastMs,
-    ...goneUnder(group),
+    ...wavesDigestOf(group),
     // Pods that are down in a case are in flight since the last replacement; without such pods the field is absent.
     inFlightSinceMs: lastMs,
     movableMs: 0,

@@ -7,7 +7,7 @@ import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView
 import { type Definitions, outdatedOf, sourceOf, standingOf, termsOf, viewMember } from './terms.ts';
 
 /** A tool that applies definitions may delete and recreate one; the removal is reported after this time. */
-export const partingGraceMs = 5_000;
+export const removalGraceMs = 5_000;
 
 /** A group as it was when it was last defined. */
 export interface FormerGroup {
@@ -16,7 +16,7 @@ export interface FormerGroup {
   readonly run?: RunState | undefined;
 }
 
-export interface PartingQuestion extends FormerGroup {
+export interface RemovalQuestion extends FormerGroup {
   readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   readonly sources: Definitions['sources'];
   /** Time for which the caller has seen it gone without interruption, in milliseconds, by a monotonic clock. */
@@ -24,7 +24,7 @@ export interface PartingQuestion extends FormerGroup {
 }
 
 /** The report on one StatefulSet. */
-export interface PartingWord {
+export interface RemovalReport {
   readonly zone: string;
   readonly statefulSet: string;
   /** Outdated pods remain. */
@@ -33,17 +33,17 @@ export interface PartingWord {
 }
 
 /** `none`: there is nothing to tell, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how long it has been gone counts from then on. */
-export type Parting =
+export type GroupRemoval =
   | { readonly kind: 'none' }
   | { readonly kind: 'unsure'; readonly because: string }
   | { readonly kind: 'wait'; readonly leftMs?: number }
-  | { readonly kind: 'tell'; readonly words: readonly PartingWord[] };
+  | { readonly kind: 'tell'; readonly words: readonly RemovalReport[] };
 
 /**
  * Returns the report about a removed group. Skips drop-in groups, whose labels were removed on purpose; released groups, which report
  * themselves; and deleted StatefulSets.
  */
-export function decideParting({ group, run, snapshot, sources, goneForMs }: PartingQuestion): Parting {
+export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
   if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
   const { namespace, name, zones } = group;
   const members = zones.map((zone) => ({ zone: zone.name, statefulSet: zone.statefulSet }));
@@ -51,7 +51,7 @@ export function decideParting({ group, run, snapshot, sources, goneForMs }: Part
   const standing = standingOf({ namespace, group: name }, { source: sourceOf(group), zones: members }, definitions);
   if (standing.kind === 'defined' || standing.kind === 'elsewhere') return { kind: 'none' };
   if (standing.kind === 'unsure') return standing;
-  if (goneForMs < partingGraceMs) return { kind: 'wait', leftMs: partingGraceMs - goneForMs };
+  if (goneForMs < removalGraceMs) return { kind: 'wait', leftMs: removalGraceMs - goneForMs };
   const seen = members.map((member) => viewMember(snapshot, namespace, member));
   if (seen.some(({ unknown }) => unknown !== undefined)) return { kind: 'wait' };
   const words = seen.flatMap((member) => {
@@ -83,7 +83,7 @@ function wordOf(
   set: StatefulSetView,
   outdated: readonly PodView[],
   isRunning: boolean,
-): Pick<PartingWord, 'isWarning' | 'note'> {
+): Pick<RemovalReport, 'isWarning' | 'note'> {
   const { updateStrategy, partition } = set;
   const gone = `group ${group.name} has no definition any more, so no rollout order applies to this StatefulSet${isRunning ? ' (its rollout was running)' : ''}: `;
   const old = outdated.length === 0 ? '' : ` (outdated now: ${ordinalRanges(outdated.map(({ ordinal }) => ordinal))})`;

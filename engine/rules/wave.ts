@@ -49,7 +49,7 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
 }
 
 /** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before it. */
-export function goneUnder({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
+export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
   const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }

@@ -1,6 +1,6 @@
 // Random groups in random states, determined by a seed: the input of the property tests.
 
-import { goneUnder } from '../../engine/rules/wave.ts';
+import { wavesDigestOf } from '../../engine/rules/wave.ts';
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import {
   type Claim,
@@ -288,7 +288,7 @@ function randomRun(random: Random, chance: Chance, definition: GroupDefinition, 
     startedMs,
     wave: random.below(definition.rollout.waves.length),
     waveStartedMs: startedMs,
-    ...goneUnder(definition),
+    ...wavesDigestOf(definition),
     ...(chance(0.5) ? { waveAvailableMs: kitNowMs - random.below(hourMs) } : {}),
     ...(chance(0.5) ? { openZone: random.pick(definition.zones)?.name ?? 'a' } : {}),
     ...(chance(0.6) ? { lastDisruptionMs: startedMs - (chance(0.2) ? hourMs : -random.below(hourMs)) } : {}),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventWriter } from '../../../agent/published/events.ts';
 import { GroupObjects } from '../../../agent/published/group-objects.ts';
-import { partingGraceMs } from '../../../engine/release/removal.ts';
+import { removalGraceMs } from '../../../engine/release/removal.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
 import { customKinds } from '../../kit/memory-api.ts';
 import { type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
@@ -77,7 +77,7 @@ describe('a group that is deleted and stays as it is', () => {
     const { cluster, first } = await midWave();
     const before = cluster.writes().length;
     removeGroup(cluster);
-    await cluster.env.advance(partingGraceMs - 1_000);
+    await cluster.env.advance(removalGraceMs - 1_000);
     expect(told(cluster)).toEqual([]);
     await cluster.env.advance(2_000);
     expect(told(cluster)).toEqual(each('Warning GroupGone'));

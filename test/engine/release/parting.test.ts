@@ -1,6 +1,6 @@
 // What there is to tell when the definition of a group goes away.
 import { describe, expect, it } from 'vitest';
-import { decideParting, type Parting, type PartingQuestion, partingGraceMs, undoneBy } from '../../../engine/release/removal.ts';
+import { decideRemoval, type GroupRemoval, type RemovalQuestion, removalGraceMs, undoneBy } from '../../../engine/release/removal.ts';
 import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -9,7 +9,7 @@ import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const held = group({ rollout: { strategy: 'pinned' } });
-const whole: PartingQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
+const whole: RemovalQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
 const updated = { revision: newRevision };
 const running: RunState = {
   id: 'r',
@@ -36,12 +36,12 @@ function cluster(changes: StatefulSetOverrides = {}, more: Parameters<typeof sna
 
 const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((zone) => [`ingester-zone-${zone}`, { 0: updated, 1: updated, 2: updated }]));
 
-function decided(more: Partial<PartingQuestion> = {}): Parting {
-  return decideParting({ group: held, snapshot: cluster(), sources: whole, goneForMs: partingGraceMs, ...more });
+function decided(more: Partial<RemovalQuestion> = {}): GroupRemoval {
+  return decideRemoval({ group: held, snapshot: cluster(), sources: whole, goneForMs: removalGraceMs, ...more });
 }
 
 /** Of the first zone, in a few words. */
-function told(more: Partial<PartingQuestion> = {}): string {
+function told(more: Partial<RemovalQuestion> = {}): string {
   const parting = decided(more);
   const [first] = parting.kind === 'tell' ? parting.words : [];
   return first === undefined
@@ -84,7 +84,7 @@ describe('a group that is gone', () => {
   });
 
   it('is told of after a moment, in which the definition may come back', () => {
-    expect(decided({ goneForMs: partingGraceMs - 1 })).toEqual({ kind: 'wait', leftMs: 1 });
+    expect(decided({ goneForMs: removalGraceMs - 1 })).toEqual({ kind: 'wait', leftMs: 1 });
     expect(told({ snapshot: cluster({}, { groups: [held] }) })).toBe('none');
   });
 
