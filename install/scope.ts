@@ -1,6 +1,6 @@
 // The scope of an installation, derived from policies: namespaces, StatefulSets and the objects that replicas mirror.
 import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
-import { secretKeysOf } from '../policies/integrations/secret-keys.ts';
+import { secretKeysOf } from '../policies/integrations/channel.ts';
 import type { LoadedDocument } from '../policies/load.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 

@@ -160,10 +160,7 @@ export interface GroupDefinition {
   readonly notify?: readonly NotifyDefinition[];
   /** Name of the rows in `engine/profiles.ts`. */
   readonly profile: ProfileName;
-  /**
-   * Source of each setting by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,
-   * `waves.canary.before.approval`, `gates.errors`. A missing path means a default.
-   */
+  /** Sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
   readonly sources: Readonly<Record<string, Source>>;
 }
 

@@ -10,11 +10,7 @@ import { textLines } from './yaml/text-lines.ts';
 /** Each round settles one level of nesting, and nothing deeper is read at all. */
 const mostRounds = yamlLimits.depth;
 
-/**
- * Returns the canonical form of policy text. Values stay, and comments stay with what they explain. Documents of other kinds are not
- * changed. The whole text is not changed if it is ambiguous: syntax errors, directives, or content on the line of a `---`. Formatting is
- * idempotent.
- */
+/** Returns the canonical form of policy text, with all values and comments. Ambiguous text and other kinds are not changed. Idempotent. */
 export function formatText(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
   const parts = documentTexts(lines);

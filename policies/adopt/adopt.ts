@@ -233,10 +233,7 @@ function settingFields(member: AdoptedMember): Readonly<Record<string, string | 
   };
 }
 
-/**
- * Returns the sources by path: `zones.<zone>.<setting>` for every setting of every zone. A setting that the document has once for all zones also
- * has the path of the group (`rollout.maxUnavailable`, `scaling.down.betweenZones`) and the source in the first zone.
- */
+/** Returns the sources by path: `zones.<zone>.<setting>`, and the path of the group for a setting of all zones. */
 function groupSources(
   document: RolloutGroup,
   members: readonly AdoptedMember[],

@@ -299,10 +299,7 @@ function readCandidate(set: unknown, { namespace, name }: Pick<ZoneCandidate, 'n
   };
 }
 
-/**
- * Returns the application and its instance, from labels of the pods. The component label is not read, because charts write the zone into it. A
- * label equal to the name of the StatefulSet is ignored.
- */
+/** Returns application and instance from labels of the pods. The component label is not read: charts write the zone into it. */
 function appOf(set: unknown, own: string): string {
   const label = (key: string): string => {
     const value = valueAt(set, ['spec', 'template', 'metadata', 'labels', key]) ?? valueAt(set, ['metadata', 'labels', key]);

@@ -91,10 +91,7 @@ function forceIgnoredBecause(isWritten: boolean, isHeld: boolean): string | unde
   return isWritten ? undefined : 'acts only on a StatefulSet that follows a leader or mirrors another object';
 }
 
-/**
- * Returns the blocks of scaling down for an unreadable time between zones, as in grafana/rollout-operator. It reads the time of a follower, and
- * the times of all other members before a prepared downscale. It does so only after a recorded downscale of another zone.
- */
+/** Returns the blocks of scaling down for unreadable times between zones, in the cases in which grafana/rollout-operator reads them. */
 function unreadableTimeHolds(member: AdoptedMember, members: readonly AdoptedMember[]): readonly ScalingBlock[] {
   const field = labelKeys.minTimeBetweenZones;
   const others = members.filter((other) => other !== member);

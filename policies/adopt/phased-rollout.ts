@@ -319,10 +319,7 @@ interface CountedQuery {
   readonly isAlwaysTrue: boolean;
 }
 
-/**
- * Returns the query for the number of series of a PromQL expression, on one line and without comments. A range vector cannot be counted, so
- * its last samples are. The expression is not parsed: Prometheus still rejects an invalid one.
- */
+/** Returns a query for the number of series, on one line, without comments. Of a range vector the last samples count. */
 export function countedQuery(expression: string): CountedQuery {
   const { text, bare, hasComment } = onOneLine(expression);
   const isRange = /\]\s*(?:(?:offset|@)\s*\S+\s*)*$/i.test(bare);

@@ -32,10 +32,7 @@ type Outcome<Value> =
   | { readonly kind: 'value'; readonly value: Value; readonly reads: readonly string[] }
   | ({ readonly kind: 'undecided' } & Undecided);
 
-/**
- * Runs `evaluate` as a separate evaluation at the instant `nowMs`. Any error means *undecided*: json-logic-js throws a TypeError if
- * JavaScript cannot convert a value, and an error must not count as permission.
- */
+/** Runs one evaluation. An error means *undecided*: json-logic-js throws TypeErrors, and an error must not count as permission. */
 export function evaluating<Value>(nowMs: number, evaluate: () => Value): Outcome<Value> {
   const outer = current;
   const evaluation: Evaluation = { nowMs, reads: new Set(), fuel: fuelPerEvaluation };

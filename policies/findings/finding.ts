@@ -133,10 +133,7 @@ const plain: Paint = (_part, text) => text;
 /** Lines longer than this are cut around the caret. */
 const excerptWidth = 110;
 
-/**
- * Returns the text of a finding: several lines without a final line break. Control and bidirectional characters are escaped, so that a policy
- * file cannot control the terminal.
- */
+/** Returns the text of a finding. Control and bidirectional characters are escaped, so that a file cannot control the terminal. */
 export function renderFinding(finding: Finding, paint: Paint = plain): string {
   const head = [
     paint('place', visible(placeText(finding))),

@@ -1,6 +1,8 @@
-// A NotificationChannel as the agent uses it: its address, and the namespaces that may use it.
+// NotificationChannels as the agent uses them, and the Secret keys of channels and metric sources.
+import type { LoadedDocument } from '../load.ts';
 import type { NotificationChannel } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
+import { sourceSecretKeys } from './metric-source.ts';
 
 type ChannelSpec = NotificationChannel['spec'];
 
@@ -57,4 +59,16 @@ export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSp
 export function isLoopback(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** Returns each key once, in the order of the fields. Objects in other namespaces are never used, so their keys are left out. */
+export function secretKeysOf(document: LoadedDocument, agentNamespace: string): readonly SecretKey[] {
+  if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
+  const keys = named(document);
+  return [...new Map(keys.map((one) => [`${one.name}/${one.key}`, one])).values()];
+}
+
+function named(document: LoadedDocument): readonly SecretKey[] {
+  if (document.kind === 'MetricSource') return sourceSecretKeys(document.value.spec);
+  return document.kind === 'NotificationChannel' ? channelSecretKeys(document.value.spec) : [];
 }

@@ -33,10 +33,7 @@ const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
     return [finding('RG2307', document.place(['spec', 'expires']), message)];
   });
 
-/**
- * Reports exceptions whose rule is neither in a policy of their namespace or of the agent's namespace, nor in the engine. A policy that is not in
- * the files may be defined elsewhere, unless its name is nearly that of a policy in the files.
- */
+/** Reports exceptions with an unknown rule. A policy that is not in the files may be elsewhere, unless a policy has a similar name. */
 const findUnknownRules: LintCheck = (context) =>
   context.exceptions.flatMap((document): readonly Finding[] => {
     const { rule } = document.value.spec;

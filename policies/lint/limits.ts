@@ -121,10 +121,7 @@ interface Covered {
   readonly selector: LabelSelector;
 }
 
-/**
- * Returns why the budget is zero. `maxUnavailable: 0` and `minAvailable: 100%` are zero for any number of pods. Other amounts are zero only for
- * some numbers of pods, which the files show only for the pods of the group.
- */
+/** Returns why the budget is zero. Amounts other than 0 and 100% need the number of covered pods, which the files must show. */
 function zeroBudgetIn(question: Covered): ZeroBudget | undefined {
   const amounts = amountsOf(question.budget);
   const pods = podsInFiles(question);

@@ -110,11 +110,7 @@ export function manifestOf(
   return setsByName(context).get(`${namespace}/${statefulSet}`)?.[0];
 }
 
-/**
- * Returns the replicas of a zone from the files: the forced number, the count of the group, the replicas of the leader, or the manifest of its
- * StatefulSet. Returns undefined if an autoscaler or a mirrored object sets the number, or if versions of the StatefulSet (base and overlay)
- * differ.
- */
+/** Returns the replicas of a zone from the files; undefined if an autoscaler or a mirrored object sets them, or if manifests differ. */
 export function replicasInFiles(context: Files, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
   let current: ZoneDefinition | undefined = zone;
   for (let hops = 0; current !== undefined && hops <= group.zones.length; hops += 1) {

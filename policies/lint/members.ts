@@ -197,10 +197,7 @@ type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 /** Messages name at most this many StatefulSets and count the others. */
 const mostNamed = 5;
 
-/**
- * Returns the StatefulSets that the group names or selects but that the files have only in another namespace. StatefulSets of a group in their
- * own namespace are excluded, because one repository can have the policies of several clusters.
- */
+/** Returns the StatefulSets that the group names or selects, if the files have them only in another namespace. */
 export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
   if (context.isCluster === true) return [];
   const { zones, selector } = group.value.spec.members;

@@ -172,10 +172,7 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
   return defined({ ...limits, crossZoneDelayMs: optionalMs(crossZoneDelay) ?? 0 });
 }
 
-/**
- * Returns the source of a setting by a path such as `rollout.maxUnavailable`, `zones.b.scaling.down.betweenZones`,
- * `waves.canary.after.soak` or `gates.errors`; undefined for a default.
- */
+/** Returns the source of a setting by a path such as `zones.b.scaling.down.betweenZones` or `gates.errors`; undefined for a default. */
 type SourceLookup = (path: string) => Source | undefined;
 
 /** Returns the lookup for a group that a file defines. */

@@ -31,10 +31,7 @@ interface UnknownPath {
   readonly suggestion?: string;
 }
 
-/**
- * Returns the documentation at a path such as `RolloutGroup`, `rolloutgroup.spec.rollout` or `rg.spec.gates.every`. The kind can be in any case,
- * plural or short; `[]` or `[0]` after a name is ignored.
- */
+/** Returns the documentation at a path such as `rg.spec.gates[].every`. The kind can be in any case, plural or short. */
 export function schemaDocs(path: string): SchemaDocs | UnknownPath {
   const [kindText = '', ...names] = path.split('.').map((part) => part.replace(/\[\d*\]$/, ''));
   const kind = kindNamed(kindText);

@@ -1,9 +1,6 @@
 // Suggestions for misspelt names: the nearest of the names that exist, when one is near enough to be meant.
 
-/**
- * The candidate that `name` was most likely meant to be, or undefined when none is near: at most one edit per three characters (insertion,
- * deletion, substitution or a swap of neighbours each count one). Case does not count. Of equally near ones the first in alphabetical order.
- */
+/** Returns the most similar candidate; undefined if each has more than one edit per three characters. Case does not count. */
 export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(name.length / 3));
   let best: { readonly candidate: string; readonly distance: number } | undefined;

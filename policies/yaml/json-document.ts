@@ -8,10 +8,7 @@ import { placeOf, type TextLines } from './text-lines.ts';
 /** The longest JSON text of manifests, in UTF-16 units: several thousand StatefulSets. Plain data cannot grow when it is read. */
 const longestText = 64 * 1_048_576;
 
-/**
- * Returns the one document of a JSON text, or undefined if the text must be read as YAML. This is so if the text is not JSON, names our API
- * group (its documents are checked in full), has a duplicate key, or is nested too deep. `read` reads the text as YAML, for places.
- */
+/** Returns the document of a JSON text; undefined if the YAML parser must read it. `read` reads it as YAML, for places. */
 export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefined): YamlDocument | undefined {
   const { text } = lines;
   if (!text.trimStart().startsWith('{') || text.length > longestText || text.includes(apiGroup) || text.includes('__proto__'))

@@ -4,8 +4,7 @@ import { namedSecretProblem, type SecretReader, secretReader } from '../../clust
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { type Finding, sortFindings } from '../../policies/findings/finding.ts';
-import type { SecretKey } from '../../policies/integrations/channel.ts';
-import { secretKeysOf } from '../../policies/integrations/secret-keys.ts';
+import { type SecretKey, secretKeysOf } from '../../policies/integrations/channel.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
 import type { LoadedDocument, LoadResult } from '../../policies/load.ts';

@@ -9,7 +9,7 @@ import { observePod, observeStatefulSet } from '../../../engine/observe/objects.
 import { fieldAt, reader } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { secretKeysOf } from '../../../policies/integrations/secret-keys.ts';
+import { secretKeysOf } from '../../../policies/integrations/channel.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
