@@ -132,14 +132,10 @@ function contextOf(view: ProcessView, flags: GlobalFlags): CommandContext {
     ...(flags.width === undefined ? {} : { width: flags.width }),
   };
   return {
+    ...view,
     stdout: outputStream(view.stdout, settings),
     stderr: outputStream(view.stderr, settings),
-    readStdin: view.readStdin,
     ask: view.ask,
-    ...(view.keyboard === undefined ? {} : { keyboard: view.keyboard }),
-    env: view.env,
-    cwd: view.cwd,
-    nowMs: view.nowMs,
     quiet: flags.quiet === true,
     verbosity: flags.verbose ?? 0,
   };

@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
-import { locatedDecision, locateIn } from '../source/plan-places.ts';
+import { locatedDecision, locateIn } from '../source/plan-notes.ts';
 import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;

@@ -1,8 +1,10 @@
 // The verb init: writes policy files for groups found in labels, annotations and objects of other operators, in files or a cluster.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { discover } from '../../cluster/request/discovery.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
-import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import { type Conversion, claimedSets, convertObjects } from '../../policies/adopt/convert.ts';
 import type { ForeignObject } from '../../policies/adopt/foreign.ts';
@@ -13,7 +15,9 @@ import { loadPolicies, type Manifest } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { isRecord, valueAt } from '../../policies/schema/schema-walk.ts';
 import { manifestText, writeDocuments } from '../../policies/write.ts';
-import type { Cluster, ConnectionFlags } from '../connection.ts';
+import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
+import { listIn, listKnown } from '../cluster-snapshot/listing.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings.ts';
@@ -64,7 +68,6 @@ async function read(context: CommandContext, options: InitOptions): Promise<Init
   if (fromCluster && fromDir !== undefined) throw usageFailure('--from-dir and --from-cluster exclude each other', 'give only one of them');
   if (fromDir !== undefined) return readFromFiles(context, fromDir);
   if (!fromCluster) throw usageFailure('--from-dir or --from-cluster is required', 'give one of them');
-  const { withCluster } = await import('../connection.ts');
   return withCluster(context, options, 'read', (cluster) =>
     readFromCluster(cluster, options.allNamespaces === true ? undefined : [cluster.namespace]),
   );
@@ -243,11 +246,6 @@ const foreignResources: readonly Resource[] = [
 
 /** Reads the cluster. `namespaces` undefined means all namespaces. */
 export async function readFromCluster(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<InitReading> {
-  const [{ discover }, { resources }, { listIn }] = await Promise.all([
-    import('../../cluster/request/discovery.ts'),
-    import('../../cluster/request/resource.ts'),
-    import('../cluster-snapshot/listing.ts'),
-  ]);
   const statefulSets = await listIn(cluster, resources.statefulSets, namespaces);
   const discovery = await discover(cluster.env, { timeoutMs: cluster.timeoutMs });
   const served = foreignResources.flatMap((known) =>
@@ -286,10 +284,6 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
 
 /** Lists the RolloutGroups. Returns an empty list if the kind is not installed. */
 async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefined, notes: string[]): Promise<readonly RolloutGroup[]> {
-  const [{ rolloutGroups }, { listKnown }] = await Promise.all([
-    import('../cluster-snapshot/kinds.ts'),
-    import('../cluster-snapshot/listing.ts'),
-  ]);
   const list = await listKnown(cluster, rolloutGroups, namespaces);
   if (!Array.isArray(list)) {
     notes.push('no permission to list rolloutgroups; a proposed group may already exist');
@@ -319,10 +313,6 @@ function foreignObject(object: KubernetesObject, { group, version, kind }: Resou
 
 /** Returns the keys of the Secrets that PhasedRollouts name. Omits missing and unreadable Secrets. */
 async function secretKeysOf(cluster: Cluster, objects: readonly ForeignObject[]): Promise<ReadonlyMap<string, readonly string[]>> {
-  const [{ getObject }, { resources }] = await Promise.all([
-    import('../../cluster/request/read.ts'),
-    import('../../cluster/request/resource.ts'),
-  ]);
   const named = new Map(
     objects.flatMap(({ namespace, value }) => {
       const name = valueAt(value, ['spec', 'check', 'query', 'secretRef']);

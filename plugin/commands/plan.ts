@@ -8,7 +8,7 @@ import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
 import { isLive, type LivePlanOptions, type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
-import { locatedPlan, locateIn } from '../source/plan-places.ts';
+import { locatedPlan, locateIn } from '../source/plan-notes.ts';
 import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 
 export type PlanFormat = 'table' | 'wide' | 'json' | 'yaml' | 'markdown' | 'html';

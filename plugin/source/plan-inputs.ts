@@ -14,10 +14,9 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
 import { absentMembers, notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
-import { applyWhatIf, parseWhatIf, type WhatIf } from './what-if.ts';
+import { applyWhatIf, parseWhatIf, readAssumptions, type WhatIf } from './what-if.ts';
 
 export interface PlanInputOptions {
   readonly current?: string;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { Failure } from '../../plugin/failure.ts';
-import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
-import { eventsOf, faultsNamed, parseFault, parseFaults } from '../../plugin/source/faults.ts';
-import { applyWhatIf, parseWhatIf } from '../../plugin/source/what-if.ts';
+import { eventsOf, faultsNamed, parseFault, parseFaults } from '../../plugin/simulation/scenario.ts';
+import { applyWhatIf, parseWhatIf, readAssumptions } from '../../plugin/source/what-if.ts';
 import { faultNames, usualFaults } from '../../plugin/verbs/preview.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import { group } from '../kit/groups.ts';

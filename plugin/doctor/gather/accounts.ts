@@ -8,7 +8,7 @@ import type { Known } from '../../../engine/snapshot.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { leaseOfNamespace } from '../../live/agent.ts';
-import { namespacesFlagOf } from '../../source/agent-namespace.ts';
+import { namespacesFlagOf } from '../../source/cluster/live-plan.ts';
 import { type AgentRight, agentRights } from '../agent-rights.ts';
 import type { AccountFact, LeaseFact, PublishedFact, RightFact } from '../check.ts';
 

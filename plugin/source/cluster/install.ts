@@ -19,9 +19,8 @@ import { exitCodes, Failure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import { namespacesFlagOf } from '../agent-namespace.ts';
 import { conflictsOf } from './apply.ts';
-import { comparedObjects, listForPlan } from './live-plan.ts';
+import { comparedObjects, listForPlan, namespacesFlagOf } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
 
 const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentNamespaceOf } from '../../../plugin/source/agent-namespace.ts';
+import { agentNamespaceOf } from '../../../plugin/source/cluster/live-plan.ts';
 import { clusterOf } from '../cluster-of.ts';
 import { done } from '../live-kit.ts';
 import { leaseObject, publishedObject } from '../live-objects.ts';

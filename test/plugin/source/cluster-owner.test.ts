@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster/owner.ts';
+import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster/apply.ts';
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
 
