@@ -27,7 +27,7 @@ export interface Discovery {
   readonly failures: readonly DiscoveryFailure[];
 }
 
-export interface DiscoveryFailure extends Version {
+interface DiscoveryFailure extends Version {
   readonly message: string;
 }
 
@@ -86,7 +86,7 @@ function keyOf({ group, version, plural }: Version & Pick<Resource, 'plural'>): 
   return `${group}/${version}/${plural}`;
 }
 
-export interface ServedVersion {
+interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly resources: readonly { readonly resource: Resource; readonly subresources: ReadonlySet<string> }[];
@@ -95,7 +95,7 @@ export interface ServedVersion {
 }
 
 /** Returns the versions of an APIGroupDiscoveryList in order of preference; undefined for another document. */
-export function aggregatedVersions(document: JsonObject): readonly ServedVersion[] | undefined {
+function aggregatedVersions(document: JsonObject): readonly ServedVersion[] | undefined {
   if (document['kind'] !== 'APIGroupDiscoveryList') return undefined;
   return objectsIn(document['items']).flatMap(({ metadata, versions }) => {
     const group = isJsonObject(metadata) ? textOf(metadata['name']) : '';
@@ -122,7 +122,7 @@ function aggregatedVersion(group: string, { version, resources, freshness }: Jso
 }
 
 /** Returns the versions of an APIGroupList or APIVersions, the preferred one of each group first; undefined for another document. */
-export function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] | undefined {
+function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] | undefined {
   if (Array.isArray(document['versions'])) return document['versions'].map((version) => ({ group: '', version: textOf(version) }));
   if (!Array.isArray(document['groups'])) return undefined;
   return objectsIn(document['groups']).flatMap(({ name, versions, preferredVersion }) => {
@@ -134,7 +134,7 @@ export function classicGroups(document: JsonObject): readonly Pick<Resource, 'gr
 }
 
 /** Returns the content of an APIResourceList. Throws for another document. */
-export function classicVersion({ group, version }: Pick<Resource, 'group' | 'version'>, document: JsonObject): ServedVersion {
+function classicVersion({ group, version }: Pick<Resource, 'group' | 'version'>, document: JsonObject): ServedVersion {
   if (!Array.isArray(document['resources'])) throw new Error('it is no list of resources');
   const entries = objectsIn(document['resources']);
   const subresourcesOf = (plural: string): ReadonlySet<string> =>

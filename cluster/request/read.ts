@@ -10,21 +10,21 @@ const pageSize = 250;
 /** Restarts of a list whose continuation expired; then the server is too slow for it. */
 const restarts = 3;
 
-export interface ReadOptions {
+interface ReadOptions {
   /** The place in the code. */
   readonly site: string;
   /** Timeout of each request. */
   readonly timeoutMs?: number;
 }
 
-export interface ListOptions extends ReadOptions {
+interface ListOptions extends ReadOptions {
   /** Every namespace if absent. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
 }
 
-export interface ListResult<Item> {
+interface ListResult<Item> {
   readonly items: readonly Item[];
   /** Version of the collection: a watch from here misses no change. */
   readonly resourceVersion: string;
@@ -166,7 +166,7 @@ function malformed(site: string, what: string, cause?: unknown): TransportFailur
   return new TransportFailure(`the answer of the API server is malformed: ${what}`, { site, mayBeApplied: true, cause });
 }
 
-export interface ListText {
+interface ListText {
   /** The same text with an empty array of items. */
   readonly list: string;
   /** Begin and end of each item in the text. */

@@ -56,7 +56,7 @@ const history = { revisions: { resource: resources.controllerRevisions, site: 'p
   Listed
 >;
 
-export type ListedName = keyof typeof definitions | keyof typeof evidence | keyof typeof history;
+type ListedName = keyof typeof definitions | keyof typeof evidence | keyof typeof history;
 
 const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence, ...history };
 export const definitionNames: readonly ListedName[] = namesOf(definitions);
