@@ -89,7 +89,7 @@ export const countingDefects: readonly Defect[] = [
       {
         file: replacing,
         find: 'if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;',
-        replace: 'if (isClaimed(question, pod)) return undefined;',
+        replace: 'if (isClaimed(question.zone.view, pod)) return undefined;',
       },
       {
         file: invariants,
