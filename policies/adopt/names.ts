@@ -2,10 +2,7 @@
 import { objectName, shortName } from '../schema/scalars.ts';
 import { sha256 } from '../values/hash.ts';
 
-/**
- * Returns the name of each zone by the name of its StatefulSet. The common prefix up to a `-` is omitted (`ingester-zone-a` becomes `a`). If
- * one of the remaining parts is not a short name, every zone has the name of its StatefulSet.
- */
+/** Returns the zone name of each StatefulSet, without the common prefix if the rests are short names (`ingester-zone-a` becomes `a`). */
 export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, string> {
   const shared = sharedPrefixLength(statefulSets);
   const rests = statefulSets.map((name) => name.slice(shared));

@@ -319,10 +319,7 @@ export function blockAllGroups(groups: readonly GroupDefinition[], name: string,
   return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
-/**
- * Returns policies that block all groups that an unusable RolloutPolicy may target: its targets if they can be read, otherwise every group of its
- * namespace, and of all namespaces if it is in the agent's namespace.
- */
+/** Returns policies that block all groups that an unusable RolloutPolicy can target; without readable targets, all of its reach. */
 export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],
