@@ -29,10 +29,7 @@ const longestActMs = 5_000;
 /** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;
 
-/**
- * Works from its creation until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads and
- * writes through `admissionEnv`.
- */
+/** Works from its creation until it is stopped. Never throws: listeners learn what is missing, and the agent tries again. */
 export class Agent {
   /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
@@ -120,9 +117,8 @@ export class Agent {
   }
 
   /**
-   * Hands over. No turn and no request of the acting path begins; writes in flight finish; then the Lease is released and watches end. Turns
-   * that do not end within 15 s are abandoned, and the Lease expires if a write is still in flight. Further calls wait for the same end.
-   * Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
+   * Hands over: no turn begins, writes in flight finish (at most 15 s), the Lease is released, watches end. If writes remain, the Lease
+   * expires instead. Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
    */
   stop(guarded?: Promise<unknown>): Promise<void> {
     this.#stopped ??= this.#handOver(guarded);

@@ -42,8 +42,8 @@ export interface GateAnswer {
 }
 
 /**
- * The metric sources of gates. Redirects are not followed. Each call resolves with any answer. It rejects without a whole answer within
- * `timeoutMs`, and if the source is unknown, of another kind or not available to the namespace. The Error names no address and no credential.
+ * Queries metric sources, without redirects. Rejects if no whole answer arrives within `timeoutMs` or the source is unusable, with an Error
+ * that names neither an address nor a credential.
  */
 export interface GateHttp {
   /** The HTTP API of Prometheus, `/api/v1/query`. */

@@ -179,10 +179,7 @@ type Port = Pick<AgentEnv, 'kubernetes'>;
 const verbs = ['get', 'create', 'update'] as const;
 const proofTimeoutMs = 5_000;
 
-/**
- * True when the server refuses to read the Lease again, or a review says that a verb is denied; never when a review permits them all. False
- * if the server answers otherwise or not at all: another process may hold the Lease. Never rejects.
- */
+/** Returns true only if the server forbids access to the Lease. Returns false if it does not answer: another process may be leading. */
 async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean> {
   let isReadRefused = false;
   try {

@@ -36,10 +36,7 @@ export interface TurnReport {
   readonly error?: string;
 }
 
-/**
- * Reports whether the run of the decision is the stored run. A run that was decided on and not stored never was: the next turn, or the next
- * leader, begins another run.
- */
+/** Reports whether the run of the decision is stored. A run of a turn that ended before is not: the next turn starts another run. */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;

@@ -2,10 +2,7 @@
 import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
-/**
- * Returns the number of updated pods at which the wave is done in a zone of `replicas` pods. A percentage is rounded up. Below 100 percent
- * a zone of two or more pods keeps at least one outdated pod.
- */
+/** Returns the updated pods that complete the wave, rounded up. Below 100 percent a zone of two or more pods keeps one outdated pod. */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
   if ('stage' in amount) return stageTarget(amount.schedule, amount.stage, replicas);
@@ -16,9 +13,8 @@ export function waveTarget(amount: WaveAmount, replicas: number): number {
 }
 
 /**
- * Returns the number of updated pods at which the stage of a schedule is done in a zone of `replicas` pods. Each stage is larger than the
- * one before; the last stage is the whole zone. Linear stages add `step` pods. A geometric stage adds `factor` times as many pods as the
- * stage before. An exponential stage ends at `factor` times as many pods. Every number is rounded up.
+ * Returns the updated pods that complete the stage of a schedule, rounded up and above the stage before; the last is the whole zone.
+ * `linear` adds `step`, `geometric` adds `factor` times the last addition, `exponential` multiplies the total by `factor`.
  */
 export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {
   const start = shareOf(schedule.start, replicas);
@@ -39,10 +35,7 @@ function shareOf(amount: CountOrPercent, replicas: number): number {
   return Math.max(1, Math.ceil((Number(amount.slice(0, -1)) * replicas) / 100));
 }
 
-/**
- * Returns the number of pods of a zone that may be unavailable at once. A percentage is rounded down to at least 1, as Kubernetes does for
- * StatefulSets.
- */
+/** Returns how many pods of a zone may be unavailable, rounded down to at least 1, as Kubernetes does for StatefulSets. */
 export function unavailableLimit(limit: CountOrPercent, replicas: number): number {
   if (typeof limit === 'number') return limit;
   return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));
@@ -66,10 +59,7 @@ export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
 
-/**
- * Returns the ordinals of ascending ranges; undefined if there are more than `most`, or if the ranges do not ascend. The limit is checked
- * before a list is made.
- */
+/** Returns the ordinals of ascending ranges; undefined if they do not ascend or are more than `most`, checked before the list is made. */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];
   let last = -1;

@@ -19,10 +19,7 @@
 import type { Source } from '../policies/definition.ts';
 import type { Ledger, RunState } from './snapshot.ts';
 
-/**
- * The outcome of a rule. `ok`: the step may continue. `wait`: blocks until time passes or another part makes progress. `no`: blocks until a
- * person changes something. `skip`: the rule does not apply. `unknown`: the rule could not be evaluated, which blocks.
- */
+/** `ok`: passes. `wait`: time or progress ends it. `no`: a person must act. `skip`: does not apply. `unknown`: unreadable, blocks. */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';
 
 export interface RuleResult {
@@ -77,10 +74,9 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: lowered so that the controller replaces the next pods. `stuck`: lowered to the next pod in order, which is already
-       * down. `updated`: lowered to pods that already run the update revision, so that they keep it. `complete`: raised because every pod
-       * runs the update revision, so that the next template waits. `pinned`: raised because the strategy `pinned` replaces pods itself.
-       * `released`: 0, because the group has no definition and `onPolicyDeleted` is `release`.
+       * `outdated`: the controller replaces the next pods. `stuck`: the next pod is already down. `updated`: the pods keep the update
+       * revision. `complete`: the next template waits. `pinned`: the strategy replaces pods itself. `released`: 0, because the group is
+       * deleted.
        */
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
@@ -226,8 +222,7 @@ export type AdmissionRequest =
       /** `spec.ordinals.start` after the write; absent: it stays as it is. */
       readonly firstOrdinal?: number;
       /**
-       * Labels that matter for protection: protecting labels that the write adds, changes or removes, and labels with the preparation
-       * endpoint. Also the annotation grafana.com/last-downscale if the write removes it or sets it to an earlier time.
+       * Labels about protection that the write changes, labels with the preparation endpoint, and a `last-downscale` moved back or removed.
        */
       readonly relabels?: readonly string[];
       /** The label of the time between zones after the write; absent: the StatefulSet has no such label. Read if `relabels` names it. */

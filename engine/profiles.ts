@@ -1,10 +1,7 @@
 // The two profiles of behaviour, as data: what a native group does, and what a group with the drop-in profile of grafana/rollout-operator does.
 import type { GroupDefinition, ProfileName } from '../policies/definition.ts';
 
-/**
- * One row per difference. Each comment says first what a native group does, then what grafana/rollout-operator does, with the section of its
- * behavioural specification. Rules read a row; they never compare the name of a profile.
- */
+/** One row per difference: first the native behaviour, then that of grafana/rollout-operator with its section. Rules read only rows. */
 interface Profile {
   /** The Ready condition for `minReadySeconds` on a ready node; or every container runs and is ready (7.1). */
   readonly podReadiness: 'condition' | 'containers';

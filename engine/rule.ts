@@ -50,10 +50,7 @@ export function blocks({ outcome }: RuleResult): boolean {
 /** The outcomes, the most lasting first: a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
 const precedence: readonly RuleOutcome[] = ['no', 'unknown', 'wait', 'ok', 'skip'];
 
-/**
- * Compares two results for `sort`: the more lasting outcome first. Of two equal outcomes `prepare-downscale` comes last, because no pod is asked
- * to prepare while another rule blocks. Other results keep their order.
- */
+/** Compares two results for `sort`: the more lasting outcome first, `prepare-downscale` last among equals. Others keep their order. */
 export function byPrecedence(a: RuleResult, b: RuleResult): number {
   const byOutcome = precedence.indexOf(a.outcome) - precedence.indexOf(b.outcome);
   return byOutcome || Number(isPreparation(a)) - Number(isPreparation(b));

@@ -278,10 +278,7 @@ export type UnfinishedRun = RunningRun | FailedRun;
 /** A rollout of one group from one set of revisions to another. */
 export type RunState = UnfinishedRun | CompletedRun;
 
-/**
- * Makes the pod of this ordinal start at a revision other than the current revision of its StatefulSet. Under the strategy `pinned` the
- * webhook on pod creation applies it.
- */
+/** The revision at which the pod of this ordinal starts, instead of the current one. The webhook on pod creation applies it. */
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
@@ -295,10 +292,7 @@ export interface Pin {
   readonly atMs?: number;
 }
 
-/**
- * `data.spec.template` of a pinned ControllerRevision. The ledger keeps it because Kubernetes may delete a ControllerRevision that no pod
- * uses.
- */
+/** The template of a pinned ControllerRevision. The ledger keeps it because Kubernetes may delete a revision without pods. */
 export interface KeptTemplate {
   readonly zone: string;
   /** Name of the ControllerRevision. */

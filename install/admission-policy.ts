@@ -44,29 +44,22 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
 /** The field of the spec that names the requester. */
 const stamp = 'requestedBy';
 
-/**
- * True if the spec differs in a field other than the requester. The user who changes a request becomes its requester, as at
- * /admission/stamp.
- */
+/** True if the spec differs in a field other than the requester: the user who changes a request becomes its requester. */
 const isAsked = [
   "request.operation == 'CREATE'",
   `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
   `!variables.oldSpec.all(key, key == '${stamp}' || key in variables.spec)`,
 ].join(' || ');
 
-/**
- * The webhook drops groups that exceed its limit, and fewer groups can only approve less. The lists are nearly always equal, so equality is
- * tested first.
- */
+/** The webhook drops groups beyond its limit, and fewer groups only approve less. Equality is tested first, as the usual case. */
 const areOwnGroups =
   '!has(variables.stamp.groups) || variables.stamp.groups == variables.groups || variables.stamp.groups.all(group, group in variables.groups)';
 
 const stampAdvice = `leave spec.${stamp} out or set it to null: the webhook /admission/stamp fills it in, and without the webhook the requester is unverified`;
 
 /**
- * Returns the policy and its binding for every namespace. Admission policies run after the mutating webhooks, so this policy sees the
- * requester that the webhook wrote. Without the webhook, a requester that a user writes must be the user, and an absent requester stays
- * absent. No user is exempt: the agent writes none of these objects, and for the API server an impersonating user is the impersonated user.
+ * Returns the policy and its binding for every namespace. It runs after the mutating webhooks, so it sees the stamp. Without the webhook, a
+ * requester must be the user or absent. No user is exempt.
  */
 export function stampPolicyOf(options: InstallOptions): readonly InstallObject[] {
   return boundPolicy(options, {
@@ -134,10 +127,7 @@ function statusOf(field: string, otherwise: string): string {
   return `(has(oldObject.status) && has(oldObject.status.${field}) ? oldObject.status.${field} : ${otherwise})`;
 }
 
-/**
- * True if a restarted pod may change its version: the request changes the template, the StatefulSet controller has not observed the last
- * change, or some pods are not at the update revision.
- */
+/** True if a restarted pod may change its version: the template changes, or the status is stale or shows outdated pods. */
 const isMoving = [
   'object.spec.template != oldObject.spec.template',
   `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
@@ -149,10 +139,8 @@ const isMoving = [
 const strategyAdvice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
 
 /**
- * Returns the policy and its binding if the scope has, or may have, groups of the strategies `pinned` and `partition`. The policy matches
- * every StatefulSet with the blocking partition of the agent, so a new group needs no new installation. It matches members of the strategy
- * `partition` by name, because their partition is lower in the middle of a rollout. It applies only to namespaces with the enforcement
- * label.
+ * Returns the policy and its binding if the scope may have groups of `pinned` or `partition`. It matches StatefulSets with the blocking
+ * partition, and members of `partition` by name, in namespaces with the enforcement label.
  */
 export function strategyPolicyOf(options: InstallOptions): readonly InstallObject[] {
   const { scope } = options;
@@ -214,10 +202,7 @@ export const markAnnotation = 'rollout-group.dev/installed-spec';
 /** Defaults that the API server adds. */
 const matchesAll: Fields = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
 
-/**
- * Defaults of absent fields of a policy and of a binding. A field with its default is not part of the mark, so marks of older versions stay
- * valid when a field is added here.
- */
+/** Defaults of absent fields. They are not part of the mark, so marks of older versions stay valid. */
 const usualFields: Fields = {
   failurePolicy: 'Fail',
   paramKind: null,

@@ -36,10 +36,7 @@ const hooks: readonly Hook[] = [
   },
 ];
 
-/**
- * Returns a configuration for each endpoint and namespace; for the namespace of the agent if the scope names no namespace, as in the
- * original.
- */
+/** Returns a configuration for each endpoint and namespace; for the agent's namespace if the scope names none, as the original does. */
 export function compatWebhooksOf(options: InstallOptions): readonly InstallObject[] {
   const { namespace, scope } = options;
   const guarded = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;

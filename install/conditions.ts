@@ -32,10 +32,7 @@ function differs(path: string): string {
 const annotationAt = (of: 'object' | 'oldObject') =>
   `(has(${of}.metadata.annotations) && key in ${of}.metadata.annotations ? ${of}.metadata.annotations[key] : '')`;
 
-/**
- * Any label may bind a StatefulSet to a group. Of the annotations, only those that protect matter: the time of the last downscale and the
- * prepare endpoints. Other annotations configure an adopted group, as a RolloutGroup does.
- */
+/** Any label may bind a StatefulSet to a group. Of the annotations, only the last downscale and the prepare endpoints protect. */
 const boundDifferently = [
   differs('metadata.labels'),
   `[${[annotationKeys.lastDownscale, ...preparationKeys]
@@ -79,10 +76,7 @@ export const isNotTerminating: MatchCondition = {
   expression: '!has(oldObject.metadata.deletionTimestamp)',
 };
 
-/**
- * Exempts the namespace controller, which empties a deleted namespace, and the controller manager, whose identity controllers without
- * service accounts use.
- */
+/** Exempts the namespace controller, and the controller manager, whose identity controllers without service accounts use. */
 export const isNoNamespaceDeletion: MatchCondition = {
   name: 'is-no-namespace-deletion',
   expression:
@@ -120,10 +114,7 @@ const hasEnded = (of: 'object' | 'oldObject'): string =>
   `has(${of}.status) && has(${of}.status.phase) && ${of}.status.phase in ['Failed', 'Succeeded']`;
 const imagesOf = (of: 'object' | 'oldObject'): string => `${of}.spec.containers.map(one, has(one.image) ? one.image : '')`;
 
-/**
- * Matches an update that removes a pod from its StatefulSet or budget: it removes or changes a label, or removes the controller. Added
- * labels do not matter. Also matches an update that ends the pod: a deadline, another image, or a terminal status.
- */
+/** Matches an update that removes a pod from its StatefulSet or budget (label, controller), or ends it (deadline, image, status). */
 export const takesPodAway: MatchCondition = {
   name: 'takes-the-pod-away',
   expression: anyOf([

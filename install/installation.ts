@@ -9,10 +9,7 @@ import { usesStrategy } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';
 import { agentNamespaceObject, workloadOf } from './workload.ts';
 
-/**
- * Returns the objects in dependency order, always the same for the same options: kinds and rights before the workload, webhook
- * configurations after it, and the enforcement label last.
- */
+/** Returns the objects in dependency order: kinds and rights, the workload, webhook configurations, the enforcement label. */
 export function installation(options: InstallOptions): readonly InstallObject[] {
   const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
   const named = (kind: string) => webhooks.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
@@ -34,10 +31,7 @@ interface RemovalOptions {
   readonly isFound?: boolean;
 }
 
-/**
- * Returns the same objects in the order of removal. Webhook configurations are removed before the agent that answers them; otherwise the
- * objects that they guard could not be written in between. Namespaces stay, because they contain data.
- */
+/** Returns the objects in the order of removal: webhook configurations before the agent that answers them. Namespaces stay. */
 export function removal(options: InstallOptions, { hasDefinitions }: RemovalOptions): readonly InstallObject[] {
   const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.some((one) => one === kind);
   const goes = installation(options).filter(({ kind }) => kind !== 'Namespace' && (hasDefinitions || kind !== 'CustomResourceDefinition'));

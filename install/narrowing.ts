@@ -29,9 +29,8 @@ export const mostMembers = 2_000;
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the rows with the conditions for the current members. Each fail-closed row matches only the members and gets a second, fail-open
- * row for everything else. The row that pins pods gets no second row; its members are those of the strategy `pinned`. Rows narrowed by
- * `install --members-only` and foreign rows stay unchanged.
+ * Returns the rows with the conditions for the current members. Each fail-closed row matches only members, with a second, fail-open row for
+ * the rest; the row that pins pods has no second row. Foreign rows and those of `install --members-only` stay.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));

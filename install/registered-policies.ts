@@ -27,10 +27,7 @@ interface PolicyQuestion {
 }
 
 export interface PolicyProblem {
-  /**
-   * `missing`: neither the policy nor the binding exists, as after an installation without them. `narrow`: some StatefulSets or namespaces
-   * are not covered. `outdated`: another version installed it.
-   */
+  /** `missing`: neither policy nor binding. `narrow`: StatefulSets or namespaces are not covered. `outdated`: of another version. */
   readonly kind: 'missing' | 'changed' | 'narrow' | 'outdated';
   readonly message: string;
 }
@@ -56,10 +53,7 @@ export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): r
   return [...new Set([...stampPolicyOf(options), ...strategyPolicyOf(options)].map(({ metadata }) => metadata.name))];
 }
 
-/**
- * Returns the differences from the policies of this version. The policy for update strategies is reported as missing only if a StatefulSet
- * has a blocking partition.
- */
+/** Returns the differences from this version. The policy for update strategies is missing only if a partition blocks a StatefulSet. */
 export function admissionPolicyProblems(stored: readonly StoredPolicy[], question: PolicyQuestion): readonly PolicyProblem[] {
   const options = everyOptions(question.namespace);
   const { held } = question;
@@ -143,10 +137,7 @@ function naming(members: readonly Member[]) {
   return { scope: { ...everywhere, partition: { namespaces: [], members } } };
 }
 
-/**
- * Reports the StatefulSets that the policy does not name. In the middle of a rollout, members of the strategy `partition` are matched by
- * name only.
- */
+/** Reports the StatefulSets that the policy does not name: during a rollout, members of `partition` match by name only. */
 function unnamed(name: string, conditions: readonly MatchCondition[], { named }: PolicyQuestion): readonly PolicyProblem[] {
   const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(memberKey));
   const lacking = named.map(memberKey).filter((member) => !known.has(member));

@@ -38,8 +38,8 @@ const compared = [
 ] as const;
 
 /**
- * Returns the differences from the installed configurations, or an empty list. The configuration that pins pods is reported as
- * missing only if a group needs it. With `isPinOnly`, the other configurations are not checked.
+ * Returns the differences from the installed configurations. The one that pins pods is missing only if a group needs it. `isPinOnly` checks
+ * that one alone.
  */
 export function registrationProblems(
   stored: readonly Registered[],

@@ -15,10 +15,7 @@ export interface PolicyRule {
 const rbac = 'rbac.authorization.k8s.io';
 const original = 'rollout-operator.grafana.com';
 
-/**
- * Returns the account first, then roles with their bindings: for the agent's namespace, for each namespace with groups, and for the
- * cluster.
- */
+/** Returns the account, then roles with bindings: for the agent's namespace, each namespace with groups, and the cluster. */
 export function rightsOf(options: InstallOptions, configurations: Configurations): readonly InstallObject[] {
   const { namespace, scope } = options;
   const account = installObject(['v1', 'ServiceAccount'], { name: agentName, namespace }, namespace, {
@@ -54,10 +51,7 @@ interface Configurations {
   readonly mutating: readonly string[];
 }
 
-/**
- * Rights in the agent's namespace: the Lease, the certificate, policies for other namespaces, metric sources and channels with the Secrets
- * that they name.
- */
+/** Rights in the agent's namespace: Lease, certificate, policies for other namespaces, metric sources and channels with Secrets. */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
   // `create` cannot be limited to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),

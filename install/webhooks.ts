@@ -75,10 +75,7 @@ export function configurationName({ namespace }: Pick<InstallOptions, 'namespace
   return clusterName('rollout-group', namespace);
 }
 
-/**
- * Returns the name of the configuration that pins pods. API servers call mutating webhooks in the order of these names. Webhooks that add
- * containers must see the pinned pod, and product names sort after a digit and a hyphen.
- */
+/** Returns the name of the configuration that pins pods. It sorts first, so that webhooks that add containers see the pinned pod. */
 export function pinConfigurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('0-rollout-group-pinned', namespace);
 }

@@ -7,10 +7,7 @@ export interface Candidate {
   readonly description?: string;
 }
 
-/**
- * Numbers of Cobra, which kubectl and its shell scripts understand: 0 lets the shell offer files when there is no candidate, 4 forbids
- * that, 16 offers directories only.
- */
+/** Numbers of Cobra for kubectl's shell scripts: 0 falls back to files, 4 forbids that, 16 offers directories only. */
 export type Directive = 0 | 4 | 16;
 
 export interface Completion {

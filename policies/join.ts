@@ -69,10 +69,7 @@ interface PolicyTarget {
   readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
-/**
- * Returns the policies that apply to a group, sorted by namespace and name. A policy applies to groups of its namespace. A policy in the agent's namespace
- * may name other namespaces and then applies to those only. Without `agentNamespace` no policy applies to another namespace.
- */
+/** Returns the policies of a group, sorted: those of its namespace, and those of the agent's namespace that name it. */
 export function policiesFor(
   policies: readonly PolicyDefinition[],
   group: PolicyTarget,
@@ -100,10 +97,7 @@ type ExceptionAnswer =
   /** Several exceptions are in force, so no exception applies: the laxer one would win by accident. */
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
-/**
- * Returns the exception in force for a rule, a group and a zone at the instant `nowMs`. `exceptions` are those of the group's namespace. An exception
- * without a zone applies to all zones. An exception is in force from `notBefore` until just before `expires`.
- */
+/** Returns the exception in force for a rule, group and zone, from `notBefore` until before `expires`. Without a zone it covers all. */
 export function exceptionFor(
   exceptions: readonly ExceptionDefinition[],
   rule: string,

@@ -32,8 +32,5 @@ export function traitsOf({ rollout }: { readonly rollout: { readonly strategy: S
   return strategyTraits[rollout.strategy];
 }
 
-/**
- * `spec.updateStrategy.rollingUpdate.partition` while no pod may be replaced. It is far above any number of replicas: neither a new template nor
- * a scale-up lets the StatefulSet controller replace or create a pod at the update revision.
- */
+/** The partition that blocks every pod. It is above any number of replicas, so neither a template nor a scale-up exposes a pod. */
 export const holdingPartition = 1_000_000;

@@ -139,10 +139,7 @@ function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: b
   return { ...document, spec: { ...others, ...(withoutGates || gates === undefined ? {} : { gates }), rollout: { ...rollout, waves } } };
 }
 
-/**
- * Fields of a StatefulSet that the API server lets a user change (kubernetes/kubernetes pkg/apis/apps/validation,
- * ValidateStatefulSetUpdate).
- */
+/** Fields that a user may change (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
 const mutable: readonly string[] = [
   ...['replicas', 'ordinals', 'template', 'updateStrategy', 'minReadySeconds', 'persistentVolumeClaimRetentionPolicy'],
 ];

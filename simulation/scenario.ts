@@ -43,8 +43,8 @@ export interface GroupShape {
   /** By DELETE, or by eviction under a PodDisruptionBudget per zone that allows `maxUnavailable`. */
   readonly rotateBy: 'delete' | 'evict';
   /**
-   * `own`: each zone keeps its count. `leader`: zone a leads, others follow. `mirror`: all follow a ReplicaTemplate. `delayedMirror`: as
-   * `mirror`, and pods are prepared for `delaySeconds` before they leave.
+   * `own`: each zone keeps its count. `leader`: others follow zone a. `mirror`: all follow a ReplicaTemplate; `delayedMirror` also prepares
+   * pods.
    */
   readonly replicas: 'own' | 'leader' | 'mirror' | 'delayedMirror';
   readonly delaySeconds: number;

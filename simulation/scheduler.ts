@@ -64,10 +64,7 @@ export function createScheduler(seed: number): Scheduler {
 /** Interval of real event-loop turns: signals and messages of other threads must not wait for a whole run. */
 const eventsOfOneTurn = 512;
 
-/**
- * Resolves when nothing is left to do at this time. A run consists of promises, and Node runs a next tick after all settled promises,
- * however long their chains. A real event-loop turn would do the same with a system call.
- */
+/** Resolves when nothing is left to do at this time: Node runs a next tick after all settled promises, without a system call. */
 function settled(events: number): Promise<void> {
   return new Promise((resolve) => {
     if (events % eventsOfOneTurn === 0) setImmediate(resolve);

@@ -309,12 +309,12 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'jumpWallClock':
       return agents.jumpWallClock(event.process, event.byMs);
     case 'deleteLease':
-      return server.remove(stranger, leases, agentNamespace, leaseName);
+      return server.remove(stranger, { resource: leases, namespace: agentNamespace, name: leaseName });
     case 'editLease': {
       // Writes the two relevant fields as a person does: leaseTransitions stays.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
       const spec = { holderIdentity: 'another-holder', renewTime };
-      return server.change(stranger, leases, agentNamespace, leaseName, { spec }) !== undefined;
+      return server.change(stranger, { resource: leases, namespace: agentNamespace, name: leaseName }, { spec }) !== undefined;
     }
     case 'frontEndLags':
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
@@ -335,5 +335,5 @@ export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, s
   if (name === '') return false;
   const resource = group === undefined ? plural : `${plural}.${group}`;
   const annotations = { 'example.com/looked-at': String(nth) };
-  return server.change(stranger, resource, namespace, decodeURIComponent(name), { metadata: { annotations } }) !== undefined;
+  return server.change(stranger, { resource, namespace, name: decodeURIComponent(name) }, { metadata: { annotations } }) !== undefined;
 }

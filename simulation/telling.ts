@@ -114,10 +114,7 @@ const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
   frontEndRestarts: 'F10',
 };
 
-/**
- * Returns the class of an event; undefined if it is no fault. A rollout or replica count is a fault only after an earlier one: a change of
- * the template during a rollout is F18, a number rewritten by an autoscaler F17.
- */
+/** Returns the class of an event; undefined if it is no fault. A rollout or replica count is a fault only after an earlier one. */
 export function classOfEvent(event: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
   if (event.kind === 'setImage') return before.some((other) => other.kind === 'setImage') ? 'F18' : undefined;
   if (event.kind === 'setReplicas') return before.some((other) => other.kind === 'setReplicas') ? 'F17' : undefined;

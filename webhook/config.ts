@@ -28,10 +28,7 @@ export interface WebhookLimits {
   readonly stalledMs: number;
   /** Interval of the check for connections that exceed one of these times. */
   readonly checkEveryMs: number;
-  /**
-   * Between two requests of a connection. Longer than the 90 s after which API servers close idle connections: if the server closes first,
-   * a request may be lost, and a POST is not sent again.
-   */
+  /** Idle time of a connection: longer than the 90 s of API servers, because a request on a closing connection may be lost. */
   readonly keepAliveMs: number;
   /** Then the connection is closed with an answer, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;

@@ -32,17 +32,13 @@ export interface GroupIdentity {
   readonly name: string;
 }
 
-/**
- * Supplies the state that native endpoints judge by. The agent implements it (agent/admission/), also in a process that only serves
- * webhooks.
- */
+/** Supplies the state that native endpoints judge by. The agent implements it (agent/admission/). */
 export interface Guard {
   /** Returns whether policies and objects are known, so that "no group" is an answer. */
   readonly isSettled: () => boolean;
   /**
-   * Returns the known state of a namespace: policies, StatefulSets, pods and budgets as in the engine's Snapshot. `ledgers` contains the
-   * groups named in `groups`, read from the quorum and compared with the objects; `departures` the stored departures. Unreadable state is
-   * unknown, never absent. Without groups it answers from caches, except for departures.
+   * Returns the known state of a namespace. `ledgers` contains those of `groups`, read from the quorum and compared with the objects.
+   * Unreadable state is unknown. Without groups it answers from caches, except for removals.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
@@ -70,8 +66,8 @@ export interface PlacementGuard {
 }
 
 /**
- * Returns the denial of native enforcement for a request; undefined if it passes or enforcement is off in its namespace. Reserves nothing.
- * For endpoints that act irreversibly before `/admission/enforce` sees the same request. Rejects only for a defect.
+ * Returns the denial of native enforcement, without a claim; undefined if the request passes or enforcement is off. For endpoints that call
+ * pods before `/admission/enforce` sees the request. Rejects only for a defect.
  */
 export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;
 

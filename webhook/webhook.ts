@@ -22,8 +22,8 @@ export interface Webhook {
   /** Returns whether clients should send requests: a certificate is served, and `close` was not called. */
   readonly isReady: () => boolean;
   /**
-   * Shuts down without losing a request: readiness drops at once, and for `drainMs` requests are answered with `Connection: close`. Then
-   * the listener closes, and requests under way have `closeWithinMs`. A second call waits for the same end.
+   * Shuts down without losing a request: not ready at once, for `drainMs` answers with `Connection: close`, then closes the listener;
+   * pending requests have `closeWithinMs`. A second call waits for the same end.
    */
   readonly close: () => Promise<void>;
 }

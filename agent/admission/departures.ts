@@ -118,10 +118,7 @@ export class UnprotectedSets {
     this.#clock = clock;
   }
 
-  /**
-   * Notes the StatefulSets of a namespace, with the departures that were read before them. Returns the UIDs of those that no policy and no
-   * departure protects: seen free before departures were read that do not name them, or free for longer than a departure lasts.
-   */
+  /** Notes the StatefulSets of a namespace and returns the UIDs of those that no policy protects and that left no group recently. */
   update(namespace: string, seen: Pick<Snapshot, 'groups' | 'statefulSets'>, departures: Known<readonly Departure[]>): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#known.get(namespace);

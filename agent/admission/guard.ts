@@ -280,10 +280,7 @@ async function readObjects(
   };
 }
 
-/**
- * Reports whether the caches match what people wrote. For a request without a group an older cache is enough, and a server that does not
- * answer: such a request is not delayed.
- */
+/** Reports whether the caches match all requests. A request without a group accepts older caches, also while the server is down. */
 async function isSnapshotCurrent(
   parts: GuardParts,
   namespace: string,

@@ -20,10 +20,7 @@ interface InputParts {
   readonly timeoutMs: number;
 }
 
-/**
- * Reads the metric inputs of the rules that bind these groups. Never rejects: an unreadable metric has no reading, so it is unknown.
- * Sends no request if no rule needs a metric.
- */
+/** Reads the metric inputs of the rules of these groups. Never rejects: an unreadable metric has no reading, so it is unknown. */
 export async function readInputs(
   { env, agentNamespace, own, timeoutMs }: InputParts,
   groups: readonly GroupDefinition[],

@@ -11,10 +11,7 @@ type ParsedFlags =
   /** One sentence. The process prints it with the usage and ends with exit code 2. */
   | { readonly kind: 'wrong'; readonly message: string };
 
-/**
- * The values of all flags. The last of several counts. A word that belongs to no flag is refused: Go would stop there and leave the flags
- * after it unread.
- */
+/** Returns the values of all flags; the last one of several counts. Rejects a stray word, where Go would ignore all flags after it. */
 export function parseFlags(words: readonly string[]): ParsedFlags {
   const texts = new Map<string, string>(flagSpecs.map((flag) => [flag.name, flag.default ?? '']));
   for (let index = 0; index < words.length; ) {

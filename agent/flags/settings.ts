@@ -65,10 +65,7 @@ interface Refusal {
 /** In Go a timeout of 0 means none; here every request has a limit. */
 const longestTimeoutMs = 3_600_000;
 
-/**
- * The settings, or the first thing that is wrong with them. The order of the checks is that of grafana/rollout-operator, ours come after it.
- * `identity` stands in when no flag names one.
- */
+/** Returns the settings or the first error. The checks of grafana/rollout-operator come first. `identity` is the default of its flag. */
 export function settingsOf(values: FlagValues, { identity }: { readonly identity: string }): AgentSettings | Refusal {
   const wrong = firstOf(originalChecks, values);
   if (wrong !== undefined) return { refused: wrong };

@@ -68,10 +68,7 @@ export class GateReader {
     });
   }
 
-  /**
-   * From now on these gates of the group are read, each from its instant on (wall clock), and no others: what is no longer wanted is forgotten.
-   * To be told after every decision, with the run that it decided on. Does nothing while this process does not lead.
-   */
+  /** Reads exactly these gates of the group from now on, each from its start (wall clock). Call it after each decision, with its run. */
   readGates(group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;
     const key = groupKey(group);

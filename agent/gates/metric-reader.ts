@@ -57,10 +57,7 @@ export class MetricReader {
     return [...this.#known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []);
   }
 
-  /**
-   * Reads the inputs that these policies read for these groups, and no others. To be called whenever policies or groups change, and when this
-   * process begins to lead; before that nothing is asked.
-   */
+  /** Reads exactly the inputs of these policies and groups. Call it on each change, and when this process becomes the leader. */
   follow(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): void {
     const { env, agentNamespace, isLeading } = this.#options;
     if (this.#isStopped || !isLeading() || env.gates === undefined) return;

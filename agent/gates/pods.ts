@@ -50,10 +50,7 @@ export function availableAsker(
   };
 }
 
-/**
- * Counts the updated pods that do not answer GET with 2xx, each within the timeout of its endpoint or half of the time for all. Redirects are
- * not followed. Without an updated pod there is no data. Rejects if a pod could not be asked in time: it may be well.
- */
+/** Returns the updated pods that do not answer a GET with 2xx within the timeout. Rejects if there was no time for every pod. */
 export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
   return {
     longestMs: longestProbesMs,

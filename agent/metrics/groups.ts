@@ -163,10 +163,7 @@ function showZones(
 
 type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'reconcilesFailed' | 'reconcileDuration' | 'lastSuccess'>;
 
-/**
- * Counts turns as reconciles, under the value of the label as it is on the StatefulSets. Groups of several namespaces that share a value share
- * its series, as they have no label that tells them apart.
- */
+/** Counts turns as reconciles under the value of the group label. Groups of several namespaces with the same value share one series. */
 export class OriginalGroupMetrics {
   readonly #instruments: Instruments;
   /** Value of the label by namespace and group. */

@@ -39,10 +39,7 @@ export class BoundedLabel {
 const shape =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)\/(?:(?:watch\/)?namespaces\/[^/]+\/(?=[^/]+)(?!status$|finalize$))?(?<resource>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<sub>.+))?)?$/;
 
-/**
- * `core/v1/pods collection`, `apps/v1/statefulsets object`, `core/v1/pods object eviction subresource`. Lists and watches are both collections.
- * Any other path stays unchanged.
- */
+/** Returns a label such as `core/v1/pods collection` or `apps/v1/statefulsets object`. Other paths stay unchanged. */
 export function kubernetesPathLabel(pathAndQuery: string): string {
   const path = pathAndQuery.replace(/[?#][\s\S]*$/, '');
   const { group = 'core', version, resource, name, sub } = shape.exec(path)?.groups ?? {};

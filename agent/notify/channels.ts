@@ -9,10 +9,7 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
 export interface Channels {
-  /**
-   * The channel of this name as groups of the namespace may use it, as of half a minute ago at most; or why they may not, in a sentence. Rejects
-   * when the channel is unknown, with ApiFailure, TransportFailure or the error of the directory.
-   */
+  /** Returns the channel for groups of the namespace, at most 30 s old, or the problem. Rejects if the channel cannot be read. */
   readonly find: (name: string, namespace: string) => Promise<ChannelDefinition | { readonly problem: string }>;
   readonly stop: () => void;
 }

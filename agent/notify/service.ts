@@ -128,10 +128,7 @@ const secretSite = 'notify.secret';
 
 type ReadSecret = (key: SecretKey, form: 'token' | 'text') => Promise<string>;
 
-/**
- * Reads a key from the API server at each call. A `token` must fit into a header: one line of printable ASCII, without a final line break.
- * Rejects with SecretUnusable, ApiFailure or TransportFailure; none of them names a value.
- */
+/** Reads a key of a Secret at each call. A `token` must be one line of printable ASCII. No error names a value. */
 export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace: string, timeoutMs: number): ReadSecret {
   return async (key, form) => {
     const found = await secretReader(env, { namespace, site: secretSite, timeoutMs: () => timeoutMs })(key);

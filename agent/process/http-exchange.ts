@@ -32,10 +32,7 @@ interface ExchangeAnswer {
 }
 
 export interface Exchanges {
-  /**
-   * Resolves with any answer, also a redirect. Rejects with an Error that says why no whole answer came; one that has a `cause` repeats what the
-   * system said, which may hold an address.
-   */
+  /** Resolves with any complete answer, also a redirect. The `cause` of a rejection may contain an address. */
   readonly exchange: (request: ExchangeRequest) => Promise<ExchangeAnswer>;
   readonly close: () => void;
 }
@@ -181,10 +178,7 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
   });
 }
 
-/**
- * The option `signal` of Node.js destroys with an error. The socket of a complete response reports that error only to the process
- * (measured with Node.js 20.20), so a response over the size limit would end the process.
- */
+/** Ends the request without `signal`: its error reaches only the process if the response is complete (measured with Node.js 20.20). */
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();
   else signal.addEventListener('abort', () => sent.destroy(), { once: true });

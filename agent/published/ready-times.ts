@@ -14,11 +14,7 @@ const readyTimeAnnotation = 'grafana.com/ready-time';
 
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
-  /**
-   * Returns when this process writes. `now`: it leads. `later`: it cannot know whether another process leads, so it writes missing
-   * values some seconds later. `never`: another process writes. Called before each write. Each write names the version of the pod, so one
-   * of several equal writes succeeds.
-   */
+  /** Returns when this process writes: `now` as the leader, `later` if the leader is unknown, `never` if another process writes. */
   readonly turn: () => WriterTurn;
   /** Timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
   readonly patchTimeoutMs: number;

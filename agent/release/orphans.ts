@@ -147,10 +147,7 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : '';
 }
 
-/**
- * Returns each StatefulSet without a group whose pods its controller replaces, as `namespace/name`, and whether its partition is above 0. A
- * StatefulSet with partition 0 counts too: a process may have died after the release and left a ledger that still names it.
- */
+/** Returns each StatefulSet (`namespace/name`) without a group whose pods its controller replaces, and whether a partition blocks them. */
 function setsAlone(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
   return new Map(

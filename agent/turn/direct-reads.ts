@@ -44,10 +44,7 @@ interface ReadMembers {
   readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
 }
 
-/**
- * Reads every StatefulSet of the group, its pods, and those of its nodes that are not ready by the cache, all from the quorum. Rejects when one
- * of them cannot be read.
- */
+/** Reads the StatefulSets of the group, their pods, and nodes that seem not ready, from the quorum. Rejects if a read fails. */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: ReadMembers,
@@ -103,10 +100,7 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
   return items.find((node) => node.name === name) ?? { name, isReady: false, resourceVersion: '' };
 }
 
-/**
- * Returns the kinds whose caches contradict the read objects although they cover their versions: the watch missed that change,
- * and perhaps others. A change in transit may also count; the cost is one extra list.
- */
+/** Returns the kinds whose caches contradict the read objects. A change in transit may also count; the cost is one extra list. */
 export function contradicted(
   { read, readyNodes, podsAsOf, pods }: FreshRead,
   namespace: string,
@@ -175,10 +169,7 @@ interface CurrentCheck {
   readonly timeoutMs: number;
 }
 
-/**
- * Compares the caches with what people wrote, read from the quorum where a cache may be stale: a pause that no watch reported must be found
- * before a pod is deleted (S28), and so must a recreated zone that only its labels name. Rejects if an object cannot be read.
- */
+/** Compares the caches with requests from the quorum (S28): a pause that no watch reported must be found. Rejects if a read fails. */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,
   namespace: string,

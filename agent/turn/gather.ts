@@ -114,10 +114,7 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
   return false;
 }
 
-/**
- * A watch can lose the change that a group waits for, and no other may follow. Only a direct read finds it, so
- * waiting groups are read this often.
- */
+/** Waiting groups are read directly this often, because a watch can lose the only change that the group waits for. */
 export const waitingLookMs = 300_000;
 
 function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
@@ -162,10 +159,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, looked), ledger, epoch, ...read };
 }
 
-/**
- * Returns the gathered objects from the caches, without the ledger. If a cache is older than a direct read, the newer state counts. Nodes
- * keep their direct read: their cache has no version to compare.
- */
+/** Returns the gathered objects from the caches, or the newer direct reads. Nodes keep their direct read, which has no version. */
 export function observeAgain(
   parts: GatherParts,
   group: GroupDefinition,

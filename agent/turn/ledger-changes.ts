@@ -5,10 +5,7 @@ import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 
-/**
- * Reports whether a reader of the stored ledger would decide differently than with this one. Instants that only age with the clock follow from
- * what is stored, and the next reader drops expired records itself.
- */
+/** Reports whether a reader of the stored ledger would decide differently than with this one. Times that only age do not count. */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   if (next === stored) return false;
   const known = new Set(stored.downscales.map(canonicalJson));
@@ -43,10 +40,7 @@ function sorted(values: readonly unknown[]): readonly string[] {
   return values.map(canonicalJson).sort();
 }
 
-/**
- * Returns the ledger without the claims of actions that were certainly not carried out. One StatefulSet may have several claims of
- * scale-downs: pods of an earlier one still terminate when the next one is refused.
- */
+/** Returns the ledger without the claims of actions that certainly did not happen. Other scale-downs of the StatefulSet stay. */
 export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
   const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
   const claims = ledger.claims.filter((claim) => !undone.has(keyOf(claim.verb, claim)));
@@ -77,10 +71,7 @@ export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/**
- * Returns how long this process has known each claim, by a clock that does not jump. By the instants of a wrong clock a claim could be dropped
- * while its request is in flight, or block the group for too long.
- */
+/** Returns how long this process has known each claim, by a monotonic clock: times in claims come from clocks that can be wrong. */
 export function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
   const open = new Set(claims.map(canonicalJson));
   for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);

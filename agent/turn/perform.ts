@@ -40,10 +40,7 @@ interface PerformOptions extends ActOptions {
 export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
-/**
- * Carries out the actions one after the other. Stops after an action with an unknown outcome or that failed, and when the decision became stale
- * meanwhile: the next decision knows more. Returns the outcomes of the actions that were begun.
- */
+/** Carries out the actions in order. Stops after an uncertain or failed one, and when the decision became stale. Returns the outcomes. */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [index, action] of actions.entries()) {
@@ -62,10 +59,7 @@ export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/**
- * Reports whether the action needs a recent snapshot. A scale-up disrupts no pod, but the replicas that it follows may have changed since, and
- * then the scale-up would be reverted.
- */
+/** Reports whether the action needs a fresh snapshot. A scale-up does: the replicas that it follows may have changed since. */
 export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
 }
@@ -242,10 +236,7 @@ function outcomeOf(error: unknown): ActionOutcome {
 /** The time of the last revocation on a pod. */
 const revokedAnnotation = 'rollout-group.dev/claim-revoked';
 
-/**
- * Returns the pods to touch: those with claims of earlier leaderships, and those whose deletion this process never saw answered.
- * `confirmed` are the UIDs of answered deletions.
- */
+/** Returns the pods of claims of earlier leaders, and of claims without an answer to this process. `confirmed` lists answered UIDs. */
 export function openRevocations(
   ledger: Ledger,
   seen: ObservedObjects,

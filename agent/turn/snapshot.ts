@@ -84,10 +84,7 @@ interface RevisionMemory {
   revisions: ReadonlyMap<string, RevisionView>;
 }
 
-/**
- * Adds the revisions that the group's pins need and its ledger does not contain. Never rejects: an unreadable revision is unknown, and the
- * next turn reads it again. A group without pins needs none.
- */
+/** Adds the revisions that the pins need and the ledger lacks. Never rejects: an unreadable revision is unknown until the next turn. */
 export async function withRevisions(
   { env, timeoutMs }: RevisionParts,
   group: GroupDefinition,

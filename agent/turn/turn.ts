@@ -200,10 +200,7 @@ class Turn {
     return violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
   }
 
-  /**
-   * Reports whether the rest of the decision is still valid. While the ledger was written or a pod was called, a pod may have failed or the
-   * group may have been paused; the caches show it. `taken` are the actions that were sent already.
-   */
+  /** Reports whether the rest of the decision is still valid after the calls and writes so far. `taken` are the actions already sent. */
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
     if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
@@ -289,8 +286,7 @@ class Turn {
   }
 
   /**
-   * Stores the results: answers of pods are added to the ledger, and requests that were certainly not sent are removed. Returns why the
-   * ledger could not be stored; then it claims more than happened, and the next turn finds out.
+   * Stores the results in the ledger. Returns why that failed; the ledger then claims more than happened, and the next turn corrects it.
    */
   async #remember(
     announced: Ledger,

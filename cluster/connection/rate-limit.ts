@@ -31,10 +31,7 @@ interface Bucket {
   atMs: number;
 }
 
-/**
- * Passes requests in the order of their arrival. A watch counts as one request. Requests of Leases never wait, because a delayed renewal
- * costs the leadership; their API group `coordination.k8s.io` has no other kinds.
- */
+/** Passes requests in order of arrival. Requests of Leases never wait, because a delayed renewal costs the leadership. */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
   readonly #buckets = new Map<string, Bucket>();
@@ -43,10 +40,7 @@ export class RateLimiter {
     this.#options = options;
   }
 
-  /**
-   * Returns undefined if the request may be sent at once; otherwise resolves when it may. Throws RateLimited, without taking a token, if the
-   * turn comes after `timeoutMs`. `path` has no prefix of the server's address.
-   */
+  /** Returns undefined if the request may be sent now, else resolves when it may. Throws RateLimited if that exceeds `timeoutMs`. */
   turn(path: string, timeoutMs: number): Promise<void> | undefined {
     const { qps, burst, clock, timers, onThrottled } = this.#options;
     const apiGroup = apiGroupOf(path);

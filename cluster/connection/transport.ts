@@ -39,10 +39,7 @@ export interface KubernetesTransport extends KubernetesHttp {
   readonly close: () => void;
 }
 
-/**
- * Returns a client of the API server. It never follows redirects. It repeats only a GET, and only once: after a stale connection, or after
- * refused credentials that are renewable.
- */
+/** Sends requests to the API server, without redirects. Repeats only a GET, once: after a closed connection or rejected credentials. */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
   return new Transport(connection, options);
 }

@@ -48,10 +48,7 @@ export interface ConnectionProcess {
   readonly clock: Clock;
 }
 
-/**
- * Finds the cluster and the credentials as kubectl does. Reads files only; plugins run at the first `authorize`. Rejects with
- * ConnectionFailure.
- */
+/** Finds the cluster and the credentials as kubectl does, without requests and plugins. Rejects with ConnectionFailure. */
 export async function loadConnection(given: ConnectionOptions, process: ConnectionProcess): Promise<Connection> {
   const options = withoutEmpty(given);
   const choice = choose(await kubeconfigOf(options, process), options);

@@ -21,10 +21,7 @@ interface Sent {
   readonly doubts: number;
 }
 
-/**
- * Measures from the time at which the last successful renewal was *sent*; other contenders measure from a later time. Checks the clocks
- * twice in each retry period, to notice a pause of the process.
- */
+/** Measures from when the last renewal was *sent*, which is before others see it. Checks twice per retry period for a suspended process. */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
   #renewal: Sent | undefined;

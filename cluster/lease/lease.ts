@@ -44,10 +44,7 @@ export interface LeaseProblem {
 }
 
 export interface Lease {
-  /**
-   * Returns whether a request of at most `requestTimeoutMs` ends before another process can hold the Lease. Call it immediately before each
-   * write.
-   */
+  /** Returns whether a request of up to `requestTimeoutMs` ends before another process can get the Lease. Call it before each write. */
   readonly mayAct: (requestTimeoutMs: number) => boolean;
   /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
   readonly leftMs: () => number;

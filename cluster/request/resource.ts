@@ -88,11 +88,7 @@ export function objectPath(
 
 const wellFormed = /^(?:0|[1-9][0-9]*)$/;
 
-/**
- * Returns a number below zero if `a` is older than `b`, 0 if both are equal, above zero if it is newer; undefined if one is no decimal
- * number. Kubernetes 1.35 promises growing integers of any length for one kind (KEP-5504). Older servers on etcd comply; extension servers
- * may not.
- */
+/** Compares by age; undefined if one is not a decimal number. Kubernetes guarantees ordered integers from 1.35 on (KEP-5504). */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;
   if (!wellFormed.test(a) || !wellFormed.test(b)) return undefined;

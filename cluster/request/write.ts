@@ -169,10 +169,7 @@ export async function replaceObject(
   return named(answer, resource, options.site);
 }
 
-/**
- * Applies the object as `fieldManager`. ApiFailure 409 if a field belongs to another manager, unless `takesFields` is true. A uid or
- * resourceVersion in the object is a precondition.
- */
+/** Applies the object as `fieldManager`. ApiFailure 409 if another manager owns a field, unless `takesFields` permits it. */
 export async function applyObject(
   env: Port,
   resource: Resource,

@@ -13,10 +13,7 @@ import { observedPins } from '../strategies/pinned/pins.ts';
 import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
 
-/**
- * Decides for every group of the snapshot. The function is pure: the same snapshot gives the same bytes in any order of its lists. It does not
- * throw for any content of the snapshot: a value that could not be read is unknown and blocks every step that depends on it.
- */
+/** Decides for every group. Pure: the same snapshot gives the same bytes in any list order. Never throws; unknown values block. */
 export function decide(snapshot: Snapshot): Decision {
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
   const groups = [...snapshot.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1));

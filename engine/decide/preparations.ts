@@ -5,16 +5,10 @@ import { isWithinClockSkew, type Ledger, type Preparation, type Snapshot } from 
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
-/**
- * The maximum age of the newest answer of a pod that is removed after its delay, in milliseconds. A pod may restart or be told to stay while it
- * waits, so it is asked once more before its removal. The time is enough to ask a large zone in one turn and remove it in the next.
- */
+/** The maximum age of the newest answer of a pod that is removed after its delay, because the pod may have restarted while it waited. */
 const newestAnswerMs = 60_000;
 
-/**
- * Reports whether the last answer of a prepared pod is recent and was given after its delay ended at `ripeMs`. An answer from the future comes from
- * another clock and does not count.
- */
+/** Reports whether the last answer of a pod is recent and was given after its delay ended at `ripeMs`. Future answers do not count. */
 export function isNewAnswer(
   { answeredMs, seenMs }: Preparation,
   { nowMs, ripeMs }: { readonly nowMs: number; readonly ripeMs: number },
@@ -35,10 +29,7 @@ export interface PodAnswer {
   readonly message?: string;
 }
 
-/**
- * Returns the ledger with a note that these pods are about to be asked. It must be stored before the first call, so that after a crash it is known
- * which pods may have prepared. Known answers of a pod and of its predecessor stay until the pod answers itself. Withdrawals need no note.
- */
+/** Returns the ledger with a note for pods that are about to be called. Store it first, so that a crash loses no preparation. */
 export function noteAsked(
   ledger: Ledger,
   call: Pick<CallPods, 'zone' | 'call' | 'method'>,
@@ -64,9 +55,8 @@ export function noteAsked(
 }
 
 /**
- * Returns the ledger after these pods answered. The caller passes pods that did not answer as failed; the entries of other pods stay. The entry of a
- * pod that was told to stay is removed, unless the pod failed to prepare before: that entry is marked as withdrawn, so that the pod is not asked
- * again at once. A failed withdrawal changes nothing and is repeated.
+ * Returns the ledger after these pods answered; pods that did not answer are passed as failed. A cancelled pod loses its entry, unless it
+ * failed to prepare: then the entry is marked, so that the pod is not called again at once.
  */
 export function noteAnswers(
   ledger: Ledger,
@@ -92,9 +82,8 @@ export function noteAnswers(
 }
 
 /**
- * Returns since when a preparation is known, or undefined when the answer is the first. The preparation is known if the same pod answers, or if its
- * successor reports the same timestamp, which it can only have kept. So a pod that is replaced while it waits to leave keeps its delay, and so
- * does a pod that missed one call. A pod that reports a later time than before was not prepared in between, or started again.
+ * Returns since when a preparation is known, or undefined for the first answer. A successor that reports the same timestamp keeps the
+ * delay. A pod that reports a later time has started again.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
   const known = before === undefined ? undefined : knownSince(before);
@@ -104,11 +93,7 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
   return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
 }
 
-/**
- * Reports whether a fast clock dated the preparation of a pod: it lies ahead, but by the pod's own time it has happened already. The delay of such a
- * pod starts again. If the pod reports no time, or a time that lies ahead too, the local clock may be slow. No delay may start then: it would seem
- * to be over as soon as the clock is right.
- */
+/** Reports whether a fast clock dated the preparation: it lies ahead, but by the pod's time it has happened. Its delay starts again. */
 export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
   const since = knownSince(entry);
   if (since === undefined || isWithinClockSkew({ nowMs }, since)) return false;
@@ -127,10 +112,7 @@ export function wasAsked({ podUid }: Preparation): boolean {
   return podUid !== anyPod;
 }
 
-/**
- * Returns the ledger of a group that no agent has written before, with an entry for every pod of zones with a delay: the operator before may have
- * asked any of them to prepare. Pods that do not leave are then told to stay, once. Any other ledger is returned unchanged.
- */
+/** Returns the ledger of a new group with an entry for every pod of zones with a delay: another operator may have prepared any of them. */
 export function takenOver(
   ledger: Ledger,
   group: GroupDefinition,

@@ -16,10 +16,7 @@ export interface DesiredReplicas {
   readonly mirrored?: ReplicaSourceView;
 }
 
-/**
- * Returns the replicas that a zone should have, or undefined when its owner alone decides them. When the number cannot be read, the result blocks
- * the zone.
- */
+/** Returns the replicas that a zone should have; undefined if its owner decides them. An unreadable number blocks the zone. */
 export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
   const { zone } = view;
   if (view.set === undefined) return undefined;
@@ -110,8 +107,8 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
 }
 
 /**
- * Returns a count within its bounds: at least the minimum, then rounded up to the multiple and parity, and never above the maximum. If the maximum
- * itself does not fit, returns the next smaller count that does. If no count fits, the minimum and maximum win.
+ * Returns a count within its bounds: at least the minimum, rounded up to the multiple and parity, at most the maximum. If the maximum does
+ * not fit, the next smaller count that does. If no count fits, minimum and maximum win.
  */
 export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits: LimitsDefinition): number {
   const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);

@@ -122,8 +122,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
 }
 
 /**
- * Returns the zones of the wave in the order in which they roll: the open zone, else the one zone with unavailable pods, else in listed order.
- * Before all of them comes a zone whose outdated pods are down, when no other zone can roll before it is cured.
+ * Returns the zones of the wave in rolling order: a zone that blocks all others, then the open zone, else the one with unavailable pods.
  */
 function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
@@ -269,10 +268,7 @@ function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
 }
 
-/**
- * Adopted groups advance status.currentRevision of a complete zone, which Kubernetes does not under OnDelete. Zones are visited as for
- * replacing pods, the one that is not whole first: the first zone that is not complete ends the visit, a paused one is passed over.
- */
+/** Advances status.currentRevision of complete zones in adopted groups, which Kubernetes does not under OnDelete, in rolling order. */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
   const { zones } = context.view;
   if (!profileOf(context.group).advancesCurrentRevision || isScaling) return [];

@@ -154,10 +154,7 @@ function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action
   };
 }
 
-/**
- * Returns the writes that report the replicas in force to mirrored objects. Several zones may mirror one object with different numbers: only the
- * last number is written, so that the object does not alternate between them.
- */
+/** Returns the writes that report replicas to mirrored objects. If several zones mirror one object, only the last number is written. */
 function writeBacks(inForce: readonly InForce[]): readonly Action[] {
   const written = new Map<ReplicaSourceView, number>();
   for (const { zone, desired, replicas } of inForce) {

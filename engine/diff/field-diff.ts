@@ -31,10 +31,7 @@ interface Walk {
   readonly changes: FieldChange[];
 }
 
-/**
- * The differences between two versions of one object, in the order of the fields of `after`. Status, fields that the API server writes, and
- * defaults that one side spells out are no differences; quantities are compared by value.
- */
+/** Returns the differences of two versions of an object. Skips status, server fields and defaults; compares quantities by value. */
 export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly FieldChange[] {
   const walk: Walk = { kind: String(after['kind'] ?? before['kind'] ?? ''), changes: [] };
   compareMaps(walk, { path: '', pattern: '', key: '' }, before, after);
@@ -185,10 +182,7 @@ function isNothing(value: unknown, key: string): boolean {
   return (Array.isArray(value) && value.length === 0) || (isMap(value) && Object.keys(value).length === 0);
 }
 
-/**
- * Defaults of Kubernetes by field, list keys left out. `spec.replicas` is not among them: a manifest that leaves it out leaves it to others,
- * which is something else than asking for one.
- */
+/** Defaults of Kubernetes by field, without list keys. Not `spec.replicas`: a manifest without it leaves the number to others. */
 const defaults: Readonly<Record<string, unknown>> = {
   'spec.podManagementPolicy': 'OrderedReady',
   'spec.revisionHistoryLimit': 10,

@@ -7,10 +7,7 @@ interface Place {
   readonly pattern: string;
 }
 
-/**
- * The two values of a difference, fit to be shown. Where both would become the same text, each says which it is, so that a reader still sees
- * that they differ.
- */
+/** Returns both values of a difference with secrets hidden. Equal texts say which side they are, so that the difference stays visible. */
 export function masked(kind: string, place: Place, before: unknown, after: unknown): { readonly before: unknown; readonly after: unknown } {
   const isHidden = isSecretField(kind, place);
   const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
@@ -62,10 +59,7 @@ function maskText(text: string): string {
   return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`).replace(assignment, `$1${mask}`);
 }
 
-/**
- * Returns a whole object that can be shown next to its other version. A hidden value that differs says which side it is, as in `masked`; a
- * hidden value that is equal stays equal.
- */
+/** Returns a whole object with secrets hidden. A hidden value that differs says which side it is, as in `masked`. */
 export function withoutSecrets(
   object: Readonly<Record<string, unknown>>,
   other: Readonly<Record<string, unknown>> | undefined,

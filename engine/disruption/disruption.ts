@@ -54,9 +54,8 @@ export interface DisruptionVerdict {
 }
 
 /**
- * Returns whether the pod may be disrupted now. The pod's ZoneAwarePodDisruptionBudget is evaluated in the order of
- * grafana/rollout-operator, then the group's own budget. The first denial is the answer. A StatefulSet that its budget does not select
- * still counts as a member (the original fails here).
+ * Returns whether the pod may be disrupted: its ZoneAwarePodDisruptionBudget as in grafana/rollout-operator, then the budget of the group.
+ * The first denial counts. A StatefulSet outside of its budget still counts as a member (the original fails).
  */
 export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdict {
   const { pod, snapshot, set } = question;
@@ -107,10 +106,7 @@ function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: numb
   return within(counted, limit, set.name);
 }
 
-/**
- * Evaluates a budget by partition: the pods of the partition in all other zones together must lack fewer than the limit. The pod's zone
- * does not count.
- */
+/** Evaluates a budget by partition: the pods of the partition in all other zones together must lack fewer than the limit. */
 function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { pod, set, snapshot } = question;
   const partitionOf = partitionReader(budget.partition ?? { pattern: '', group: 0 });
@@ -198,10 +194,7 @@ export function zoneBudgetsFor(
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * Returns the budget of an object. Its members are the StatefulSets that its selector matches. It needs two members, so that another zone
- * stays available.
- */
+/** Returns the budget of an object. It needs two members (StatefulSets that its selector matches), so that another zone stays available. */
 function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
   const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
   return {
@@ -228,9 +221,8 @@ function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, {
 }
 
 /**
- * Returns the number of pods that may be unavailable. A positive count applies as it is. A percentage is taken of the smaller of desired
- * and present replicas of the pod's zone, rounded down to at least 1. If the limit is 0, the override of a rollout applies, or 1 if the
- * budget counts partitions. An override never changes a positive limit.
+ * Returns how many pods may be unavailable. A percentage is of the smaller of desired and present replicas, rounded down to at least 1. If
+ * the limit is 0, the override of a rollout applies, or 1 if the budget counts partitions.
  */
 function effectiveLimit(budget: DisruptionBudget, set: StatefulSetView, override: number | undefined): number {
   const limit = ownLimit(budget, set);
@@ -304,10 +296,7 @@ function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetV
   return { tested, notReady, unknown, earliestMs: earliest(waking) };
 }
 
-/**
- * Returns the time from which the pod counts as ready if nothing else changes; a past time means ready now. Undefined if time alone does
- * not help.
- */
+/** Returns when the pod counts as ready if nothing changes; past means ready now. Undefined if time alone does not help. */
 function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
   const claimEndMs = test.claimed.get(pod.uid) ?? 0;
   const { group } = test;

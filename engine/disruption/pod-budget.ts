@@ -34,9 +34,8 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
 }
 
 /**
- * Returns whether the eviction API allows the eviction of the pod. A pod that does not run or is terminating may always be evicted. Two
- * budgets over one pod deny every eviction. An unready pod may be evicted while enough other pods are healthy (`IfHealthyBudget`, the
- * default).
+ * Returns whether the eviction API allows the eviction: yes for pods that do not run or terminate, no under two budgets, and yes for an
+ * unready pod while enough others are healthy (`IfHealthyBudget`, the default).
  */
 export function mayEvict(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>, namespace: string, pod: PodView): boolean {
   if (pod.isTerminating || pod.phase === 'Pending' || pod.phase === 'Succeeded' || pod.phase === 'Failed') return true;

@@ -40,10 +40,7 @@ export function podNamed(
   return undefined;
 }
 
-/**
- * Returns the claims that must be open before the request may pass. They have no resource version: the request of another client may have none, and
- * a status written meanwhile does not keep it from being carried out. A dry run, and what disturbs nothing that a group has, needs none.
- */
+/** Returns the claims that must be open before the request passes. They have no resource version, because the request may have none. */
 export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
   const asked = request.dryRun ? undefined : disruptionOf(snapshot, request);
   if (asked === undefined) return [];
@@ -87,16 +84,12 @@ function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {
   return group === undefined || zone === undefined ? undefined : { group, name: zone.name };
 }
 
-/**
- * For so long what was allowed may be asked for again, and passes as the same: of the two minutes after which an announcement ends, a whole
- * request remains then, also where the clocks of two processes differ by thirty seconds.
- */
+/** An allowed request may repeat for this long: the two minutes of its claim, less one minute for a request, less 30 s of clock skew. */
 export const repeatMs = 30_000;
 
 /**
- * The ledger with the claims of admitted requests open; undefined when it would hold more than `openClaimLimit`. Asked again, a claim is the same
- * and keeps its instant, so that retries of a request that another webhook denies block other requests for two minutes only. A claim of the
- * agent gives way, because it may end earlier than what is asked for now.
+ * Returns the ledger with the claims of admitted requests open; undefined above `openClaimLimit`. A repeated claim keeps its time, so
+ * retries block others for two minutes only. It replaces a claim of the agent, which may end earlier.
  */
 export function reserve(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const added = claims.filter((claim) => !ledger.claims.some((known) => isSame(known, claim) && isOfAdmission(known)));
@@ -114,10 +107,7 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
   return epoch === undefined && resourceVersion === undefined;
 }
 
-/**
- * Blocks a request that was allowed earlier and not carried out, for example because another webhook denied it, or a
- * PodDisruptionBudget. Others have their turn once its announcement has ended.
- */
+/** Blocks a request that was allowed earlier and not carried out, for example because another webhook or a budget denied it. */
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const asked = disruptionOf(snapshot, request);
   const ledger = snapshot.ledgers.find((known) => known.namespace === asked?.group.namespace && known.group === asked.group.name);
@@ -132,10 +122,7 @@ export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): re
 /** The time in which an announced request of the agent may arrive, in milliseconds. Its own timeouts are shorter. */
 const announcedForMs = 60_000;
 
-/**
- * Returns whether the agent announced exactly this request. Then the agent decided it by the same rules with more knowledge, and is
- * carrying it out. The same request of another client removes no further pod. A request that another admission allowed is judged again.
- */
+/** Returns whether the agent announced exactly this request. It decided by the same rules and is carrying the request out. */
 export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest): RuleResult | undefined {
   const asked = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
   if (asked === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, asked)) return undefined;

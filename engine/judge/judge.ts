@@ -20,9 +20,8 @@ export interface Verdict {
 }
 
 /**
- * Judges one API request. Pure, like `decide`. A request for an object that neither a group nor a label protects passes. Unknown state of a
- * protected object denies. With outcome `prepare` the caller makes the calls, adds the answers to the ledger and judges again. A denial may carry
- * calls too, which revoke a preparation.
+ * Judges one API request. Pure, like `decide`. Unprotected objects pass; unknown state of a protected object denies. With outcome `prepare`
+ * the caller makes the calls, adds the answers to the ledger and judges again. A denial may carry calls that cancel a preparation.
  */
 export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
   const verdict = verdictOn(snapshot, request);
@@ -105,8 +104,7 @@ export interface JudgedScope {
 }
 
 /**
- * Reports whether requests for the object are not judged: its namespace is outside the scope, or it is a workload of the agent, which must
- * be able to roll and to leave its node at any time. Pods of a Deployment have its name, a template hash and a random suffix.
+ * Reports whether requests for the object are not judged: another namespace, or a workload of the agent, which must always be able to roll.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
   if (namespaces?.includes(namespace) === false) return true;
@@ -123,9 +121,8 @@ interface UnjudgedRequest {
 }
 
 /**
- * Reports whether it passes. The deletion of a pod passes, because a pod whose final removal is denied hangs forever. Growth passes, because
- * nothing is at risk and an incident may need it; and so does everything in a namespace that is being deleted. What else cannot be judged is
- * refused (S31).
+ * Reports whether an unjudged request passes: deletes of pods (a denied final removal hangs forever), growth, and everything in a namespace
+ * under deletion. All others are denied (S31).
  */
 export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;

@@ -189,10 +189,7 @@ function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateR
   });
 }
 
-/**
- * Two departures that tell of the same as one, the earlier first: it holds as long as the later one, by what there was before both. Of times
- * between zones the longer one counts.
- */
+/** Joins two removals of one StatefulSet, the earlier first: the state before both, until the later one ends, with the longer zone gap. */
 export function joinedDepartures(earlier: Departure, later: Departure): Departure {
   const untilMs = Math.max(earlier.untilMs, later.untilMs);
   const isLonger = later.label === labelKeys.minTimeBetweenZones && isLowered(later.value, earlier.value);

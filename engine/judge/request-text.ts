@@ -26,10 +26,7 @@ export function describe(request: AdmissionRequest): string {
   }
 }
 
-/**
- * Returns twelve hexadecimal digits that follow from the group, the leading rule, the request, the UID of its object and the policies. The
- * requester and a dry run make no difference; a recreated object does.
- */
+/** Returns twelve hexadecimal digits of group, leading rule, request, object UID and policies. Requester and dry run do not matter. */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
   const { group, uid } = subjectOf(snapshot, request);

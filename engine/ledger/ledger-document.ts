@@ -18,11 +18,7 @@ export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value:
 /** Maximum size of one ledger in UTF-8 bytes. */
 export const ledgerByteLimit = 256 * 1024;
 
-/**
- * `major.minor`. A reader accepts every minor version of its major version. A newer minor version adds only fields that an older writer may
- * drop. Fields that must not be lost or misread need a new major version. A reader of an older major version blocks the group until a newer
- * agent runs.
- */
+/** `major.minor`. A minor version adds only fields that an older writer may drop. An agent blocks a group with a newer major version. */
 const format = { major: 1, minor: 0 } as const;
 
 /**
@@ -168,10 +164,7 @@ const document = z.object({
 
 type LedgerDocument = z.infer<typeof document>;
 
-/**
- * Returns the text of a ledger. The order of its lists does not change the bytes. Unknown if the text is longer than `ledgerByteLimit` or
- * cannot be parsed again; then the write must wait.
- */
+/** Returns the text of a ledger, equal bytes for any list order. Unknown if it exceeds `ledgerByteLimit` or cannot be parsed again. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
   const { major, minor } = pins.length === 0 ? format : pinnedFormat;
@@ -193,8 +186,8 @@ export function encodeLedger(ledger: Ledger): Known<string> {
 }
 
 /**
- * Returns the ledger of a text; the empty ledger if the text is absent. Claims and preparations are sorted by zone and ordinal. Unknown if
- * the text has a newer major format, belongs to another group, is longer than `ledgerByteLimit`, or is inconsistent.
+ * Returns the ledger of a text; the empty ledger without a text. Unknown if the text has a newer major format, belongs to another group,
+ * exceeds `ledgerByteLimit`, or is inconsistent.
  */
 export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
   if (given === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
@@ -255,10 +248,7 @@ interface Numbered<Row> {
   readonly uid: string;
 }
 
-/**
- * Returns rows of one ordinal as batches: rows with the same key and ascending ordinals share a batch. The order of the rows does not
- * matter.
- */
+/** Returns rows of one ordinal as batches: rows with the same key and ascending ordinals, in any order of the rows. */
 function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
   const byKey = new Map<string, Numbered<Row>[]>();
   for (const row of rows) {

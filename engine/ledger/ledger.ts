@@ -13,10 +13,7 @@ export const openClaimLimit = 100;
 /** A claim on an unchanged object is dropped after this time: twice the deadline of a request to the API server. */
 export const unappliedClaimMs = 120_000;
 
-/**
- * Returns the ledger to store before any of `actions`: the run, the pins and the release. `actions` are the actions of the decision that
- * are carried out. If some are left out, the run keeps its earlier progress.
- */
+/** Returns the ledger to store before `actions`: the run, the pins and the release. If actions are left out, the run keeps its progress. */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
@@ -28,10 +25,7 @@ export function decidedLedger(
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
 
-/**
- * Returns the claims for these actions; actions without disruption need no claim. `epoch` is the current leadership; absent if no other
- * agent can act.
- */
+/** Returns the claims for these actions, if they disrupt. `epoch` is the current leadership; absent if no other agent can act. */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
@@ -57,10 +51,8 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 }
 
 /**
- * Returns the ledger with these claims open; undefined if more than `openClaimLimit` claims would be open. An open claim with the same verb
- * on the same object keeps its time, unless a scale-down names another number. A claim with a newer resource version replaces the older
- * claim, whose request can no longer succeed. A repeated scale-down replaces the earlier claim, because the time between zones counts from
- * it.
+ * Returns the ledger with these claims open; undefined above `openClaimLimit`. An open claim with the same verb and object keeps its time.
+ * A claim with a newer resource version or another number of replicas replaces it.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -79,10 +71,7 @@ function isRenewed(claim: Claim, known: Claim): boolean {
   return claim.verb === 'scaleDown' && claim.resourceVersion === known.resourceVersion && claim.atMs > known.atMs;
 }
 
-/**
- * Returns the ledger as the leadership `epoch` writes it; undefined if a later leadership has written the ledger. The epoch of a ledger
- * never decreases.
- */
+/** Returns the ledger as the leadership `epoch` writes it; undefined if a later leadership has written it. Epochs never decrease. */
 export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined {
   if (ledger.epoch === epoch) return ledger;
   return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
@@ -98,8 +87,8 @@ export interface Revocation {
 }
 
 /**
- * Returns the pods of open claims of earlier leaderships that are still unchanged: their DELETE may still arrive. After a write to such a
- * pod, `observeLedger` drops the claim. An eviction by another client names no resource version and cannot be revoked; it expires.
+ * Returns the unchanged pods of open claims of earlier leaderships: their DELETE may still arrive. A write to the pod voids it. An eviction
+ * names no resource version, so its claim expires.
  */
 export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
   const zones = zonesOf(ledger, seen);
@@ -112,10 +101,7 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
     });
 }
 
-/**
- * Returns the longest time in milliseconds for which a downscale of one zone blocks another zone; the minimum of `keepDownscalesMs`.
- * `policies` are those that bind the group.
- */
+/** Returns the longest time in milliseconds for which a downscale of one zone blocks another; the minimum of `keepDownscalesMs`. */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
   return Math.max(
     0,
@@ -131,20 +117,15 @@ export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets'
 interface KeepOptions {
   /** Retention of dated downscales: the longest delay that reads one. */
   readonly keepDownscalesMs: number;
-  /**
-   * Returns for how many milliseconds the claim has certainly been open, by a monotonic clock since this reader first saw it. Absent: the
-   * times of the claims decide, and a claim too far ahead of the reader's clock counts as overdue.
-   */
+  /** Returns how long this reader has known the claim, by a monotonic clock. Without it the times of the claims decide. */
   readonly openForMs?: (claim: Claim) => number;
 }
 
 /**
- * Returns the ledger after the objects were observed. A claim on a pod ends when the pod is gone and its successor is available. A claim on
- * replicas ends when they are lowered, which becomes a dated downscale, and the surplus pods are gone. A claim on a partition ends when the
- * partition is lowered. A claim on an object that changed without disruption ends at once, because its request names an older resource
- * version. A claim on an unchanged object, or on a zone that left the group, ends after 120 s. Time alone never ends a claim whose request
- * succeeded, and an unreadable object ends no claim. Preparations outlive their pods: databases store them on the volume, so the successor
- * must be asked again or the preparation withdrawn.
+ * Returns the ledger after an observation. A claim on a pod ends when its successor is available; on replicas, when they are lowered (a
+ * dated downscale) and the surplus pods are gone; on a partition, when it is lowered; on an object that changed otherwise, at once, because
+ * its request has an older resource version. Unchanged objects and zones that left end a claim after 120 s; unreadable objects end none.
+ * Preparations outlive their pods, because databases store them on the volume.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
@@ -184,10 +165,7 @@ function groupOf(ledger: Ledger, seen: ObservedObjects): GroupDefinition | undef
   return seen.groups.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === ledger.group);
 }
 
-/**
- * Reports whether an object was written after the given resource version. An older version, from a stale cache, proves nothing. Versions
- * that are not decimal numbers show only that they differ.
- */
+/** Reports whether an object was written after the version. Versions that are not decimal numbers show only that they differ. */
 function isLater(seen: string | undefined, before: string): boolean {
   if (seen === undefined || seen === before) return false;
   if (!isNumber(seen) || !isNumber(before)) return true;

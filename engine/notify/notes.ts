@@ -88,10 +88,7 @@ export function emptyNotes(namespace: string, group: string): Notes {
   return { namespace, group, runs: [] };
 }
 
-/**
- * The notes after a look at a run; the same value when there is no news. A run that was over before anybody was told of its group is no news.
- * A look at an earlier run than the last one changes nothing.
- */
+/** Returns the notes after an observation of a run; the same value without news. Earlier runs, and runs that ended before, are no news. */
 export function noted(before: Notes, seen: Observation): Notes {
   const { run } = seen.facts;
   const notes = withoutOldProblems(before, seen.notify);

@@ -6,10 +6,7 @@ import type { Known, PodBudgetView, ZoneBudgetView } from '../snapshot.ts';
 import { identity } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';
 
-/**
- * A ZoneAwarePodDisruptionBudget, or the first thing that is wrong with it, in the order in which grafana/rollout-operator validates: its
- * webhook answers the same sentence.
- */
+/** Returns the budget, or its first error in the order and the words of grafana/rollout-operator. */
 export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
   const { namespace, name } = identity(reader(raw));
   const spec = fieldAt(raw, ['spec']);

@@ -2,28 +2,20 @@
 import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 import type { ObservedPod } from './objects.ts';
 
-/**
- * The observed cluster as plain views that caches keep. The view of an unchanged object should be the same value as before, so that derived
- * values are reused.
- */
+/** The observed cluster as plain views that caches keep. An unchanged object keeps its value, so that derived values are reused. */
 export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
   readonly statefulSets: Known<readonly StatefulSetView[]>;
   /** Pods of every watched namespace, owned or not, in any order. */
   readonly pods: Known<readonly ObservedPod[]>;
-  /**
-   * Readiness of nodes by name; a missing node counts as not ready. Unknown without permission to read nodes; then every node counts as
-   * ready, as with a Role only.
-   */
+  /** Readiness of nodes by name; a missing node is not ready. Unknown without permission to read nodes: then every node counts as ready. */
   readonly nodes: Known<ReadonlyMap<string, boolean>>;
   /** Objects that are there and could not be understood, and ledgers that could not be read. */
   readonly unread?: readonly UnreadObject[];
 };
 
 /**
- * Returns the snapshot of a cluster. A pod belongs to the StatefulSet whose UID its controller reference names. A pod that only carries the
- * labels counts neither as healthy nor as missing and is never changed. A recreated StatefulSet does not own the pods of its predecessor.
- * Groups that find pods by the label `name` use the owned pods with that label. grafana/rollout-operator differs: it ignores owners and
- * counts the pods of two StatefulSets with one label twice.
+ * Returns the snapshot of a cluster. A pod belongs to the StatefulSet that its controller reference names by UID; pods that only carry the
+ * labels never count. The drop-in profile also needs the label `name`. grafana/rollout-operator ignores owners.
  */
 export function snapshotOf(observed: Observed): Snapshot {
   const { statefulSets, pods, nodes, unread = [], ...rest } = observed;
@@ -121,10 +113,7 @@ type KnownPods = PodsView & { readonly pods: readonly PodView[] };
 
 const known: WeakMap<StatefulSetView, KnownPods> = new WeakMap();
 
-/**
- * The view of the last time when it holds the same pods: what was worked out from its list is found by its identity, and the last snapshots of
- * hundreds of groups have it in common.
- */
+/** Returns the previous view if it has the same pods, because derived values are cached by the identity of the list. */
 function sameAsBefore(set: StatefulSetView, view: KnownPods): PodsView {
   const before = known.get(set);
   const { pods } = view;

@@ -30,8 +30,8 @@ interface ManifestSnapshot {
 }
 
 /**
- * A snapshot of manifests: StatefulSets with all their pods, disruption budgets and replica sources. A StatefulSet that names no replicas
- * has those of its group: of its leader, of its source, or the count. Lists (`kind: List`) are opened. Objects of other kinds are skipped.
+ * Returns a snapshot of manifests: StatefulSets with all their pods, budgets and replica sources. Missing replicas follow the group. Opens
+ * lists (`kind: List`) and skips other kinds.
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
@@ -63,10 +63,7 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
   };
 }
 
-/**
- * Name of the revision that a pod template makes: ten hexadecimal digits of its hash. A field that is null is a field left out. The API
- * server's own names are other hashes; only equality within one source means anything.
- */
+/** Returns ten hexadecimal digits of the template's hash as its revision. Null is absent. Comparable only within one source. */
 export function templateRevision(template: unknown): string {
   if (typeof template !== 'object' || template === null) return hashTemplate(template);
   const known = templateRevisions.get(template);
@@ -90,10 +87,7 @@ export function manifestRevision(raw: unknown): string {
   return reader(raw).text('status.updateRevision') ?? templateRevision(fieldAt(raw, ['spec', 'template']));
 }
 
-/**
- * Fills in the replicas of StatefulSets (`namespace/name`) whose manifests omit them: a follower gets the count of its leader, in any order
- * of zones. StatefulSets without a group, or in a cycle of leaders, keep the API server's default of 1.
- */
+/** Fills in replicas that manifests omit: a follower gets the count of its leader. Others keep the API server's default of 1. */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
   const replicas = new Map(snapshot.statefulSets.map((set) => [`${set.namespace}/${set.name}`, set.replicas]));
   for (const group of snapshot.groups) {
@@ -233,8 +227,7 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
 }
 
 /**
- * The snapshot in which mirrored objects have been told the replicas in force, as in a cluster at rest; one that says a number in its status
- * keeps it. Of several zones that mirror one object the last is told, as the agent does it.
+ * Returns the snapshot with the replicas written back to mirrored objects without a number, as in a cluster at rest; the last zone wins.
  */
 export function toldSources(snapshot: Snapshot): Snapshot {
   const inForce = new Map<string, number>();

@@ -62,10 +62,7 @@ function problemOf(view: StatefulSetView, strategy: string, management: string):
   return undefined;
 }
 
-/**
- * A pod. `nodes` tells by name which nodes are ready; a node that is not in it is taken as not ready, and without it every node is ready.
- * The ordinal is -1 when the name does not end in a number, as no pod of a StatefulSet does.
- */
+/** Reads a pod. A node that is missing in `nodes` is not ready; without `nodes` all are. The ordinal is -1 for names without a number. */
 export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): Known<ObservedPod> {
   const fields = reader(raw);
   const { namespace, name, uid, resourceVersion } = identity(fields);

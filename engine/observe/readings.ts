@@ -27,10 +27,9 @@ interface PrometheusReading {
 }
 
 /**
- * Reads an answer. One number is the value, as a vector of one series or as a scalar; it may be not finite. An empty vector is no data.
- * Anything else is an error: a status other than 200, several series, text, ranges and histograms, an answer with warnings (it may be
- * partial), a sample that is too old or of the future, and one of the same instant as the reading before, which a cache has repeated. What the
- * body says in words is never repeated. `infos` of the answer say nothing about its value.
+ * Reads an answer. One number (scalar, or a vector of one series) is the value, an empty vector is no data, and all else is an error: other
+ * types, several series, warnings, and samples that are too old, in the future or repeated. No error quotes the body. `infos` do not
+ * matter.
  */
 export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): PrometheusReading {
   const { atMs } = options;
@@ -154,9 +153,8 @@ interface ReadConsulOptions {
 }
 
 /**
- * Reads an answer. An instance passes when each of its checks does, those of its node included; maintenance is a check that does not. A service
- * without instances is no data: it may be misspelt, or gone. Anything that may be old or only a part is an error: without a leader, without
- * contact to it for too long, or with instances that the token may not see.
+ * Reads an answer. An instance passes if all its checks do. A service without instances is no data. An answer that may be stale or partial
+ * is an error: no leader, no recent contact to it, or instances hidden from the token.
  */
 export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: ReadConsulOptions): GateReading {
   const failed = (message: string): GateReading => ({ atMs, result: 'error', message });
@@ -206,10 +204,7 @@ export function countedInputs(readings: readonly GateReading[]): readonly GateRe
   return answered === undefined ? [last] : [answered, last];
 }
 
-/**
- * The value of an input by its readings, oldest first; undefined without any. Where the last question had no answer, what the one before it said
- * stands, as old as it is, with the reason why there is nothing newer: until when it counts, the policy says.
- */
+/** Returns the value of an input from its readings, oldest first. After a failed reading the previous value counts, with its age. */
 export function metricView(
   name: Pick<MetricView, 'namespace' | 'policy' | 'input'>,
   readings: readonly GateReading[],
@@ -247,10 +242,7 @@ export interface GatedPod {
   readonly serviceName: string;
 }
 
-/**
- * The pods of the group that run what the run is to bring, by zone and ordinal; or why they are not known. Pods on their way out are among
- * them: what they answer is what clients get. Those of a zone in which the run changes nothing are not.
- */
+/** Returns the updated pods of the run by zone and ordinal, also terminating ones, or why they are unknown. Skips unchanged zones. */
 export function updatedPods(
   { zones }: GroupView,
   { target, previous }: Pick<RunState, 'target' | 'previous'>,
@@ -264,9 +256,8 @@ export function updatedPods(
 }
 
 /**
- * Returns how many pods of the wave's zones have not been available for the required time. Before the first pod of the wave every pod
- * counts; afterwards only updated pods, so that a broken outdated pod does not block its own repair. A missing pod is not available at any
- * revision. Returns an error if the pods are unknown, or no wave is current.
+ * Returns how many pods of the wave's zones have not been available for the required time; only updated pods once the wave has started, so
+ * that a broken outdated pod does not block its repair. An error if the pods are unknown or no wave is current.
  */
 export function podsAvailable(
   view: GroupView,

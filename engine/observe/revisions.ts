@@ -4,9 +4,8 @@ import type { Known } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 
 /**
- * The asked objects with the revision that the cluster would give each StatefulSet: the one in force when the template means the same, that of
- * a ControllerRevision with the same template when there is one, and none that is known otherwise. Templates are compared by meaning, so that
- * a default which the API server filled in is no new revision. Only StatefulSets that run, and whose status names a revision, are touched.
+ * Returns the desired objects with the revision that the cluster would give each running StatefulSet: the current one, or that of a
+ * ControllerRevision, if the template is equal after defaults; otherwise a new one.
  */
 export function withRevisions(
   asked: readonly ObjectContent[],
@@ -32,10 +31,7 @@ function hasSameTemplate(before: unknown, after: unknown): boolean {
   return fieldDiff(part(before), part(after)).length === 0;
 }
 
-/**
- * `data.spec.template` of a ControllerRevision (`apps/v1`), without the mark by which the StatefulSet controller applies it as a patch. Unknown when
- * the StatefulSet of the UID does not control it: names of revisions are known to everybody, and anybody may have made one.
- */
+/** Returns the template of a ControllerRevision without its patch directive. Unknown unless the StatefulSet with the UID controls it. */
 export function observeTemplate(revision: ObjectContent, controllerUid: string): Known<ObjectContent> {
   const owners = fieldAt(revision, ['metadata', 'ownerReferences']);
   const isOwn =

@@ -16,10 +16,7 @@ export interface ReplicaSourceReference {
 /** Kinds whose `spec.replicas` is 1 when it is left out. */
 const replicasDefaultToOne: ReadonlySet<string> = new Set(['ReplicaTemplate', 'StatefulSet', 'Deployment', 'ReplicaSet']);
 
-/**
- * A replica source. `raw` is the object itself or its Scale (`autoscaling/v1`, where a missing number is 0, because zero is not written);
- * undefined when there is no such object.
- */
+/** Returns a replica source. `raw` is the object, its Scale (`autoscaling/v1`, where a missing number means 0), or undefined. */
 export function observeReplicaSource(reference: ReplicaSourceReference, raw: unknown): ReplicaSourceView {
   const { namespace, apiVersion, kind, name } = reference;
   const identity = { namespace, apiVersion, kind, name };

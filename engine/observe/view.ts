@@ -22,10 +22,7 @@ export interface ZoneView {
   readonly surplus: readonly PodView[];
   /** Pods within `spec.replicas` at another revision than `desiredRevision`, by ordinal. */
   readonly outdated: readonly PodView[];
-  /**
-   * Outdated pods at or above the partition, or above the value of a claim that lowers it: the StatefulSet controller may replace them at any
-   * moment. Empty except under the strategy `partition`.
-   */
+  /** Outdated pods at or above the partition, or above the value of a claim that lowers it. Empty except with the strategy `partition`. */
   readonly exposedByPartition: readonly PodView[];
   /** Number of pods within `spec.replicas` at `desiredRevision`. */
   readonly updated: number;
@@ -75,10 +72,7 @@ export function isServing({
   return phase === 'Running' && !isTerminating && containersReady;
 }
 
-/**
- * Reports whether a pod is available: it runs, does not terminate and is ready. The profile of the group defines ready: the Ready condition for
- * `minReadySeconds` on a ready node, or running containers alone.
- */
+/** Reports whether a pod is available: running, not terminating, and ready as the profile of the group defines it. */
 export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'>, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
   if (profileOf(group).podReadiness === 'containers') return pod.containersReady;
@@ -165,8 +159,7 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
 }
 
 /**
- * Returns why the zone cannot be evaluated. Without the ledger its claims are unknown. Two groups with the same StatefulSet would each spend the
- * whole budget. Without an update revision every pod would be outdated. The pods of a StatefulSet under deletion do not come back.
+ * Returns why the zone cannot be evaluated: no ledger, a StatefulSet in two groups, no update revision, or a StatefulSet under deletion.
  */
 function blockingReasonOf(
   snapshot: Snapshot,
@@ -217,10 +210,7 @@ interface CachedView {
   readonly pins: Ledger['pins'];
 }
 
-/**
- * The last view of each list of pods. A turn changes the pods of at most one zone, and lists never change in place, so the views of the other
- * zones stay valid. The result is the same without this cache.
- */
+/** The last view of each list of pods. Lists never change in place, so the views of unchanged zones stay valid. */
 const views: WeakMap<readonly PodView[], CachedView> = new WeakMap();
 
 function isCurrent({ group, fromMs, view, pins }: CachedView, seen: SeenZone): boolean {
@@ -332,10 +322,7 @@ function availableLater(pod: PodView, { minReadySeconds }: StatefulSetView, nowM
   return pod.isReady && !pod.isTerminating && atMs > nowMs ? [atMs] : [];
 }
 
-/**
- * Returns the ordinal from which the StatefulSet controller may replace outdated pods: the partition, or a lower value in a claim. Infinite
- * under other strategies; a rule blocks a group whose StatefulSet has another update strategy.
- */
+/** Returns the ordinal from which the controller may replace outdated pods: the partition, or a lower value in a claim; else infinity. */
 function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
   if (!traitsOf(group).lowersPartition || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
   const announced = claims.flatMap(({ verb, uid, to }) => (verb === 'setPartition' && uid === set.uid && to !== undefined ? [to] : []));

@@ -16,10 +16,7 @@ interface Compared {
   readonly after: Snapshot;
 }
 
-/**
- * The changes of a group: of the objects that its replicas come from, of its members in the order of the zones, and of budgets over them. Changes that
- * several zones share stand once.
- */
+/** Returns the changes of a group: replica sources, members in the order of zones, and budgets. Changes of several zones appear once. */
 export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
   const byText = new Map<string, PlannedChange>();
   for (const zone of group.zones) {

@@ -4,10 +4,7 @@ import type { RuleResult } from '../decision.ts';
 
 /** A difference between what runs and what is asked for, and what follows from it. */
 export interface PlannedChange {
-  /**
-   * Changes of members, except for `source`, the object that replicas are mirrored from, and `budget`, a disruption budget over members:
-   * then the field begins with kind and name.
-   */
+  /** Changes of members; `source` is the mirrored object, `budget` a disruption budget: their fields start with kind and name. */
   readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];

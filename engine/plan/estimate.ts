@@ -54,8 +54,8 @@ const everMs = 400 * 24 * 3_600_000;
 const manyPods = 10;
 
 /**
- * Estimates the end of the rollout. Undefined without work under way. Unknown, with the reason, if the end of a block is unknown: a pause,
- * a failed run, a pod that does not come back. Assumes that gates pass and approvals are given at once.
+ * Estimates the end of the rollout; undefined without a rollout. Unknown, with the reason, if the end of a block is unknown. Assumes that
+ * gates pass and approvals come at once.
  */
 export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   const { assumptions = defaultAssumptions } = input;
@@ -93,11 +93,7 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
 /** Fewer gaps between pods may as well be something else that was waited for. */
 const fewStops = 3;
 
-/**
- * Returns how long pods took to stop, in seconds. Kubernetes does not store when a deletion was requested. If pods are replaced one by one,
- * it is the time at which the previous pod became ready. Pods replaced together are not measured, nor the change of zones, because a wave
- * may have soaked between.
- */
+/** Returns how long pods took to stop, in seconds: the gap between pods that were replaced one by one. Kubernetes does not store it. */
 function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);
   return inTurn.flatMap((pod, index) => {
@@ -167,10 +163,7 @@ function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
 /** As many times its usual time may a pod take before it is taken for one that does not come back. */
 const patience = 3;
 
-/**
- * A pod that takes longer than usual is not lost: it gets a quarter of the usual time more, until it has taken thrice what even slow ones take. The
- * model by itself takes a pod for broken that is a moment late.
- */
+/** Returns a late pod with a later start, up to three times the slow start time; the model would otherwise treat it as broken. */
 function patient(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: number): PodView {
   const usualMs = 1000 * (quantile === 'p50' ? start.p50Seconds : start.p90Seconds);
   const takenMs = nowMs - pod.readyChangedMs;

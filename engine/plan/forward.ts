@@ -91,10 +91,7 @@ function isImmediate({ kind }: Action): boolean {
   return kind !== 'deletePod' && kind !== 'evictPod';
 }
 
-/**
- * Lets time pass until something happens that a decision may depend on: an instant that the last decision named, or a change of the counters
- * of a StatefulSet. That a replaced pod is gone and its successor starts changes no counter, and no rule asks for it.
- */
+/** Advances time to the next event that a decision may depend on: a time of the last decision, or a change of status counters. */
 function elapse(start: World, untilMs: number | undefined): World | undefined {
   let world = start;
   for (let event = nextEventMs(world); ; event = nextEventMs(world)) {

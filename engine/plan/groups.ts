@@ -6,8 +6,8 @@ import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /**
- * The groups as they are asked for, with the members of before that no group has any more: a StatefulSet that loses its label, or is deleted,
- * leaves under the rules that bound it, or the label would be the way around them. A group that loses all its members is planned as it was.
+ * Returns the desired groups, with members that no group has any more: they leave under their former rules. A group that loses all members
+ * is planned as before.
  */
 export function groupsToPlan(groups: readonly GroupDefinition[], before: readonly GroupDefinition[]): readonly GroupDefinition[] {
   const key = (namespace: string, name: string): string => `${namespace}/${name}`;
@@ -35,10 +35,7 @@ interface Elsewhere {
   readonly groups: readonly unknown[];
 }
 
-/**
- * Returns the groups without any StatefulSet that are blocked: another namespace has all of their names, and no group there uses one of
- * them. Other groups may exist before their StatefulSets.
- */
+/** Returns the groups without StatefulSets whose names all exist in another namespace without such a group. They are blocked. */
 export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: Elsewhere): readonly AbsentMembers[] {
   return groups.flatMap((group): readonly AbsentMembers[] => {
     const { namespace, name, zones, sources } = group;

@@ -44,10 +44,7 @@ export interface PlanInput {
   readonly nowMs: number;
 }
 
-/**
- * Plans every group. The current objects stand for the running cluster, every pod ready unless a Pod manifest says otherwise; the desired ones
- * for what is asked. What policy refuses is not carried out and stands under `refused`.
- */
+/** Plans every group from the current to the desired objects. Pods are ready unless a Pod manifest differs. Denials are in `refused`. */
 export function planGroups(input: PlanInput): Plan {
   const snapshots = readPlanSnapshots(input);
   const { usesCalendar, nowMs } = snapshots;

@@ -92,10 +92,7 @@ function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): Sta
   return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
 }
 
-/**
- * Adds what one decision shows to the steps so far: a new step, or more of the last one. Turns are added in their order; a run has many, so they
- * are not kept.
- */
+/** Adds a decision to the steps: a new step, or more of the last one. Call it with the turns in order. */
 export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
   const last = steps.at(-1);
   const traced = beginning(decision, nowMs);

@@ -146,8 +146,8 @@ function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snaps
 }
 
 /**
- * The run as the ledger would hold it; undefined when no pod has been replaced yet. The wave under way is the first that lacks updated pods
- * and has begun; before it begins, the wave ahead of it still soaks, since `waveAvailableFor` or since this instant.
+ * Returns the run as the ledger would have it; undefined before the first replacement. The current wave is the first started one with
+ * outdated pods; before it starts, the previous wave soaks since `waveAvailableFor`, or since now.
  */
 function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): RunState | undefined {
   const context = contextOf(snapshot, group);

@@ -164,10 +164,7 @@ function boundsTargets(group: GroupDefinition): readonly Target[] {
   ];
 }
 
-/**
- * Returns the targets of protections. A protection blocks its own request except by exception; the related requests show that it blocks
- * nothing else.
- */
+/** Returns the targets of protections: the request that each blocks, and related requests that it must not block. */
 function protectionTargets(group: GroupDefinition): readonly Target[] {
   const flags = [
     { rule: 'protect.noDownscale', has: (zone: ZoneDefinition) => zone.noDownscale, id: 'no-downscale', related: ['scaleUp', 'scaleDown'] },

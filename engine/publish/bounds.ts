@@ -37,9 +37,8 @@ const reductions: readonly ((value: PublishedDecision) => {
 ];
 
 /**
- * The decision with at most `publishedByteLimit` bytes of JSON. Long texts are cut. Then go, as far as needed: rule results of steps that hold
- * nothing; all rule results of steps; actions and pods beyond ten; warnings beyond five; gates and waits beyond ten; what pods run; steps
- * beyond ten; the revisions of the run; the rest of actions, pods, gates and warnings; waits beyond three; steps; zones beyond twenty; metrics.
+ * Returns the decision in at most `publishedByteLimit` bytes: cuts long texts, then drops rule results, actions, pods, warnings, gates,
+ * waits, steps, zones and metrics, the least important first.
  */
 export function bounded(decision: PublishedDecision): PublishedDecision {
   let value = cutTexts(decision);

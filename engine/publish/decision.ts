@@ -199,9 +199,8 @@ const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 're
 const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*\b/g;
 
 /**
- * Returns whether nothing but time passed between the two: when they were decided, ages in facts, new readings of the same value, actions that were
- * repeated with the same result, and earliest instants that moved by no more than 15 minutes. Readings of metric inputs that others judge by must
- * not grow too old where they are published: `b` is another one when it has a reading that is newer by a third of the age that it may have.
+ * Returns whether only time passed between the two: decision times, ages, equal readings, repeated actions, and earliest times within 15
+ * minutes. A reading of a metric input that is newer by a third of its maximum age is a change.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
   return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);

@@ -18,9 +18,9 @@ interface Pass {
 }
 
 /**
- * Returns whether a pass failed: on a member with another update strategy than OnDelete, on a status without a revision, on a pod that
- * several ZoneAwarePodDisruptionBudgets select, on a refused DELETE or status write, and on a failed read. Like the original it ignores the
- * members after it wrote replicas, and stops at the first unfinished one. Unready zones, pauses and failed scaling are not failures.
+ * Returns whether a pass failed as in the original: a member that is not OnDelete, a status without a revision, a pod under several
+ * ZoneAwarePodDisruptionBudgets, a refused DELETE or status write, a failed read. Ignores the members after it wrote replicas, and stops at
+ * the first unfinished one.
  */
 export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
   if (error !== undefined || performed.some(hasFailed)) return true;

@@ -48,10 +48,7 @@ export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { 
   return metrics.length === 0 ? {} : { metrics: metrics.slice(0, publishedMetricLimit) };
 }
 
-/**
- * The readings of a published decision that answer what the policies ask now. How old they may be the rules say; those of the future are not
- * believed.
- */
+/** Returns the published readings that the policies need now, without future ones. The rules check their age. */
 export function metricsOf(
   { metrics = [] }: Pick<PublishedDecision, 'metrics'>,
   bound: readonly BoundInput[],

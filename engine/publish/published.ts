@@ -49,8 +49,8 @@ export interface PublishedPod {
   readonly zone: string;
   readonly pod: string;
   /**
-   * `announced`: its disruption is announced and not yet seen. `crashing`: a container waits for what waiting does not cure. `nodeDown`: its node is not ready. `unready`: at an old revision.
-   * `starting`: at the new revision and not yet available. `leaving`: beyond the replicas. `missing`: there is no such pod.
+   * `announced`: an open claim. `crashing`: a container fails. `nodeDown`: node not ready. `unready`: at an old revision. `starting`: at
+   * the update revision. `leaving`: beyond the replicas. `missing`: no pod.
    */
   readonly state: PodState;
   /** Why a container waits, such as CrashLoopBackOff. */

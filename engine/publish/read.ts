@@ -155,10 +155,7 @@ const published = z.object({
   omitted: z.array(text),
 });
 
-/**
- * Reads a published decision from JSON text or a value. Unknown, with the reason, if it is invalid, too long, or of another major format.
- * Fields of newer minor formats are dropped.
- */
+/** Reads a published decision from JSON text or a value. Unknown if invalid, too long, or of another major format. */
 export function readPublished(stored: unknown): Known<PublishedDecision> {
   const value = typeof stored === 'string' ? parsed(stored) : stored;
   if (value === undefined || value === null) return { unknown: 'nothing is published' };

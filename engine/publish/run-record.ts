@@ -35,9 +35,8 @@ export const changeAnnotations = {
 } as const;
 
 /**
- * The record after a turn: of the rollout under way, or with `scale` of the change of replicas. undefined while there is nothing to record; the
- * same value when the turn adds nothing, so that nothing is written while a group waits. A record that ends is given once more, ended; asked
- * again with it, the same turn begins the next record when there is one. At most 100 steps and 64 KiB of JSON.
+ * Returns the record after a turn: of the rollout, or with `scale` of a change of replicas; undefined without either, and the same value
+ * without news. A record that ends is returned once more; then the next one starts. At most 100 steps and 64 KiB.
  */
 export function runRecord(previous: RolloutRun | undefined, turn: RunTurn, of: 'rollout' | 'scale' = 'rollout'): RolloutRun | undefined {
   const { decision } = turn;

@@ -52,8 +52,8 @@ interface GroupStatus {
 }
 
 /**
- * Returns the target of the scale subresource: the first leading zone. The pods of one zone keep an autoscaler from
- * counting the same load once per zone. undefined if the StatefulSet is not known.
+ * Returns the target of the scale subresource: the first leading zone, so that an autoscaler counts the load of one zone. Undefined without
+ * its StatefulSet.
  */
 export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, 'statefulSets'>): ScaleTarget | undefined {
   const leader = group.zones.find((zone) => zone.follows === undefined);
@@ -166,11 +166,7 @@ function timeText(ms: number): string {
 /** The part of a decision that shows why a group waits. */
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
 
-/**
- * Why a group needs a person. `failed`: the run has failed. `blocked`: a rule answers no. `misplaced`: pods came back at another revision,
- * and no further pod is replaced. `approval`, `undone`: a request is missing or in force. `paused`: a pause is in force, possibly until a
- * given time.
- */
+/** Why a group needs a person: a failed run, a rule that answers `no`, pods at a wrong revision, a missing approval, an undo, a pause. */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 
 /** Returns why the group needs a person; undefined if it continues without one. */

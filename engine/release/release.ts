@@ -23,10 +23,7 @@ interface ReleaseQuestion {
   readonly epoch: number;
 }
 
-/**
- * `none`: there is nothing to release, since the group is defined, or another one has its members. `over`: every StatefulSet is with its own controller, and
- * the group is forgotten. `ledger` is to be stored before anything is done; it is the given one when there is nothing to store.
- */
+/** `none`: nothing to release. `over`: every StatefulSet is with its controller, and the group is forgotten. `ledger`: store it first. */
 export type ReleaseDecision = { readonly ledger: Ledger } & (
   | { readonly kind: 'none' | 'over' }
   | { readonly kind: 'wait'; readonly because: string; readonly earliestMs?: number }
@@ -34,9 +31,8 @@ export type ReleaseDecision = { readonly ledger: Ledger } & (
 );
 
 /**
- * Decides the next step of a release. A zone is released by setting its partition to 0, and only while every other zone is available, and
- * updated if it was released. At most one zone therefore rolls, pod by pod, by its controller. A broken zone goes first, since that may
- * repair it. Each zone is released once: a partition that a user raises later stays, and the next zones wait until its pods are updated.
+ * Decides the next step of a release: sets the partition of one zone to 0 while every other zone is available, and updated if released. A
+ * broken zone goes first. Each zone is released once, so a partition that a user raises later stays and delays the next zones.
  */
 export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
   const { nowMs, groups } = snapshot;
@@ -79,19 +75,13 @@ function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick
     : { kind: 'release', action, ledger: announced };
 }
 
-/**
- * Returns the rest of an abandoned group: delays after decreases and prepared pods still count for the next owner of the data. Its run and its
- * pins do not. A returning group begins with what it observes, and a pod at another revision than its controller wants would be replaced without end.
- */
+/** Returns the part of an abandoned ledger that still matters for the data: claims, downscales and preparations, without run and pins. */
 function forgotten({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {
   const kept = claims.filter(({ verb }) => verb === 'scaleDown');
   return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
 }
 
-/**
- * Returns the ordinals that the StatefulSet controller does not replace; undefined without a partition, or under an update strategy that a
- * user chose.
- */
+/** Returns the ordinals that the StatefulSet controller does not replace; undefined without a partition or with another strategy. */
 function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }

@@ -39,10 +39,7 @@ export type GroupRemoval =
   | { readonly kind: 'wait'; readonly leftMs?: number }
   | { readonly kind: 'tell'; readonly words: readonly RemovalReport[] };
 
-/**
- * Returns the report about a removed group. Skips drop-in groups, whose labels were removed on purpose; released groups, which report
- * themselves; and deleted StatefulSets.
- */
+/** Returns the report about a removed group; undefined for drop-in groups, released groups and deleted StatefulSets. */
 export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
   if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
   const { namespace, name, zones } = group;
@@ -61,10 +58,7 @@ export function decideRemoval({ group, run, snapshot, sources, goneForMs }: Remo
   return words.length === 0 ? { kind: 'none' } : { kind: 'tell', words };
 }
 
-/**
- * Returns what a coming release reverts, as a sentence part: an unfinished run with its waves, soaks, approvals and pauses, and pods held
- * back by a partition. Undefined if it reverts nothing.
- */
+/** Returns as a sentence part what a release ends: an unfinished run with its waves, and blocked pods. Undefined if nothing. */
 export function undoneBy(
   terms: Pick<ReleaseTerms, 'zones'>,
   { namespace, run }: Pick<Ledger, 'namespace' | 'run'>,

@@ -49,10 +49,7 @@ type Standing =
   | { readonly kind: 'elsewhere'; readonly group: string }
   | { readonly kind: 'unsure'; readonly because: string };
 
-/**
- * Returns whether anything defines the group of the ledger, or has its members. That something is gone is believed only when every source was read whole, and
- * the one in which it stood is still there: a directory that is not mounted yet defines nothing either.
- */
+/** Returns whether a definition of the group, or another group with its members, exists. Gone only if every source was read whole. */
 export function standingOf(
   { namespace, group }: Pick<Ledger, 'namespace' | 'group'>,
   { source, zones }: Pick<ReleaseTerms, 'source' | 'zones'>,

@@ -73,10 +73,7 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
   return earliest(instants.filter((atMs) => atMs > nowMs && (permittedAt(question, atMs)?.limit ?? 0) > 0));
 }
 
-/**
- * Returns the most pods that the PodDisruptionBudgets allow, counted in the zone alone. If that is 0, returns 1 while the other pods that the budget
- * covers leave room for one. undefined without a budget.
- */
+/** Returns the most pods that the PodDisruptionBudgets allow in the zone; 1 instead of 0 while others that the budget covers leave room. */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
@@ -156,10 +153,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
   return result('zone-budget', 'wait', permittedMs === undefined ? fact : `${none} until an exception applies`, details);
 }
 
-/**
- * Reports whether a limit of 0 blocks these pods until a person changes it. A stuck pod of them needs no budget, and a paused zone blocks on
- * purpose.
- */
+/** Reports whether a limit of 0 blocks these pods until a person acts. Stuck pods need no budget, and a paused zone is intended. */
 function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
   if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;

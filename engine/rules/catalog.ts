@@ -214,8 +214,8 @@ export const ruleCatalog: readonly RuleEntry[] = [
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));
 
 /**
- * Returns the reason of a condition, Event or metric while the rule blocks. The reason of a policy rule follows from its name:
- * `stateful-safety/queue.empty` becomes `StatefulSafetyQueueEmpty`, and a name that begins with a digit gets `Rule` in front.
+ * Returns the reason of a condition, Event or metric while the rule blocks: `stateful-safety/queue.empty` is `StatefulSafetyQueueEmpty`; a
+ * name that starts with a digit gets `Rule` in front.
  */
 export function reasonOf(rule: string): string {
   const known = reasons.get(rule);

@@ -65,10 +65,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
 /** Number of failures that are kept for display if the gate has no failure limit. */
 const toldFailures = 10;
 
-/**
- * The readings, oldest first, that a verdict may still depend on: the newest, as many as must succeed in a row, and of those before them the
- * failures that count towards the limit. Other readings change no verdict, so the gate reader drops them.
- */
+/** Returns the readings, oldest first, that can still change a verdict: the newest successes in a row and the counted failures. */
 export function countedReadings(gate: GateDefinition, readings: readonly GateReading[]): readonly GateReading[] {
   const begin = Math.max(0, readings.length - gate.consecutive);
   const newest = readings.slice(begin);

@@ -8,9 +8,8 @@ import type { PodView, StatefulSetView } from '../snapshot.ts';
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
- * Returns whether an outdated pod may be replaced outside the budget. Never on an unready node, because the pod is not the cause. Under the
- * strategy `partition`, the next pod down is exposed with the partition. A pod that the StatefulSet controller would create at the current
- * revision counts too, as left by an intermediate run; any other would come back unchanged.
+ * Returns whether an outdated pod may be replaced outside the budget. Never on an unready node. With the strategy `partition`, the next pod
+ * down is exposed with the partition; a pod that would come back unchanged does not count.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
@@ -36,9 +35,8 @@ export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'pa
 }
 
 /**
- * Returns whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. If a broken image reached
- * several zones by a scale-up or lost pods, each zone would otherwise wait for the others without end. Replacing an unavailable pod costs
- * no availability. Claims of other zones must settle first. Drop-in groups wait, as the original does.
+ * Returns whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. Otherwise zones with a
+ * broken image would wait for each other. Claims of other zones must settle first. Drop-in groups wait.
  */
 export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
   const others = view.zones.filter((other) => other !== zone);
@@ -51,9 +49,8 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
 }
 
 /**
- * Returns whether surplus pods of a smaller zone stay until a stuck pod is repaired: under OrderedReady the StatefulSet controller deletes
- * no pod before every lower ordinal is ready (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). A rollout that waited for
- * them would wait without end. Only stuck pods are replaced meanwhile, one at a time. Drop-in groups do not wait.
+ * Returns whether surplus pods stay until a stuck pod is repaired: OrderedReady deletes no pod before every lower ordinal is ready
+ * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Drop-in groups do not wait.
  */
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;
@@ -73,9 +70,8 @@ export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly 
 }
 
 /**
- * Returns the pods in flight that the repair of a stuck pod waits for. Exposed pods that the StatefulSet controller has not replaced yet do
- * not count: the controller waits for the stuck one. Under OrderedReady the controller creates no pod while a lower ordinal is unavailable,
- * so pods missing above the stuck pod do not count either (kubernetes.io, StatefulSet, "Forced rollback").
+ * Returns the pods in flight that the repair of a stuck pod waits for. Exposed pods do not count, nor with OrderedReady pods missing above
+ * the stuck one: the controller waits for it (kubernetes.io, StatefulSet, "Forced rollback").
  */
 export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
   const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;

@@ -208,11 +208,7 @@ export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }
 
-/**
- * The instant from which on the condition answers otherwise than at `nowMs` with the same data; undefined when it reads no time, or nothing
- * changes within 400 days. The next change is found exactly where the time is compared once; a condition that is true now and then may
- * change before.
- */
+/** Returns when the result of the condition changes by time alone; undefined if not within 400 days. Exact for one time comparison. */
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;
   const answerAt = (atMs: number): boolean | undefined => {

@@ -20,10 +20,7 @@ interface PrepareAnswer {
 /** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
-/**
- * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go, once
- * they have said so again. A matured pod below an immature one waits.
- */
+/** Returns how many pods, from the highest ordinal down, have been prepared for the delay and have confirmed it since. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
@@ -110,10 +107,7 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
-/**
- * Asks the successors of prepared pods that were replaced, regardless of other blocks: pods that wait to leave stay prepared through a
- * rollout. A successor is asked once it runs.
- */
+/** Asks the successors of prepared pods once they run, regardless of other blocks, so that they stay prepared through a rollout. */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];

@@ -26,10 +26,7 @@ export function isProtected(context: GroupContext, zone: Zone, ordinal: number):
   return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
 }
 
-/**
- * Returns the block of a disruption of these pods; undefined if no pod of them is protected. `all` means the whole zone, which only a protection of
- * the whole zone blocks.
- */
+/** Returns the block of a disruption of these pods; undefined if none is protected. `all` is the whole zone. */
 export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
   const all = protections(context, zone);
   const holding = all.find(

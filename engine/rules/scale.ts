@@ -143,10 +143,7 @@ interface Shortfall {
   readonly notUpdated: number;
 }
 
-/**
- * Returns the shortfall of a zone as grafana/rollout-operator defines it before a prepared downscale; undefined if as many pods as the status counts
- * are ready, and all are updated.
- */
+/** Returns the shortfall of a zone as grafana/rollout-operator defines it: pods of the status that are not ready, or not updated. */
 export function shortfall(
   { replicas, updatedReplicas }: StatefulSetView['status'],
   members: readonly Parameters<typeof isServing>[0][],

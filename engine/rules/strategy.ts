@@ -10,10 +10,7 @@ import { oldStatusOf } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/**
- * Blocks writes that expose outdated pods to the StatefulSet controller: RollingUpdate instead of OnDelete, a lower partition, or a
- * template in the same or a later write. Another first ordinal removes the pods below it.
- */
+/** Blocks writes that expose outdated pods to the controller: RollingUpdate, a lower partition, a template with either, another start. */
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined) return [];
@@ -59,10 +56,7 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
 
-/**
- * With the partition of the strategy `pinned` the StatefulSet controller makes every pod at the current revision, which under OnDelete may be a much
- * older one than what the pods run. By then the agent must have noted what each of them is to come back at.
- */
+/** Requires pins for pods that the controller would create at another revision, which with OnDelete may be much older. */
 function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
   if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
   const isNoted = (pod: PodView): boolean =>
@@ -87,11 +81,7 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
 
 const holdingLimit = `partition ${holdingPartition}`;
 
-/**
- * Under the strategies `partition` and `pinned` a template waits for its turn only while the partition holds the pods back. Between the end of one
- * rollout and the agent's next turn it does not yet. In the middle of one of the strategy `partition` a template may be written all the same: that is
- * how a broken one is cured.
- */
+/** Blocks a template while the partition does not block the pods yet: between the end of a rollout and the next turn of the agent. */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
   const { set, outdated, replicas } = zone;
   if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;

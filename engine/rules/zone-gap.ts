@@ -17,8 +17,8 @@ interface Shrunk {
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
- * Returns whether the last downscale of another zone is old enough. Native groups: the group's value binds every zone. Adopted groups: a follower
- * reads its own value (strictly more than it must have passed), and a prepared downscale moreover that of the zone that shrank.
+ * Returns whether the last downscale of another zone is old enough: by the value of the group, or in adopted groups by that of the follower
+ * (strictly more) and, for a prepared downscale, also of the zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;

@@ -9,18 +9,12 @@ import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '..
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 
-/**
- * Reports whether the API server verified the requester and the time of the request is not in the future. Without the webhook a requester can
- * write that time: a future time would outlast the expiry and match every run until then.
- */
+/** Reports whether the requester is verified and the time is not in the future. Without the webhook a requester could write that time. */
 export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VerifiedRequest {
   return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }
 
-/**
- * Returns the digest that an approval of a wave must name: of all waves of the group and the gates that they name. An approval therefore covers
- * the wave together with its predecessors and the checks after it.
- */
+/** Returns the digest that an approval of a wave must name: of all waves of the group and their gates. */
 export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinition, 'rollout' | 'gates'>): string {
   const named = new Set(waves.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
   const asked = gates.filter(({ name }) => named.has(name)).map((gate) => [gate.name, canonicalJson(gate)] as const);
@@ -66,20 +60,14 @@ export function objectOf({ namespace, name }: IntentView): { readonly object: st
   return { object: `RolloutIntent ${namespace}/${name}` };
 }
 
-/**
- * Returns the request that aborts this run, made after its start or its last retry; undefined without one. It must name the run: an abort that
- * names no run only pauses.
- */
+/** Returns the request that aborts this run, made after its start or last retry. An abort that names no run only pauses. */
 export function abortRequest(context: GroupContext, run: RunState): VerifiedRequest | undefined {
   return requestsFor(context, run, 'abort').find(
     ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
   );
 }
 
-/**
- * Reports whether a request pauses: a pause does, and so does an abort that cannot end a run, because its requester is not verified or because it
- * names no run. An abort that names a run pauses no other run.
- */
+/** Reports whether a request pauses: a pause, or an abort with an unverified requester or without a run. It pauses no other run. */
 export function pauses(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
   const { action, runId } = intent;
   if (action === 'pause' || action === 'hold') return true;
@@ -87,10 +75,7 @@ export function pauses(context: Pick<GroupContext, 'nowMs'>, intent: IntentView,
   return runId === undefined || (!isVerified(context, intent) && (run === undefined || runId === run.id));
 }
 
-/**
- * Returns the request that skips the soak and the gates of a wave, or one gate. It skips no approval, no window and no policy rule, because the
- * right to write requests is not the right to approve.
- */
+/** Returns the request that skips soak and gates of a wave, or one gate. It never skips an approval, a window or a policy rule. */
 export function skipRequest(context: GroupContext, run: RunState, wave: string, gate?: string): VerifiedRequest | undefined {
   return requestsFor(context, run, 'promote').find(
     (intent) => (intent.wave === undefined || intent.wave === wave) && (intent.gate === undefined || intent.gate === gate),

@@ -20,10 +20,7 @@ import {
 } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
-/**
- * Returns the run at this instant: a new run when the template changed, the next wave when the last one is done. undefined when no rollout
- * ever ran and no pod is outdated.
- */
+/** Returns the run at this instant: a new one for a new template, else the next wave. Undefined without any rollout and outdated pod. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const current = currentRun(context);
   if (current === undefined) return undefined;
@@ -62,10 +59,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
 }
 
-/**
- * Returns the run that follows when the template changes. A change to the previous revision is a rollback, also when it reaches the zones one
- * after another, as manifests are applied. A change back to the failed revision after a rollback is a rollout, because that revision failed once.
- */
+/** Returns the run after a template change: a rollback if it is the previous revision, also zone by zone; else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
   const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
@@ -93,8 +87,7 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
 }
 
 /**
- * Reports whether a run only adds zones that had no new template when the run before it began, as when the manifests of a group are applied one
- * after another. For people it is the same change. It is a separate run because no approval covers its target.
+ * Reports whether a run only adds zones to the run before it, as when manifests are applied one after another. Approvals do not carry over.
  */
 export function isJoinOf(run: Pick<RunCore, 'target'>, before: Pick<RunCore, 'target' | 'previous'>): boolean {
   const changed = Object.keys(run.target).filter((zone) => run.target[zone] !== before.target[zone]);
@@ -129,10 +122,7 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   return revisions;
 }
 
-/**
- * Starts the run after `before`. The open zone of an unfinished run stays open, so that it is finished or repaired before another zone starts.
- * Without an open zone the run opens the zone to repair first.
- */
+/** Starts the run after `before`. The open zone stays open until it is finished or repaired; else the zone to repair opens. */
 function followingRun(context: GroupContext, change: RunChange, before?: RunState): RunningRun {
   const { nowMs, group } = context;
   const started = zoneNamed(context, before?.openZone);
@@ -146,10 +136,7 @@ function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   return others.length === 0 && only?.outdated.some(({ ordinal }) => only.unavailable.has(ordinal)) === true ? only : undefined;
 }
 
-/**
- * Opens the zone to repair while the run has replaced no pod: at its start another zone may have been unavailable too. Pods that break during a
- * run keep their wave.
- */
+/** Opens the zone to repair while the run has replaced no pod. Pods that break during a run keep their wave. */
 function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   if (run.outcome !== 'running' || !isUnbegun(run) || run.openZone !== undefined) return run;
   const broken = zoneToRepair(context);
@@ -165,10 +152,9 @@ function isRetried(context: GroupContext, sinceMs: number, run: RunState): boole
 export const standsFailedMs = 1_000;
 
 /**
- * Returns the context with the run that follows a failed run or its rollback; the given context if none follows. A rollback has the same waves and
- * restores the previous revision of every zone. Only the strategy `pinned` can roll back without another template, because it can create pods at
- * any revision. The StatefulSets still name the failed template; the group ignores it until the template changes or a person retries. A rollback
- * that fails is not rolled back.
+ * Returns the context with the rollback of a failed run, or the given context. A rollback has the same waves and restores the previous
+ * revision, which only the strategy `pinned` can do without another template. The failed template is ignored until it changes or a person
+ * retries. A failed rollback is not rolled back.
  */
 export function withRollback(context: GroupContext): GroupContext {
   const { run } = context.view.ledger;

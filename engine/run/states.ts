@@ -157,10 +157,7 @@ export function countMovableTime(run: UnfinishedRun, isMovable: boolean, nowMs: 
   return { ...run, movableMs: run.movableMs + passedMs, movableAsOfMs: nowMs, isMovable };
 }
 
-/**
- * Returns the run of a decision whose replacements were all denied or never requested. Gates before the wave count again, a closing window finds
- * no pod in flight, and the progress deadline continues. `before` is the run before the decision.
- */
+/** Returns the run of a decision whose replacements were all denied or not requested: as `before`, with the progress deadline running. */
 export function revertProgress(run: RunState, before: RunState | undefined): RunState {
   if (run.outcome === 'completed') return run;
   const { openZone: zone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
@@ -174,10 +171,7 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
 }
 
-/**
- * Returns the last replacement as an instant before now. A wave or run that begins now has replaced no pod, also after the clock was set back;
- * `isUnbegun` compares these instants.
- */
+/** Returns the last replacement as an instant before now. A wave or run that begins now has replaced no pod (`isUnbegun`). */
 function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }
@@ -193,10 +187,7 @@ const instants: ReadonlySet<string> = new Set([
   'completedMs',
 ]);
 
-/**
- * Replaces instants of the future, which a fast clock left behind, by now. The waiting time then starts now and does not include the error of
- * that clock.
- */
+/** Replaces times of the future, from a fast clock, by now. The waiting time then starts now. */
 export function withoutFutureInstants(run: RunState, isBelievable: (instantMs: number) => boolean, nowMs: number): RunState {
   const entries = Object.entries(run).flatMap(([name, value]: readonly [string, unknown]) =>
     typeof value === 'number' && instants.has(name) ? [[name, isBelievable(value) ? value : nowMs] as const] : [],

@@ -61,10 +61,7 @@ function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun
   return index === undefined ? run : enterWave(run, index, context.nowMs);
 }
 
-/**
- * Returns the index of the first wave with a pod to replace. A StatefulSet controller with a stale cache may have created an outdated pod in an
- * earlier wave, after that wave was done; without this check the run would complete and leave the pod outdated.
- */
+/** Returns the first wave with an outdated pod. A controller with a stale cache may create one in a wave that was done. */
 function firstUnfilledWave(context: GroupContext, { previous }: RunState): number | undefined {
   const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
   return index === -1 ? undefined : index;
@@ -97,9 +94,8 @@ export interface WaveProgress {
 }
 
 /**
- * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, also when the zone is not in the wave: no other zone may
- * start before they are replaced, so the run would wait forever for pods that an earlier run or wave broke. In native groups every wave also
- * includes stuck pods whose revision is neither `previous` nor the target, which an interrupted run left behind in any zone.
+ * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because no other zone may start before. In native
+ * groups it also includes stuck pods at neither `previous` nor the target, left by an interrupted run.
  */
 export function waveProgress(
   context: GroupContext,

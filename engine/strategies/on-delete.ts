@@ -21,9 +21,8 @@ export const onDelete: Strategy = {
 };
 
 /**
- * Returns the outdated pods of the zone in the order of their replacement. Adopted groups: by ordinal. Native groups: the pods of `first`, then
- * stuck pods, other unready pods and the rest by ordinal; late come pods that prepare to leave, last pods on a node that is not ready, which
- * would not terminate. Under OrderedReady the lowest stuck pod comes first: no pod above it comes back before it does.
+ * Returns the outdated pods of the zone in order. Adopted groups: by ordinal. Native groups: `first`, stuck pods (the lowest first with
+ * OrderedReady), other unready pods, the rest by ordinal, then prepared pods, then pods on unready nodes.
  */
 export function queuePods(question: RollQuestion, first: readonly PodView[] = []): readonly PodView[] {
   const { context, zone } = question;
@@ -64,10 +63,7 @@ function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: nu
   });
 }
 
-/**
- * Native groups: chooses stuck pods outside the budget, since they are unavailable already, but never more than the cap in flight at once. Other
- * pods follow while the budget lasts. A pod that is unready and not stuck yet costs no budget either.
- */
+/** Chooses stuck pods outside the budget, up to the cap in flight, then others while the budget lasts. Unready pods cost no budget. */
 function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
   const chosen: ChosenPod[] = [];
   const { view } = question.zone;

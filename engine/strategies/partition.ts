@@ -32,10 +32,7 @@ function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
     .slice(0, zone.remaining);
 }
 
-/**
- * Chooses the lowest stuck pod: under OrderedReady the controller waits for it without end (kubernetes.io, StatefulSet, "Forced rollback").
- * Otherwise chooses the next pods below the partition.
- */
+/** Chooses the lowest stuck pod, which OrderedReady waits for (kubernetes.io, StatefulSet, "Forced rollback"), else the next ones down. */
 function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   const { view } = question.zone;
   const { set } = view;
@@ -47,10 +44,7 @@ function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowa
   return inFlightBefore(view, stuck) - own < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
 }
 
-/**
- * Chooses the next pods below the partition while the budget lasts. Under OrderedReady that is one pod, since more would only be unavailable for
- * longer. Pods that are unready themselves cost no budget.
- */
+/** Chooses the next pods below the partition while the budget lasts; one with OrderedReady. Unready pods cost no budget. */
 function chooseNextDown(
   question: RollQuestion,
   set: StatefulSetView,
@@ -93,10 +87,7 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
   return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
 }
 
-/**
- * Blocks while the partition exposes more pods than the wave asks for, as after a person lowered it or changed the template in the middle of a
- * rollout. The StatefulSet controller replaces those pods one after the other, so the group waits for it.
- */
+/** Blocks while the partition exposes more pods than the wave, as after a manual change: the controller replaces them one by one. */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
   const { view } = zone;
   const { set } = view;
@@ -118,9 +109,8 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Raises the partition to 1000000 when every pod runs the update revision, so that the next template waits. It does so only after the StatefulSet
- * itself names that revision as the current one, since a pod below the partition comes back at the current revision. Before that it lowers the
- * partition to pods that run the update revision already, so that a restart keeps them there.
+ * Raises the partition to 1000000 when every pod runs the update revision and the status names it as current: a pod below the partition
+ * comes back at the current revision. Before that it lowers the partition to the pods at the update revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (view.updated === view.replicas) {
@@ -192,10 +182,7 @@ export function partitionSource({ namespace, name }: Pick<StatefulSetView, 'name
   return { object: `StatefulSet ${namespace}/${name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
 }
 
-/**
- * Returns a snapshot of manifests with the partitions that the agent would have written: manifests leave the partition out, and members at rest
- * have 1000000.
- */
+/** Returns a snapshot of manifests with the partitions of the agent: manifests omit them, and members at rest have 1000000. */
 export function heldPartitions(snapshot: Snapshot): Snapshot {
   const members = new Set(
     snapshot.groups
@@ -224,10 +211,7 @@ export function settleZones(
   });
 }
 
-/**
- * Warns of zones whose rollout Kubernetes counts as complete because they have no pods, and of pods for which `factOf` returns a fact. These
- * results block nothing.
- */
+/** Warns of zones that Kubernetes counts as complete because they have no pods, and of pods with a fact. Blocks nothing. */
 export function restartWarnings(
   context: GroupContext,
   run: RunState | undefined,

@@ -80,9 +80,8 @@ function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): rea
 }
 
 /**
- * Blocks while pods came back at the wrong revision. The StatefulSet controller creates every pod at the current revision, and the webhook on pod
- * creation changes it. Without the webhook every further attempt would be a useless restart, so after two attempts of one pod a person must act.
- * A later `retry` allows new attempts.
+ * Blocks while pods came back at the wrong revision, as without the webhook on pod creation. After two attempts of one pod a person must
+ * act; `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const limit = `${mostPlacements} attempts`;

@@ -172,10 +172,7 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
-/**
- * Adopts an observed pod and predicts its future. A terminating pod has its whole drain time left, because its start is unknown. A pod that
- * has been unready for less than a start takes is starting; a pod that has been unready longer, or whose container waits, stays broken.
- */
+/** Adopts an observed pod: a terminating one has its whole drain time left, a recently unready one starts, others stay broken. */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const readyAtMs = view.readyChangedMs + durations.startMs;
@@ -199,9 +196,8 @@ export interface SetState {
 }
 
 /**
- * One turn of the controller, with its order: missing pods first, then surplus ones, then updates; each only when the one before has nothing
- * to wait for. OrderedReady goes one pod at a time and waits for every lower ordinal; Parallel does not wait. Feature gate
- * MaxUnavailableStatefulSet is off, as in 1.36.
+ * Runs one turn of the controller: missing pods, then surplus ones, then updates. OrderedReady goes one pod at a time; Parallel does not
+ * wait. Feature gate MaxUnavailableStatefulSet is off, as in 1.36.
  */
 function reconcile(state: SetState, clock: Clock): SetState {
   if (state.set.isTerminating) return state;
@@ -341,10 +337,7 @@ function updateHighest(state: SetState, clock: Clock): SetState {
   return state;
 }
 
-/**
- * OnDelete builds every pod at the update revision; a rolling update builds those below the partition, counted from the first ordinal, at the
- * current one, or at that to which our webhook pins them.
- */
+/** Returns the revision of a new pod: the update revision, but below the partition the current one, or the pinned one. */
 function revisionFor({ set, placed }: SetState, ordinal: number): string {
   const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;
   if (!isBelow) return set.status.updateRevision;

@@ -65,10 +65,7 @@ export type WorldInput =
 /** Values that are tried before those that the condition itself names. */
 const plainValues: readonly number[] = [0, 1, 0.5, 100, 1e9, -1, -1e9];
 
-/**
- * The readings of a gate from `fromMs`, its initial delay being over, up to `nowMs`, every period. Only the last ones are made, as many as the
- * gate can count. The value is one for which the gate's condition answers as assumed; when none is found, the readings are errors that say so.
- */
+/** Returns the readings of a gate from `fromMs` to `nowMs`, as many as it counts. The value makes the condition answer as assumed. */
 export function modelReadings(
   gate: GateDefinition,
   fromMs: number,

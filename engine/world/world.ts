@@ -22,10 +22,7 @@ import type { ModelPod, Place, PodDurations, Quantile, World, WorldInput } from 
 
 export type { Quantile };
 
-/**
- * A world that begins as the snapshot is. The controller has its first turn at once, so pods that are missing begin to start.
- * StatefulSets whose pods are unknown stay as they are.
- */
+/** Returns a world that starts as the snapshot. The controller has its first turn at once. StatefulSets with unknown pods do not change. */
 export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quantile: Quantile): World {
   const pods = new Map<string, readonly ModelPod[]>();
   const durations = new Map<string, PodDurations>();
@@ -47,10 +44,7 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
   return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
 }
 
-/**
- * The world after one input. Requests whose preconditions do not hold, or that a budget refuses, change nothing, and so does an instant that
- * has passed. What is not changed keeps its identity.
- */
+/** Returns the world after one input. Requests with failed preconditions or budgets change nothing. Unchanged parts keep their identity. */
 export function step(world: World, input: WorldInput): World {
   if (input.kind === 'elapse') return elapse(world, input.toMs);
   if (input.kind === 'createStatefulSet') return createSet(world, input.set);
@@ -213,10 +207,7 @@ function applyAction(draft: StepDraft, action: Action): void {
   }
 }
 
-/**
- * Sets the replicas of a StatefulSet for any requester. A decrease is dated in the ledger of its group, and on a labelled StatefulSet, as
- * the webhook of grafana/rollout-operator does.
- */
+/** Sets the replicas of a StatefulSet. A decrease is dated in the ledger, and on labelled StatefulSets as the original does. */
 function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, replicas: number): void {
   const key = setKey(namespace, statefulSet);
   const before = stateOf(draft, key)?.set;
@@ -269,10 +260,7 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
   return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0 };
 }
 
-/**
- * The pods' answers. A pod that is asked again keeps its first timestamp until it is told to stay, also over a restart, since databases store
- * it; a pod that is not there does not answer.
- */
+/** Answers for the pods. A pod keeps its first timestamp until its preparation is cancelled, also over a restart. */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
   const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));

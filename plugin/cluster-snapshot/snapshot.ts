@@ -27,10 +27,7 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly published?: ReadonlyMap<string, PublishedDecision>;
 }
 
-/**
- * Returns the snapshot of a listing. An object that may not be read or is not understood is unknown. Readings of gates are unknown too: only the
- * agent has them. Readings of metric inputs are those that the agent published and that are not too old.
- */
+/** Returns the snapshot of a listing. Unreadable objects and gate readings are unknown; metric readings are those of the agent. */
 export function clusterSnapshot(
   listing: Listing,
   { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,

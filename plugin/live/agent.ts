@@ -23,8 +23,8 @@ export const agentLeaseName = 'rollout-group-agent';
 export const freshMs = 60_000;
 
 /**
- * Finds the Lease of this leader or of its successor: in every namespace, or in that of the group if all may not be listed. The Lease of an agent
- * for other namespaces does not count unless it is the only one. A Lease in the namespace of the group belongs to its agent.
+ * Finds the Lease of the leader in all readable namespaces. A Lease in the namespace of the group belongs to its agent; that of an agent
+ * for other namespaces counts only if it is the only one.
  */
 export async function agentState(
   cluster: Cluster,

@@ -16,10 +16,7 @@ export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgem
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
-/**
- * Finds the denied request of a decision id among the possible requests of a namespace: fewer replicas, a deletion, an eviction. It is found only
- * while the object, the rule and the policies are unchanged. Rejects when the cluster cannot be read.
- */
+/** Finds the denied request of a decision id: a downscale, a deletion or an eviction, while nothing has changed since. */
 export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;

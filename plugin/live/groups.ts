@@ -131,10 +131,7 @@ export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome'
 /** Long enough for a burst of changes, too short to be seen. */
 const gatherMs = 50;
 
-/**
- * Calls back with the groups now and after each change, at most every 50 ms. Reads once first, so that a failed read is thrown at once. Deleted
- * groups are left out.
- */
+/** Calls back with the groups now and after each change, at most every 50 ms. Throws the error of the first read. Skips deleted groups. */
 export async function watchGroups(
   cluster: Cluster,
   scope: Scope,

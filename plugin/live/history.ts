@@ -80,10 +80,8 @@ interface Past {
 }
 
 /**
- * Chooses the revision of a member to undo to: the named one; else the revision of an undo in force, so that a repeated undo changes nothing; else
- * the revision before the newest run; else the second newest.
- *
- * @throws Failure when there is no such revision, or the controller deleted it.
+ * Chooses the revision to undo to: the named one, that of an undo in force, the one before the newest run, or the second newest. @throws
+ * Failure without such a revision
  */
 export function revisionMeant(member: Member, kept: readonly Revision[], back: Back, past: Past): Revision {
   const { zone, view } = member;

@@ -33,10 +33,7 @@ const named: Readonly<Record<string, Key>> = {
 /** Signals that end the program but not the terminal. For SIGTERM and a second SIGINT, Node restores the terminal itself. */
 const unaided = ['SIGHUP', 'SIGQUIT'] as const;
 
-/**
- * Calls back with each key. Several characters at once are a paste or a special key such as an arrow: only a Ctrl-C in them counts. The terminal
- * mode is restored when the process exits.
- */
+/** Calls back with each key. In pasted text and special keys only Ctrl-C counts. Restores the terminal mode at exit. */
 export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboard {
   let isTaken = false;
   const onData = (chunk: Buffer | string): void => {
@@ -81,10 +78,7 @@ export function suspend({ release, take }: Keyboard): void {
   setTimeout(take, 100);
 }
 
-/**
- * Calls back once, at the first Ctrl-C or when `output` is closed, as by `| head`: otherwise the watch would never end. Returns a function that
- * removes the handler; the next Ctrl-C ends the program at once.
- */
+/** Calls back once, at the first Ctrl-C or when `output` is closed (`| head`). Returns a function that removes the handler. */
 export function onLeaving(output: Writable, callback: () => void): () => void {
   const first = (): void => {
     process.once('SIGINT', second);

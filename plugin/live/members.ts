@@ -65,8 +65,8 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
 }
 
 /**
- * Refuses a new template on a StatefulSet that Kubernetes itself would roll at once, in all zones together. `what` names the change, such as
- * `a restart of mimir/ingester`. @throws Failure then.
+ * @throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names it: `a restart of
+ * mimir/ingester`.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
   if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;

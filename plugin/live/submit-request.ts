@@ -123,11 +123,7 @@ function vouchedFor(object: KubernetesObject | undefined, action: string): Inten
   });
 }
 
-/**
- * Returns the published run; undefined without a run. Requests name the run by its id, which only the agent assigns.
- *
- * @throws Failure when no agent published the group.
- */
+/** Returns the published run, whose id requests name; undefined without a run. @throws Failure when no agent published the group. */
 export function publishedRun({ live, name }: Pick<Asked, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({

@@ -44,10 +44,7 @@ interface Recorded {
   readonly about: KubernetesObject;
 }
 
-/**
- * Writes the reason of a request without an intent as an Event on the object. The request succeeded before, so a failure to write the Event is
- * only noted.
- */
+/** Writes the reason of a request without an intent as an Event. A failure is only noted, because the request succeeded before. */
 export async function recordReason(
   { stderr }: CommandContext,
   { env, timeoutMs }: Cluster,
@@ -93,11 +90,7 @@ export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: P
   return isYes;
 }
 
-/**
- * Asks the user to type the name, or takes it from --confirm: for changes that are hard to revert.
- *
- * @throws Failure without a terminal, or when another name was given.
- */
+/** Asks the user to type the name, or takes --confirm. @throws Failure without a terminal, or when another name was given. */
 export async function isMeantByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);

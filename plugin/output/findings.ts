@@ -231,10 +231,7 @@ function relatedLocation({ file = '', line = 1, column = 1 }: Source): object {
   return { physicalLocation: { artifactLocation: { uri: sourceUri(file) }, region: { startLine: line, startColumn: column } } };
 }
 
-/**
- * Returns a fingerprint that is independent of line numbers, so that an alert is not closed and opened again. It covers the code, the object,
- * the field and the value. Equal fingerprints are numbered, in the form that GitHub uses.
- */
+/** Returns a fingerprint without line numbers, so that alerts stay open: code, object, field and value. Equal ones are numbered. */
 function fingerprints(): (finding: Finding) => string {
   const seen = new Map<string, number>();
   return ({ code, object = '', pointer, excerpt, column, endColumn = column }) => {

@@ -27,10 +27,7 @@ const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 /** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones if a word follows. */
 const references = /[@#!&~$%](?=[\w{"-])/;
 
-/**
- * Returns text for the inside of a Markdown line. At the start of a line, a dash or a number would begin a list. Forges look for
- * references after decoding entities, so a zero-width joiner separates the sign from the word.
- */
+/** Returns text for the inside of a Markdown line. A zero-width joiner prevents references and lists. */
 export function markdownText(text: string): string {
   return visible(text)
     .replace(meaning, (sign, offset: number, whole: string) => {

@@ -85,10 +85,7 @@ const control = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 /** The rest of a colour sequence after the escape character. */
 const colourSequence = /\[\d+(?:;\d+)*m/y;
 
-/**
- * Escapes control characters, because text from files and clusters could move the cursor or overwrite output. The escapes are those of
- * JSON, so JSON output stays valid. Colour sequences pass only if colour is on.
- */
+/** Escapes control characters of files and clusters as JSON does. Colour sequences pass only if colour is on. */
 export function withoutControls(text: string, colour: boolean): string {
   return text.replace(control, (character, offset: number) => {
     colourSequence.lastIndex = offset + 1;
@@ -110,10 +107,7 @@ export interface ColourQuestion {
   readonly flag?: 'always' | 'auto' | 'never';
 }
 
-/**
- * Reports whether the stream gets colour. Order: flag, NO_COLOR (https://no-color.org: any non-empty value), FORCE_COLOR, stream. NO_COLOR comes first
- * because users set it for all programs, whereas FORCE_COLOR often comes from a wrapper.
- */
+/** Reports whether the stream gets colour: by flag, NO_COLOR (https://no-color.org), FORCE_COLOR, then stream. */
 export function hasColour({ isTerminal, env, flag = 'auto' }: ColourQuestion): boolean {
   if (flag !== 'auto') return flag === 'always';
   if (isSet(env['NO_COLOR'])) return false;

@@ -146,11 +146,7 @@ interface FaultRequest {
   readonly forMs?: number;
 }
 
-/**
- * Reads `WHAT=NAME@DURATION` or `WHAT=NAME@DURATION+DURATION`; the second duration is the length.
- *
- * @throws Failure with exit code 3 for anything else.
- */
+/** Reads `WHAT=NAME@DURATION[+LENGTH]`. @throws Failure (3) for anything else. */
 export function parseFault(text: string): FaultRequest {
   const [, kind, name = '', after = '', lasting] = /^([a-z]+)=([^@\s]+)@([^+]+)(?:\+(.+))?$/.exec(text) ?? [];
   const afterMs = offsetMs(after);
@@ -179,12 +175,7 @@ const agentAwayMs = 5000;
 /** The agents of a simulation. */
 const agentNames = ['a', 'b'];
 
-/**
- * Returns the events of a request in the group. The container of a failed pod restarts, or the pod is replaced; a pod that fails for a
- * duration is not ready.
- *
- * @param pods the pods of the group by StatefulSet.
- */
+/** Returns the events of a request. The container of a failed pod restarts; with a duration the pod is not ready meanwhile. */
 export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,
@@ -260,11 +251,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
   people: { classes: ['F17', 'F18'], events: ['deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'] },
 };
 
-/**
- * Returns the kinds in `--faults`. Without the flag returns the default kinds, or none if `--fail` is given.
- *
- * @throws Failure with exit code 3 for an unknown name.
- */
+/** Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. @throws Failure (3) for an unknown name. */
 export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
   if (text === undefined) return hasRequests ? [] : usualFaults;
   const names = text.split(',').map((name) => name.trim());

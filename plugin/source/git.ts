@@ -21,11 +21,7 @@ interface TreeEntry {
   readonly path: string;
 }
 
-/**
- * Reads `git:REV[:PATH]`. PATH starts at the root of the repository, as in Git's own `REV:PATH`.
- *
- * @throws Failure with exit code 10 without the repository, revision or path, and for links and submodules.
- */
+/** Reads `git:REV[:PATH]`, PATH from the root of the repository. @throws Failure (10) if missing, and for links and submodules. */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);
@@ -129,10 +125,7 @@ const hardening = [
   ...['-c', 'core.fsmonitor=false'],
 ];
 
-/**
- * Environment variables that are kept: the place of the repository (server hooks set them, also for quarantined objects) and of the
- * configuration, since safe.directory is read only there. Other variables can name programs to run.
- */
+/** Environment variables that git keeps: repository and configuration (safe.directory). Others can name programs to run. */
 const kept = new Set([
   'GIT_DIR',
   'GIT_COMMON_DIR',

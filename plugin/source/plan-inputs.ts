@@ -55,11 +55,8 @@ export interface InputErrors {
 }
 
 /**
- * Reads every file of the options. With `--current` alone the desired manifests are the current ones, changed by `--set`. With `--desired`
- * alone nothing runs yet. Policies come from `--file` and from the desired manifests; StatefulSets without a policy are adopted by their
- * annotations.
- *
- * @throws Failure for unreadable files (10), invalid options (3), invalid assumptions (4), and unknown groups or zones (10).
+ * Reads every file of the options. Without `--desired`, the desired manifests are the current ones with `--set`. @throws Failure:
+ * unreadable or unknown (10), invalid options (3) or assumptions (4).
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<FilePlanInputs | InputErrors> {
   const { current, desired, agentNamespace = usualAgentNamespace } = options;

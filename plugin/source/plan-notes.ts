@@ -23,11 +23,7 @@ export interface PlanSources {
   readonly desired: readonly Manifest[];
 }
 
-/**
- * Refuses `--set` for a group whose StatefulSets are all in another namespace: it would apply to nothing.
- *
- * @throws Failure with exit code 10.
- */
+/** @throws Failure (10) for `--set` on a group whose StatefulSets are all in another namespace: it would apply to nothing. */
 export function refuseOtherNamespace(sources: PlanSources): void {
   const [first] = groupsElsewhere(sources);
   const isMember = ({ namespace, name }: Manifest) =>
@@ -51,10 +47,7 @@ export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly st
   );
 }
 
-/**
- * Returns notes on groups whose StatefulSets are in another namespace, and on StatefulSets that change without a group. Kubernetes rolls
- * these at once, outside the plan. Groups with absent members are blocked in the plan itself.
- */
+/** Returns notes on groups with StatefulSets in another namespace, and on StatefulSets that change outside of the plan. */
 export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] = []): readonly string[] {
   const { groups, current, desired } = sources;
   if (groups.length === 0) return [];
@@ -95,10 +88,7 @@ function isStatefulSet({ kind }: Manifest): boolean {
   return kind === 'StatefulSet';
 }
 
-/**
- * Returns why groups with missing members cannot be planned. A group without any member among the manifests is skipped, unless StatefulSets
- * with its names are in another namespace: policies often define more groups than the plan is about.
- */
+/** Returns why groups with missing members cannot be planned. Skips groups without any member, unless another namespace has them. */
 export function absentMembers(sources: PlanSources, groups: readonly GroupDefinition[]): readonly AbsentMembers[] {
   const given = new Set([...sources.current, ...sources.desired].filter(({ kind }) => kind === 'StatefulSet').map(nameOf));
   return groups.flatMap((group): readonly AbsentMembers[] => {

@@ -32,10 +32,7 @@ export interface ArgumentSpec {
   readonly completes?: Completes;
 }
 
-/**
- * The function behind a verb. It receives its options and arguments under their camel-case names (`--detailed-exitcode` is
- * `detailedExitcode`). The parser guarantees the shape that the verb describes; the compiler cannot check it.
- */
+/** The function behind a verb, with options and arguments by camel-case name. The parser guarantees their shape, not the compiler. */
 type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
 export interface Verb {

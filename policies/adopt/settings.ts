@@ -118,10 +118,7 @@ export interface ReplicasReading {
   readonly findings: Reading<never>['findings'];
 }
 
-/**
- * Reads leader and mirror. With both, grafana/rollout-operator alternates between the two numbers. Here the leader wins, because a follower
- * must not scale down before its leader. A StatefulSet that names itself follows no zone.
- */
+/** Reads leader and mirror. The leader wins over a mirror, where the original alternates. A set that names itself follows none. */
 export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
   const leaderText = set.annotations[annotationKeys.leader];
   const mirror = readMirror(set);
@@ -212,10 +209,7 @@ export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoin
   return settingOf({ endpoint: { scheme: 'http', port, path } });
 }
 
-/**
- * Reads the annotations grafana.com/rollout-delayed-downscale and grafana.com/rollout-prepare-delayed-downscale-url. The setting is off if one
- * is empty or the delay is 0. An invalid value blocks all scaling; a URL that cannot be used for pods blocks scaling down.
- */
+/** Reads the delayed downscale; off while an annotation is empty or 0. An unreadable value blocks scaling, an unusable URL shrinking. */
 export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
   const { delay, delayedUrl } = annotationKeys;
   const delayText = set.annotations[delay] ?? '';

@@ -119,11 +119,7 @@ export function blockScaling(
   return only === 'down' ? { downHold: hold, findings: [finding] } : { hold, findings: [finding] };
 }
 
-/**
- * Returns a text that changes if the definition of an adopted group can change: name, labels, annotations of grafana/rollout-operator, update
- * strategy, service and pod label. Only the presence of the time of the last downscale counts. All labels count, because selectors of groups
- * read them. The text is empty for a StatefulSet without the label of a group.
- */
+/** Returns a text that changes with everything the definition of an adopted group may depend on; empty without a group. */
 export function adoptionDigest(statefulSet: unknown): string {
   const read = readStatefulSet(statefulSet, 'default');
   if (read === undefined || read.labels[labelKeys.group] === undefined) return '';

@@ -26,10 +26,8 @@ interface EvaluationOptions {
 }
 
 /**
- * Evaluates a condition over plain data and never throws. The result is unknown, with the reason, if the condition is not well-formed,
- * exceeds the step limit, or has an operator that cannot be applied to its values. `if`, `and`, `or` and the iterators evaluate only the
- * arguments that they need. In the data, `{ unknown: reason }` marks a value that could not be read. Prepared conditions are cached by
- * identity, so condition objects must not change.
+ * Evaluates a condition and never throws. Unknown, with the reason, if it is malformed, exceeds the step limit or reads an unknown value
+ * (`{ unknown: reason }`). Lazy operators evaluate only what they need. Cached by identity, so conditions must not change.
  */
 export function evaluateCondition(condition: unknown, data: unknown, options: EvaluationOptions): ConditionResult {
   const prepared = preparedOf(condition);

@@ -82,10 +82,7 @@ function evaluationNowMs(): number {
   return current?.nowMs ?? Number.NaN;
 }
 
-/**
- * Returns the value of a variable. A value that could not be read ends the evaluation as unknown, even with a default; an absent value or
- * null does so only without a default. Everything inside the value counts as read.
- */
+/** Returns the value of a variable. Unreadable values end the evaluation as unknown, absent ones and null only without a default. */
 export function read(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const value = readList(data, label, path, fallback);
   requireKnown(value, label ?? toSteps(path).join('.'));

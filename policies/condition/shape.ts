@@ -102,9 +102,8 @@ function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
 }
 
 /**
- * The evaluation of arguments by an operator. `reference`: the arguments name data. `iterator`: the second argument is evaluated once per
- * element of the first, with the element as its data. `lazy`: arguments are evaluated from the left as far as needed. `eager`: all
- * arguments are evaluated first. `literal`: the argument is text, checked before evaluation.
+ * `reference`: names data. `iterator`: the second argument runs per element of the first. `lazy`: from the left as needed. `eager`: all
+ * first. `literal`: text, checked before.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 

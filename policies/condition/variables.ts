@@ -130,9 +130,8 @@ const placeholder = /\$\{([^{}]*)\}/g;
 const messageLimits = { message: 2048, value: 256 } as const;
 
 /**
- * Replaces each `${variable}` in a message by its value. Lists are joined by commas, instants are RFC 3339, and absent or unreadable values
- * are `unknown`. A label is named by its whole key, `${target.labels.app.kubernetes.io/name}`. Control characters become spaces, because
- * others write labels and terminals show messages.
+ * Replaces each `${variable}` in a message. Lists are joined by commas, times are RFC 3339, others are `unknown`. Labels are named by whole
+ * key. Control characters become spaces.
  */
 export function substitute(message: string, data: unknown): string {
   const result = message.replace(placeholder, (_, path: string) =>

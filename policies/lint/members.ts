@@ -240,9 +240,8 @@ const unwrittenHint =
   'write metadata.namespace into the group and the StatefulSets, or lint the rendered manifests: kustomize build . | kubectl rollout-group lint -';
 
 /**
- * Reports whether the namespace of the group is probably misspelled. Two namespaces can also be two environments, and kustomize, Helm or Argo CD can
- * set a namespace later. A misspelling is likely only if the group names its members, both sides write a namespace, the two words nearly match, and
- * nothing else in the files is in the namespace of the group. Labels do not help: they are the same in every environment.
+ * Reports whether the namespace is probably misspelled: members by name, two written and similar namespaces, nothing else in that of the
+ * group. Otherwise the namespaces may be environments.
  */
 function isMisspelt({ load }: Files, group: Group, sets: readonly Manifest[]): boolean {
   if (group.value.spec.members.zones === undefined || group.find(['metadata', 'namespace']) === undefined || !namesNamespace(sets))

@@ -58,10 +58,9 @@ export interface LivePolicies {
 }
 
 /**
- * Combines all sources. Never throws: an unusable document is a finding and affects nothing else. A written group replaces adopted groups with its
- * name or one of its members. An unusable written group replaces them too, so that a mistake in a file never switches a group to other settings;
- * the agent does not act on the group until it is fixed. An unusable policy, or a directory with errors, is replaced by policies that block
- * everything it may target. A StatefulSet in two written groups is a finding, and the engine blocks both groups.
+ * Combines all sources. Never throws: an unusable document is a finding. A written group, also an unusable one, replaces adopted groups
+ * with its name or members, so that a mistake never switches to other settings. An unusable policy or directory blocks all its possible
+ * targets. A StatefulSet in two written groups blocks both.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);

@@ -27,9 +27,8 @@ export interface ZeroBudget {
 }
 
 /**
- * Returns why the budget allows no disruption even if every covered pod is healthy; undefined if it allows one or there are no pods. Without
- * `expected` (the number of covered pods) only budgets that are zero for any number count: the disruption controller counts the pods of every
- * workload that the selector matches, and files and agent may not know all of them.
+ * Returns why the budget allows no disruption of healthy pods; undefined if it allows one. Without `expected` pods only budgets that are
+ * zero for any number count, because the selector may match unknown workloads.
  */
 export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudget | undefined {
   if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;

@@ -257,10 +257,7 @@ const mostStages = 98;
 /** The stages are computed for a zone of this size. In a larger zone the last stage is larger. */
 const manyPods = 1_000;
 
-/**
- * Returns the waves of a schedule: the first zone in growing stages, each with its soak, then the other zones completely, one after the other. A
- * bad version reaches only one zone. The pods of a stage depend on the current replicas; the last stage has the rest of the zone.
- */
+/** Returns the waves of a schedule: the first zone in growing stages (at most 98) with soaks, then the other zones one by one. */
 export function scheduledWaves(spec: ScheduleSpec, zones: readonly ZoneDefinition[]): readonly WaveDefinition[] {
   const [first, ...others] = zones.map(({ name }) => name);
   if (first === undefined) return [];

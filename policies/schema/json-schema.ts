@@ -205,11 +205,7 @@ function objectSchema(kind: Kind): JsonSchema {
   };
 }
 
-/**
- * Returns the schema in the API server's form: no `const`, no `additionalProperties` together with `properties`, no choice of types except
- * integer or string, and one validation rule for exclusive fields
- * (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema).
- */
+/** Returns the schema in the API server's structural form: no `const`, no mixed `additionalProperties`, one rule for exclusive fields. */
 export function structural(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, structuralNode);
 }

@@ -21,9 +21,8 @@ interface WindowState {
 }
 
 /**
- * Returns whether a window is open at an instant. A schedule opens when the clock of its time zone shows the time: once, at the first of two, when
- * clocks are set back; at the end of the gap when the time is skipped. It stays open for its duration in elapsed time; of openings that overlap
- * or touch, the latest counts. Ranges include their beginning and not their end, and are one where they overlap or touch.
+ * Returns whether a window is open. A schedule opens when its clock shows the time: at the first of two, or at the end of a gap. It stays
+ * open for elapsed time. Overlapping ranges and openings are one. Ranges exclude their end.
  */
 export function windowState({ schedule, ranges }: WindowDefinition, nowMs: number): WindowState {
   return schedule ? scheduleState(schedule, nowMs) : rangesState(ranges ?? [], nowMs);
@@ -73,9 +72,8 @@ interface WindowsAnswer {
 }
 
 /**
- * Returns whether the windows of all policies let an action begin. In each policy an active deny window wins; where an allow window names the action,
- * one must be open; without windows for the action it is open. Each policy must let it begin, so that one more policy never opens what another
- * keeps closed. A deny window that cannot be read is active, an allow window that cannot be read is closed.
+ * Returns whether the windows of all policies let an action start. In each policy an active deny window wins, then one allow window for the
+ * action must be open. Unreadable deny windows are active, unreadable allow windows closed.
  */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
   const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));

@@ -65,12 +65,18 @@ interface LoadListener {
 /** Resolves when every request has been answered or has failed. */
 export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadListener): Promise<LoadReport> {
   const { scenario, rate, bigEvery = Number.POSITIVE_INFINITY } = options;
-  const [small, big] = [reviewsOf(scenario), Number.isFinite(bigEvery) ? reviewsOf(scenario, { areBig: true }) : []];
+  const small = reviewsOf(scenario);
+  const big = Number.isFinite(bigEvery) ? reviewsOf(scenario, { areBig: true }) : [];
   const count = loadCount(options);
   const client = new Client(options);
   const answers = new Answers(client);
   await answers.warm([...warmReviews(small, rate), ...warmReviews(big, big.length)]);
   let bigCount = 0;
+  const nextReview = (index: number): { readonly review: AskedReview | undefined; readonly id: string } => {
+    const isBig = index % bigEvery === bigEvery - 1;
+    const review = isBig ? big[bigCount++ % big.length] : small[index % small.length];
+    return { review, id: `${isBig ? bigPrefix : ''}${index}` };
+  };
   let beganMs = performance.now();
   let lateMs = 0;
   const rests = new Set(restsAt.map((part) => Math.round(count * part)));
@@ -82,9 +88,8 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
     lateMs = performance.now() - dueMs;
     if (index === Math.floor(count * rotatesAt)) rotate();
     if (index === Math.floor(count * renewsAt)) client.renew();
-    const isBig = index % bigEvery === bigEvery - 1;
-    const review = isBig ? big[bigCount++ % big.length] : small[index % small.length];
-    if (review !== undefined) all.push(answers.ask(review, `${isBig ? bigPrefix : ''}${index}`));
+    const { review, id } = nextReview(index);
+    if (review !== undefined) all.push(answers.ask(review, id));
     if (!rests.has(index + 1)) continue;
     await Promise.all(all);
     all = [];

@@ -46,7 +46,7 @@ const forms = {
   'faults-at-least': [/^\d{1,9}$/, 'a whole number'],
 } as const;
 
-/** What is asked, or what is wrong with how it is asked. */
+/** Returns the arguments, or the problem with the usage. */
 export function soakArguments(words: readonly string[]): SoakArguments | string {
   let given: ReturnType<typeof parsed>;
   try {
@@ -54,12 +54,9 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
   } catch (error) {
     return `${messageOf(error)}\n${soakUsage}`;
   }
-  for (const [name, [form, words]] of Object.entries(forms)) {
-    const value = given[name as keyof typeof forms];
-    if (value !== undefined && !form.test(value)) return `--${name} needs ${words}, and ${value} is none\n${soakUsage}`;
-  }
+  const problem = problemOf(given);
+  if (problem !== undefined) return `${problem}\n${soakUsage}`;
   const { seed, plan, minutes, json } = given;
-  if (seed !== undefined && plan !== undefined) return `--seed and --plan exclude each other\n${soakUsage}`;
   const defaultSeeds = minutes === undefined ? 200 : endless;
   return {
     // With a time and no number it goes on until the time is over.
@@ -80,4 +77,12 @@ const endless = 4_000_000_000;
 
 function parsed(words: readonly string[]) {
   return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values;
+}
+
+function problemOf(given: ReturnType<typeof parsed>): string | undefined {
+  for (const [name, [form, words]] of Object.entries(forms)) {
+    const value = given[name as keyof typeof forms];
+    if (value !== undefined && !form.test(value)) return `--${name} needs ${words}, not ${value}`;
+  }
+  return given.seed !== undefined && given.plan !== undefined ? '--seed and --plan exclude each other' : undefined;
 }

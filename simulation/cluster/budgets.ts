@@ -52,7 +52,8 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
     const { status, recheckMs } = statusOf(server, budget, wallMs());
     if (recheckMs !== undefined) scheduler.after(recheckMs - wallMs(), () => soon(0));
     const before = (budget['status'] ?? {}) as BudgetStatus;
-    if (!isSame(before, status)) server.change(actor, budgetResource, namespace, name, { status: withRemovals(before, status) }, 'status');
+    if (!isSame(before, status))
+      server.change(actor, { resource: budgetResource, namespace, name }, { status: withRemovals(before, status) }, 'status');
   };
   all();
   return {

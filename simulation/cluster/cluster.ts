@@ -58,10 +58,7 @@ export interface ClusterModel {
   readonly policies: readonly { readonly name: string; readonly text: string }[];
   /** Performs or begins the event. Returns whether it changes anything: the pod may be absent, or the image unchanged. */
   readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
-  /**
-   * Ends all accidents: nodes return, stuck pods leave, kubelets and controllers run at normal speed, the paused group resumes, the last
-   * good image replaces a broken one, members and update strategies are restored.
-   */
+  /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
   readonly heal: () => void;
   /** Returns the answer of the pod when the call arrives; undefined if it does not listen. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
@@ -198,7 +195,12 @@ function begin(options: BeginningOptions): void {
     const created = server.create(administrator, resource, { ...rest, metadata: place });
     if (resource === statefulSetResource) beginStatefulSet(created, taken, options);
     else if (status !== undefined)
-      server.change(administrator, resource, created.metadata.namespace ?? '', created.metadata.name, { status }, 'status');
+      server.change(
+        administrator,
+        { resource, namespace: created.metadata.namespace ?? '', name: created.metadata.name },
+        { status },
+        'status',
+      );
   }
 }
 
@@ -225,7 +227,7 @@ function beginStatefulSet(set: ModelObject, taken: string[], { server, wallMs, s
     updateRevision: revision,
     collisionCount: 0,
   };
-  server.change(controllerActor, statefulSetResource, namespace, name, { status }, 'status');
+  server.change(controllerActor, { resource: statefulSetResource, namespace, name }, { status }, 'status');
 }
 
 interface EndpointOptions {
@@ -248,10 +250,7 @@ interface PodEndpoints {
   readonly prepared: () => readonly string[];
 }
 
-/**
- * A POST prepares the pod, which reports the start in whole seconds until a DELETE reverts it. The state belongs to a place and path
- * (`isKeptOnVolume`), or to one life of the container.
- */
+/** Answers prepare calls: a POST starts a preparation in whole seconds, a DELETE ends it. It belongs to a volume, or to a container. */
 function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
   /** By place, then by path: Unix seconds. */
   const preparations = new Map<string, Map<string, number>>();

@@ -200,7 +200,12 @@ export class Kubelets {
 
   #write(pod: Running): void {
     if (this.#options.isNodeLost(pod.node) || this.#options.server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    this.#options.server.change({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name, { status: podStatus(pod) }, 'status');
+    this.#options.server.change(
+      { user: `system:node:${pod.node}` },
+      { resource: 'pods', namespace: pod.namespace, name: pod.name },
+      { status: podStatus(pod) },
+      'status',
+    );
   }
 
   #setReady(pod: Running): void {
@@ -283,7 +288,7 @@ export class Kubelets {
 
   #release(pod: Running): void {
     if (this.#options.isNodeLost(pod.node) || this.#options.server.get('pods', pod.namespace, pod.name)?.metadata.uid !== pod.uid) return;
-    this.#options.server.remove({ user: `system:node:${pod.node}` }, 'pods', pod.namespace, pod.name);
+    this.#options.server.remove({ user: `system:node:${pod.node}` }, { resource: 'pods', namespace: pod.namespace, name: pod.name });
   }
 
   #end(pod: Running, phase: 'Succeeded' | 'Failed'): void {

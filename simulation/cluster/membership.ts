@@ -90,7 +90,11 @@ export class Membership {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     if (this.#options.server.get(intentResource, this.#options.namespace, this.#intent) !== undefined)
-      this.#options.server.remove(this.#options.actor, intentResource, this.#options.namespace, this.#intent);
+      this.#options.server.remove(this.#options.actor, {
+        resource: intentResource,
+        namespace: this.#options.namespace,
+        name: this.#intent,
+      });
     else for (const name of this.#options.statefulSets) this.apply(name);
   }
 
@@ -103,9 +107,13 @@ export class Membership {
   }
 
   #setZones(next: readonly Zone[]): void {
-    this.#options.server.change(this.#options.actor, groupResource, this.#options.namespace, this.#options.group, {
-      spec: { members: { zones: next } },
-    });
+    this.#options.server.change(
+      this.#options.actor,
+      { resource: groupResource, namespace: this.#options.namespace, name: this.#options.group },
+      {
+        spec: { members: { zones: next } },
+      },
+    );
   }
 
   #placeOf(zone: Zone): number {
@@ -113,7 +121,11 @@ export class Membership {
   }
 
   #change(statefulSet: string, metadata: Json): void {
-    this.#options.server.change(this.#options.actor, statefulSetResource, this.#options.namespace, statefulSet, { metadata });
+    this.#options.server.change(
+      this.#options.actor,
+      { resource: statefulSetResource, namespace: this.#options.namespace, name: statefulSet },
+      { metadata },
+    );
   }
 
   #isByLabels(): boolean {

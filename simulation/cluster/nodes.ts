@@ -145,7 +145,7 @@ export class Nodes {
       return;
     }
     this.#waiting.delete(uid);
-    this.#options.server.change(schedulerActor, 'pods', namespace, name, { spec: { nodeName } }, 'binding');
+    this.#options.server.change(schedulerActor, { resource: 'pods', namespace, name }, { spec: { nodeName } }, 'binding');
   }
 
   #bindWaiting(): void {
@@ -164,7 +164,7 @@ export class Nodes {
     const at = instantText(this.#options.wallMs());
     const reason = status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown';
     const conditions = [{ type: 'Ready', status, reason, lastHeartbeatTime: at, lastTransitionTime: at }];
-    this.#options.server.change(controllerActor, 'nodes', '', name, { status: { conditions } }, 'status');
+    this.#options.server.change(controllerActor, { resource: 'nodes', namespace: '', name }, { status: { conditions } }, 'status');
   }
 
   #podsOn(name: string): readonly ModelObject[] {
@@ -176,12 +176,16 @@ export class Nodes {
       const { namespace, name: podName, isReady } = podFacts(pod);
       if (!isReady) continue;
       const conditions = unready(pod, instantText(this.#options.wallMs()));
-      this.#options.server.change(controllerActor, 'pods', namespace, podName, { status: { conditions } }, 'status');
+      this.#options.server.change(controllerActor, { resource: 'pods', namespace, name: podName }, { status: { conditions } }, 'status');
     }
   }
 
   #cordon(name: string, isUnschedulable: boolean): void {
-    this.#options.server.change(drainActor, 'nodes', '', name, { spec: { unschedulable: isUnschedulable ? true : null } });
+    this.#options.server.change(
+      drainActor,
+      { resource: 'nodes', namespace: '', name },
+      { spec: { unschedulable: isUnschedulable ? true : null } },
+    );
     if (!isUnschedulable) this.#bindWaiting();
   }
 
@@ -201,7 +205,7 @@ export class Nodes {
     const actor: Actor = { user: `system:node:${name}` };
     server.create(actor, 'nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels }, spec: {} });
     const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: at, lastTransitionTime: at }];
-    server.change(actor, 'nodes', '', name, { status: { conditions } }, 'status');
+    server.change(actor, { resource: 'nodes', namespace: '', name }, { status: { conditions } }, 'status');
   }
 }
 

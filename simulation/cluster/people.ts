@@ -163,9 +163,13 @@ export class People {
     const template = containers.every(({ image }, index) => image === imageOf(index))
       ? {}
       : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-    this.#options.server.change(actor, statefulSetResource, this.#options.namespace, name, {
-      spec: { ...template, updateStrategy: want.strategyNow },
-    });
+    this.#options.server.change(
+      actor,
+      { resource: statefulSetResource, namespace: this.#options.namespace, name },
+      {
+        spec: { ...template, updateStrategy: want.strategyNow },
+      },
+    );
   }
 
   #setImage(image: string, names: readonly string[]): boolean {
@@ -231,9 +235,13 @@ export class People {
     const { labels = {}, annotations = {} } = metadata;
     const manifest = { apiVersion, kind, metadata: { name, namespace: this.#options.namespace, labels, annotations }, spec: specOf(set) };
     want.absent = { manifest, uid: metadata.uid };
-    this.#options.server.remove(actor, statefulSetResource, this.#options.namespace, name, {
-      propagationPolicy: isOrphaning ? 'Orphan' : 'Background',
-    });
+    this.#options.server.remove(
+      actor,
+      { resource: statefulSetResource, namespace: this.#options.namespace, name },
+      {
+        propagationPolicy: isOrphaning ? 'Orphan' : 'Background',
+      },
+    );
     this.#options.scheduler.after(afterMs, () => this.#makeAnew(name));
     return true;
   }
@@ -300,7 +308,7 @@ export class People {
     const marks = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
     if (this.#options.server.get(resource, place, name) === undefined)
       this.#options.server.create(actor, resource, { ...change, metadata: { ...metadata, namespace: place } });
-    else this.#options.server.change(actor, resource, place, name, { ...rest, metadata: marks });
+    else this.#options.server.change(actor, { resource, namespace: place, name }, { ...rest, metadata: marks });
     const want = resource === statefulSetResource && place === this.#options.namespace ? this.#desired.get(name) : undefined;
     if (want !== undefined) Object.assign(want, desiredOf(this.#live(name)));
     for (const { origin } of this.#options.sources) if (origin?.resource === resource && origin.name === name) this.#learnNumber(origin);
@@ -370,7 +378,12 @@ function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): 
     underWay.delete(key);
     const write = (count: number): void => {
       const isStatus = origin.path[0] === 'status';
-      server.change(actors[who], origin.resource, namespace, origin.name, nested(origin.path, count), isStatus ? 'status' : undefined);
+      server.change(
+        actors[who],
+        { resource: origin.resource, namespace, name: origin.name },
+        nested(origin.path, count),
+        isStatus ? 'status' : undefined,
+      );
     };
     const from = numberAt(server.get(origin.resource, namespace, origin.name), origin.path);
     if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {
@@ -433,7 +446,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
     // Earlier requests no longer count.
-    if (count > 0) server.remove(administrator, intentResource, namespace, `retry-${group}-${count}`);
+    if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
     count += 1;
     lastMs = scheduler.nowMs();
     lastText = text;

@@ -74,10 +74,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
   }
 }
 
-/**
- * Returns the objects with replicas in each StatefulSet: manifests of groups with another source name none, and running ones have the
- * number of the source.
- */
+/** Returns the objects with replicas in each StatefulSet, from its source if the manifest names none. */
 export function withReplicas({ namespace, objects }: GivenPolicies, sources: readonly ReplicaSource[]): readonly Json[] {
   return objects.map((object) => {
     const { name, namespace: place = namespace } = object['metadata'] as { readonly name: string; readonly namespace?: string };

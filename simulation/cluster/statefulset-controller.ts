@@ -191,9 +191,13 @@ export class StatefulSetController {
       if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined) return false;
       const now = this.#options.server.get('pods', namespace, one.name);
       if (now === undefined || now.metadata.uid !== one.uid || !podFacts(now).isOrphan) return false;
-      const changed = this.#options.server.change(actor, 'pods', namespace, one.name, {
-        metadata: { ownerReferences: [ownerReference(set)] },
-      });
+      const changed = this.#options.server.change(
+        actor,
+        { resource: 'pods', namespace, name: one.name },
+        {
+          metadata: { ownerReferences: [ownerReference(set)] },
+        },
+      );
       if (changed !== undefined) this.#pods.learn(changed);
     }
     return true;
@@ -206,9 +210,13 @@ export class StatefulSetController {
     for (const { metadata } of this.#options.server.list(revisionResource, namespace)) {
       const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
       if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
-      this.#options.server.change(actor, revisionResource, namespace, metadata.name, {
-        metadata: { ownerReferences: [ownerReference(set)] },
-      });
+      this.#options.server.change(
+        actor,
+        { resource: revisionResource, namespace, name: metadata.name },
+        {
+          metadata: { ownerReferences: [ownerReference(set)] },
+        },
+      );
     }
   }
 
@@ -248,7 +256,7 @@ export class StatefulSetController {
     const patch = { revision: newest + 1, metadata: { ownerReferences: [ownerReference(set)] } };
     if (found === undefined) this.#options.server.create(actor, revisionResource, revisionOf(set, name, newest + 1));
     else if (!known.includes(found) || Number(found['revision']) < newest)
-      this.#options.server.change(actor, revisionResource, namespace, name, patch);
+      this.#options.server.change(actor, { resource: revisionResource, namespace, name }, patch);
     return name;
   }
 
@@ -268,7 +276,7 @@ export class StatefulSetController {
     if (isSameStatus(statusOf(set), status)) return true;
     const live = this.#options.server.get(statefulSetResource, namespace, name);
     if (live?.metadata.resourceVersion !== set.metadata.resourceVersion) return live === undefined;
-    const changed = this.#options.server.change(actor, statefulSetResource, namespace, name, { status }, 'status');
+    const changed = this.#options.server.change(actor, { resource: statefulSetResource, namespace, name }, { status }, 'status');
     if (changed !== undefined) this.#sets.learn(changed);
     return true;
   }

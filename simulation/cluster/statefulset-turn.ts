@@ -20,9 +20,8 @@ interface Turn {
 }
 
 /**
- * Computes one turn in the controller's order: missing and ended pods first, then surplus ones, then updates; each step only if no earlier
- * one has to wait. OrderedReady handles one pod at a time, ascending, and waits for every lower ordinal. A pod with a broken revision
- * therefore blocks its own update (kubernetes.io, StatefulSet, "Forced rollback"). The feature gate MaxUnavailableStatefulSet is off.
+ * Computes one turn of the controller: missing and ended pods, surplus ones, then updates. OrderedReady waits for every lower ordinal, so a
+ * broken revision blocks its update (kubernetes.io, StatefulSet, "Forced rollback"). MaxUnavailableStatefulSet is off.
  */
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;

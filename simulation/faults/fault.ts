@@ -68,15 +68,9 @@ export type WatchFault =
   | { readonly class: 'F8'; readonly kind: 'coalesce' }
   /** The stream ends, and a server of the past serves the next one. */
   | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
-  /**
-   * Skips this line and the following ones of the same object, `lines` in all; the next one is delivered. If it does not come within
-   * `forMs`, the watch ends with 410, and a list shows the final state: only intermediate states are hidden.
-   */
+  /** Drops `lines` events of the object and delivers the next one; without one within `forMs` the watch ends with 410. */
   | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
-  /**
-   * After this line the API servers show the state of that revision for a while: in watches, and in lists of new caches. The stream ends,
-   * or (`restartAfterMs`) the process dies and a new one starts with that state.
-   */
+  /** After this event the API servers show that revision for a while; the stream ends, or the process restarts with that state. */
   | {
       readonly class: 'F10';
       readonly kind: 'showVersion';
@@ -97,10 +91,7 @@ export type PodFault = {
 /** Faults of one reading of a gate. */
 export type GateFault = { readonly class: 'F22'; readonly kind: 'empty' | 'nan' | 'stale' | 'partial' | 'flip' | 'unauthorized' | 'hang' };
 
-/**
- * A place for faults. Its key is `PROCESS/SITE#N`: the N-th time, from 1, that the process (`a1`: the first life of `a`) reaches that
- * place. The same fault finds the same place again if other faults are left out.
- */
+/** A place for faults, `PROCESS/SITE#N`: the N-th time, from 1, that the process reaches it, independent of other faults. */
 export interface Point {
   readonly key: string;
   readonly process: string;

@@ -7,10 +7,7 @@ import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, Reque
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
 interface FaultLimits {
-  /**
-   * Longest duration of a fault (a delayed request, a stalled watch, a pause, a restart), in milliseconds; if shorter than usual, no watch
-   * stays dead.
-   */
+  /** Longest duration of a fault in milliseconds; if shorter than usual, no watch stays dead. */
   readonly longestMs: number;
   /** Between two drawn crashes of one process, across its lives, in milliseconds: a process that always crashes does nothing wrong. */
   readonly crashGapMs: number;
@@ -21,9 +18,8 @@ interface FaultLimits {
 export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000, pauseGapMs: 20_000 };
 
 /**
- * Draws at each place, class by class; the first drawn fault happens. The draw of a class and place depends only on the seed, except that
- * crashes and pauses keep their gap. Their rate is that of places where caches are filled, lower for renewals of the Lease, higher for
- * status and ledger writes, and highest for disruptions. Ranges: the fault catalogue (docs/simulation.md).
+ * Draws at each place, class by class; the first drawn fault happens. A draw depends only on the seed, class and place, except that crashes
+ * and pauses keep their gap, with rates by `weightOf` (docs/simulation.md).
  */
 export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
   const isDrawn = (kind: FaultClass, key: string, weight = 1): boolean => {
@@ -185,10 +181,7 @@ function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
   return { class: 'F5', kind: 'answer', what, isApplied, ...(asksForPause ? { retryAfterSeconds } : {}) };
 }
 
-/**
- * How much more often than the rate a process dies or stands still there: half of all requests are for the Lease, most reads fill caches,
- * and the important ones are rare.
- */
+/** Returns the factor of crashes and pauses there: half of all requests renew the Lease, and the important ones are rare. */
 function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
   if (site.startsWith('act.') || site.startsWith('revoke.')) return 20;

@@ -50,10 +50,7 @@ interface Disruption {
   readonly moment: Moment;
 }
 
-/**
- * An unavailable pod may be replaced while other zones lack pods (L6, S9), because that costs no availability. An agent's earlier
- * disruption there must have settled, which S8 checks. Drop-in groups do not repair next to other zones.
- */
+/** Allows an unavailable pod to be replaced while other zones lack pods (L6, S9), except in drop-in groups. S8 checks claims. */
 function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
   const isCure = book.scene.group.kind === 'native' && wasDown(place, moment);
   const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));

@@ -116,10 +116,7 @@ class DecisionJudge implements Oracle {
     if (ageMs > snapshotAgeMs + 1_000) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
   }
 
-  /**
-   * S21: a process never acts on a state older than one it acted on, also across restarts. A process that sees a pod leaving sees every
-   * effect of the requests it sent: an eviction reveals no version, and may have met a terminating pod.
-   */
+  /** S21: a process never acts on a state older than one it acted on, or than the effects of the requests it sent, also across restarts. */
   #checkTravel(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);
     const sets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);

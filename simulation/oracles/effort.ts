@@ -3,10 +3,7 @@ import type { Oracle, Scene } from './oracle.ts';
 
 const windowMs = 60_000;
 
-/**
- * Limit per process and minute under any fault: more than twice the highest observed value, including clocks at double speed. A process
- * that retries without a pause doubles its rate, although an answer takes up to 60 ms.
- */
+/** Limit per process and minute: more than twice the highest observed value. A process that retries without a pause doubles it. */
 const bounds = {
   request: { least: 800, ofPod: 10 },
   turn: { least: 350, ofPod: 5 },

@@ -19,11 +19,7 @@ interface Holding {
   readonly isHeld: boolean;
 }
 
-/**
- * S17 judges what a process knew when it sent the request, however late it arrives. It covers changes of the group: its pods and their
- * prepare calls, its StatefulSets, its ledger and mirrored objects. Events, published decisions and run records describe the time of
- * leadership, so a process may finish them.
- */
+/** S17 judges by what a process knew when it sent the request. It covers changes of the group, not Events and published state. */
 export function judgeLeadership(scene: Scene): Oracle {
   /** Lease operations per process, in the order of sending. */
   const holdings = new Map<string, Holding[]>();

@@ -35,10 +35,7 @@ export interface Scene {
   readonly violated: (invariant: string, message: string) => void;
   /** Clock of the process's machine: its speed, and how far its wall clock is ahead. Correct if omitted. */
   readonly clockOf?: (process: string) => MachineState;
-  /**
-   * Returns whether an open watch of an agent is dead. No watch dies after faults end; earlier ones stay dead until the agent gives them
-   * up.
-   */
+  /** Returns whether an open watch of an agent is dead: until the agent closes it, also after all faults. */
   readonly isWatchDead?: () => boolean;
 }
 

@@ -215,10 +215,7 @@ class PinJudge implements Oracle {
     if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
   }
 
-  /**
-   * Without the webhook a pod gets the revision of the StatefulSet controller. A lagging controller wants an older one, and above the
-   * partition the update revision; the agent causes neither.
-   */
+  /** Accepts the revision of the StatefulSet controller without the webhook, of a lagging controller, and above the partition. */
   #checkSame(
     zone: Zone,
     { owner, revision: before, isNoted, pinnedTo }: Left,

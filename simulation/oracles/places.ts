@@ -235,10 +235,7 @@ function isKnown(place: Place, fromMs: number): boolean {
   return (place.downSinceMs ?? 0) <= fromMs && place.requiredSinceMs <= fromMs;
 }
 
-/**
- * Returns whether the StatefulSet did not exist at any time that a decision may have seen. A drop-in group consists of the existing
- * StatefulSets.
- */
+/** Returns whether the StatefulSet did not exist at any time that a decision may have seen. */
 export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   if (scene.group.kind === 'adopted') return false;
   return terms.wasMember(zone.statefulSet, fromMs) && zone.facts.since(fromMs).every((facts) => facts === undefined);
@@ -267,10 +264,7 @@ export function isSettled(place: Place, atMs: number): boolean {
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
-/**
- * Returns whether another pod is available there at any revision: the StatefulSet controller chooses it, and a lagging one creates an
- * outdated pod.
- */
+/** Returns whether another pod is available there at any revision: a lagging controller may create an outdated one. */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
   if (open === undefined || isUnasked(place)) return true;

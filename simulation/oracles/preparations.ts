@@ -20,9 +20,8 @@ interface Asked {
 const roundingMs = 1_000;
 
 /**
- * Called for each commit before the book. The delay counts from the first received call by the true clock: a wrong reported time does not
- * shorten it, a later one restarts it, and a successor continues only if it reports the same time. A wrong wall clock shortens it by its
- * error, because only wall-clock time survives restarts. Drop-in groups trust the pod, as the original does.
+ * Judges the delay of a downscale, before the book sees a commit. It counts from the first received call by the true clock; a later
+ * reported time restarts it. A wrong wall clock shortens it by its error. Drop-in groups trust the pod.
  */
 export function judgePreparations(book: Book): Oracle {
   return new PreparationJudge(book);

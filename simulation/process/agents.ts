@@ -66,8 +66,8 @@ const lingerMs = 1_000;
 const longestAnswerMs = 2 * slowestWayMs;
 
 /**
- * Starts, ends and restarts the processes of the scenario: one after the other within the first second. Letters name processes across
- * lives; the name of a life is also its Lease identity. Methods return whether the process was there. One run at a time per Node process.
+ * Starts, ends and restarts the processes of the scenario. Letters name processes across lives; the name of a life is its Lease identity.
+ * Methods return whether the process existed. One run at a time per Node process.
  */
 export class Agents {
   readonly #options: AgentsOptions;

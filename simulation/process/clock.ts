@@ -123,10 +123,7 @@ export class ProcessTime {
     };
   }
 
-  /**
-   * Suspends for these milliseconds on the scheduler's clock, or for the rest of a longer suspension; clocks continue. `resumeWith` runs
-   * first afterwards, as the interrupted work.
-   */
+  /** Suspends for these milliseconds, or for the rest of a longer suspension; clocks continue. `resumeWith` runs first afterwards. */
   pause(durationMs: number, resumeWith?: () => void): void {
     if (this.#state === 'over') return;
     if (resumeWith !== undefined) this.#inbox.unshift({ kind: 'middle', run: resumeWith });

@@ -26,10 +26,7 @@ export interface TransportOptions {
   readonly isPastShown: () => boolean;
 }
 
-/**
- * A client with its own connections; the agent has two: one for actions and one for status. Connections keep their front end until a
- * failure; watches sometimes find another.
- */
+/** A client with separate connections: one for actions, one for status. Connections keep their front end until a failure. */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: 'acting' | 'writing';

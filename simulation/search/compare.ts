@@ -26,10 +26,7 @@ export function withoutFaults(scenario: Scenario): Scenario {
   return { ...rest, rates: {}, faults: [], events: scenario.events.filter((event) => !isOfProcesses(event)) };
 }
 
-/**
- * Returns the same faults over a workload with countable writes: one rollout, or (half of the seeds) one change of replicas, and pauses.
- * With more events the number of replacements depends on timing: a second image may find the first one everywhere, or nowhere.
- */
+/** Returns the faults over a workload with countable writes: one rollout, or one change of replicas, with pauses. */
 export function countable(scenario: Scenario): Scenario {
   const wishes: readonly ScenarioEvent[] =
     draw(scenario.seed, 'countable') < 0.5
@@ -53,10 +50,7 @@ export function differentEnds(result: RunResult, faultless: RunResult): readonly
   });
 }
 
-/**
- * Writes that change availability, counted once each when the server applies them. Preconditions and the ledger must prevent duplicates
- * under every fault.
- */
+/** Writes that change availability, each counted once when applied. Preconditions and the ledger must prevent duplicates. */
 const neverTwice: readonly string[] = [
   'delete pods',
   'create pods/eviction',

@@ -28,8 +28,8 @@ interface Shrunk {
 const usualRuns = 250;
 
 /**
- * Returns a smaller scenario with the same failure; other failures do not count. First replaces rates by the resulting faults, so that
- * omitting one does not move the others. Throws if the scenario does not fail with `failure`.
+ * Returns a smaller scenario with the same failure. First replaces rates by the resulting faults, which then stay in place. Throws if the
+ * scenario does not fail with `failure`.
  */
 export async function shrink(scenario: Scenario, failure: string, attempt: TryScenario, maxRuns: number = usualRuns): Promise<Shrunk> {
   const search = await startSearch(scenario, failure, attempt, maxRuns);
@@ -46,10 +46,7 @@ interface Search {
   readonly best: () => Scenario;
   readonly failedAtMs: () => number;
   readonly placed: () => readonly PlacedFault[];
-  /**
-   * Returns whether it fails in the same way; then it becomes the best. Returns false without a run if no run is left, or it was tried
-   * before.
-   */
+  /** Returns whether it fails in the same way; then it becomes the best. False without a run if none is left or it was tried. */
   readonly fails: (candidate: Scenario) => Promise<boolean>;
   readonly runs: () => number;
   readonly isSpent: () => boolean;
@@ -168,8 +165,8 @@ function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] 
 const reducers: readonly Reducer[] = [lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
 
 /**
- * Returns a shorter list with the property, in the same order. Tries to omit shorter and shorter parts until no single item can go, or
- * until `isSo` has reached its limit and returns false. Calls `isSo` at most about n log n + n² times for n items, far less if most can go.
+ * Returns a shorter list with the property, in order, by omitting shorter and shorter parts, until `isSo` returns false at its limit. Calls
+ * `isSo` at most about n log n + n² times.
  */
 export async function fewest<Item>(items: readonly Item[], isSo: (items: readonly Item[]) => Promise<boolean>): Promise<readonly Item[]> {
   if (items.length === 0 || (await isSo([]))) return [];

@@ -27,6 +27,13 @@ export interface ModelServerOptions {
   readonly collectsGarbage?: boolean;
 }
 
+/** One object of the server. */
+interface ObjectRef {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
 interface RemoveOptions {
   /** Default `Background`. */
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
@@ -101,15 +108,12 @@ export class ModelServer {
   }
 
   /**
-   * Merges the patch into the object, or into its `status`, without preconditions. Undefined if nothing changes or the object does not
-   * exist. As in requests, only the subresource `status` changes a status, and only `binding` the node of a pod. Throws Refusal for an
-   * invalid result.
+   * Merges the patch into the object, or into its `status`, without preconditions; `binding` sets the node of a pod. Undefined if nothing
+   * changes or the object does not exist. Throws Refusal for an invalid result.
    */
   change(
     actor: Actor,
-    resource: string,
-    namespace: string,
-    name: string,
+    { resource, namespace, name }: ObjectRef,
     change: Json,
     subresource?: 'status' | 'binding',
   ): ModelObject | undefined {
@@ -123,7 +127,7 @@ export class ModelServer {
   }
 
   /** Deletes it without grace, as the kubelet does for an ended pod; finalizers still apply. False if it does not exist. */
-  remove(actor: Actor, resource: string, namespace: string, name: string, { propagationPolicy }: RemoveOptions = {}): boolean {
+  remove(actor: Actor, { resource, namespace, name }: ObjectRef, { propagationPolicy }: RemoveOptions = {}): boolean {
     const options = { gracePeriodSeconds: 0, isDryRun: false, ...(propagationPolicy !== undefined && { propagationPolicy }) };
     return this.#remove({ kind: this.#kind(resource), namespace, name }, options, actor);
   }

@@ -31,10 +31,10 @@ describe('the arguments of a soak', () => {
   });
 
   it.each([
-    [['--seeds', '0'], '--seeds needs a whole number above 0, and 0 is none'],
-    [['--seeds', 'many'], '--seeds needs a whole number above 0, and many is none'],
-    [['--minutes', '0'], '--minutes needs a number above 0, and 0 is none'],
-    [['--workers', '1000'], '--workers needs a whole number from 1 to 99, and 1000 is none'],
+    [['--seeds', '0'], '--seeds needs a whole number above 0, not 0'],
+    [['--seeds', 'many'], '--seeds needs a whole number above 0, not many'],
+    [['--minutes', '0'], '--minutes needs a number above 0, not 0'],
+    [['--workers', '1000'], '--workers needs a whole number from 1 to 99, not 1000'],
     [['--seed', '1', '--plan', 'x.json'], '--seed and --plan exclude each other'],
     [['--sedes', '1'], "Unknown option '--sedes'"],
     [['5'], "Unexpected argument '5'"],

@@ -4,10 +4,7 @@ import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 
-/**
- * Clocks of API servers may be behind ours: a certificate is valid from this long before its creation, or a tenth of its life if that is
- * less.
- */
+/** A certificate is valid from this long before its creation, or a tenth of its life, because clocks of API servers may be behind. */
 const backdateMs = 5 * 60_000;
 /** RFC 5280 allows 20 bytes; browsers' rules ask for 8 random ones. */
 const serialBytes = 16;
@@ -33,8 +30,8 @@ export interface IssuedPair {
 }
 
 /**
- * Issues a new authority and a server certificate, both with P-256 keys and valid from five minutes ago to `lifetimeMs` from now. The
- * authority's key is discarded, so it signs nothing else. Throws Error without a name.
+ * Issues an authority and a server certificate with P-256 keys, valid for `lifetimeMs`. Discards the authority's key. Throws Error without
+ * a name.
  */
 export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes }: IssueOptions): IssuedPair {
   if (names.length === 0) throw new Error('a server certificate needs at least one name');

@@ -41,10 +41,7 @@ interface InjectionProblem {
 }
 
 export interface Injection {
-  /**
-   * Returns whether every configuration that asks for it has this authority (PEM). Undefined if unknown: configurations cannot be read, or
-   * another tool writes the authority into some of them.
-   */
+  /** Returns whether every configuration with injection has this authority (PEM); undefined if unknown. */
   readonly isTrusted: (authority: string) => boolean | undefined;
   /** Returns the configurations that cannot be repaired, with the cause. */
   readonly problems: () => readonly InjectionProblem[];

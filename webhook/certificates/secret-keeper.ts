@@ -54,10 +54,7 @@ export interface SecretKeeperOptions {
   readonly lifetimeMs: number;
   /** Returns that many cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
-  /**
-   * Returns whether all known clients trust this authority (PEM); undefined if unknown. A new certificate is served once they do, or after
-   * a day without this function.
-   */
+  /** Returns whether all known clients trust this authority (PEM); undefined if unknown. Without it a new certificate waits a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 

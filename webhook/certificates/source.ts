@@ -5,10 +5,7 @@ export interface TlsMaterial {
   /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /**
-   * The authorities that clients need to trust `cert`, two during a rotation: they belong into `caBundle` of webhook configurations. Absent
-   * if unknown.
-   */
+  /** The authorities for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
   readonly ca?: string;
   /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
   readonly clientCa?: string;

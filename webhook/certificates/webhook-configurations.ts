@@ -125,10 +125,7 @@ export interface FailurePolicySample {
   readonly value: 0 | 1;
 }
 
-/**
- * Returns two series for each entry name and kind, 1 for the policy in force. Only existing configurations of the namespace have series. If
- * two configurations have an entry of the same name, `Ignore` wins, because people want to be warned of it.
- */
+/** Returns two series for each entry name and kind, 1 for the policy in force. Of entries with one name, `Ignore` wins. */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
   for (const { kind, entries } of configurations) {

@@ -58,10 +58,8 @@ interface Remembered {
 }
 
 /**
- * Writes the annotation grafana.com/last-downscale while the request is being admitted. The write changes the resourceVersion, so the API
- * server repeats a PATCH and refuses a PUT with a version. A repeated request for the same step does not write again, so the second attempt
- * succeeds. If two processes admit zones of one group at the same time, each checks the group after its write; the process that finds the
- * other's write restores its own annotation.
+ * Writes grafana.com/last-downscale during admission, which makes the API server repeat a PATCH and refuse a PUT with a version. The
+ * repeated step does not write again. Each process checks the group after its write, so of two zones at once one restores its annotation.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();
@@ -169,9 +167,8 @@ interface Tracked {
 }
 
 /**
- * `data.<StatefulSet>` is `{"lastDownscaled": "<RFC 3339 UTC>"}`. A missing ConfigMap is created as if every member had shrunk now. A write
- * names the version that was read. After a conflict the entries are read and checked again, so if two zones shrink at once only one is
- * recorded.
+ * Stores `{"lastDownscaled": "<RFC 3339 UTC>"}` under `data.<StatefulSet>`. A missing ConfigMap is created as if every member had shrunk
+ * now. After a conflict the entries are checked again, so of two zones at once only one is recorded.
  */
 export function zoneTracker(env: WebhookEnv, configMapName: string): DownscaleTimes {
   return {

@@ -1,9 +1,6 @@
 // Formats times and durations as Go does, which users know from the messages of grafana/rollout-operator.
 
-/**
- * Formats an RFC 3339 time as Go's `time.Time` prints it: `2026-01-15 12:00:00 +0000 UTC`. The text must be a valid time. A fraction loses
- * its trailing zeros; an offset appears twice, because it has no name.
- */
+/** Formats an RFC 3339 time as Go's `time.Time` prints it: `2026-01-15 12:00:00 +0000 UTC`, without trailing zeros. */
 export function goTimeText(instant: string): string {
   const [, date, time, fraction = '', offset = ''] =
     /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2})$/.exec(instant) ?? [];

@@ -15,18 +15,15 @@ import {
 } from './replicas.ts';
 
 interface NoDownscaleConfig {
-  /**
-   * The answer if the workload behind a Scale cannot be read. `allow` with a warning is the default and the behaviour of
-   * grafana/rollout-operator; `deny` enforces the label without an API server.
-   */
+  /** The answer if the workload behind a Scale cannot be read: `allow` with a warning, as the original, or `deny`. */
   readonly unreadableParent?: 'allow' | 'deny';
 }
 
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
- * Denies fewer replicas of StatefulSets, Deployments and ReplicaSets, also through `/scale`, if the object had the label before the
- * request: removing it in the same write does not help. Denies dry runs too. A denial has no code, so the API server returns 400.
+ * Denies fewer replicas of StatefulSets, Deployments and ReplicaSets with the label before the request, also through `/scale` and in dry
+ * runs. A denial has no code, so the API server returns 400.
  */
 export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): Endpoint {
   const unreadable = (review: Review, change: Resize, problem: string): Answer =>

@@ -45,10 +45,7 @@ interface Decoded {
   readonly countless?: string;
 }
 
-/**
- * Compares the replicas of the old and the new object. The old object is read first, and the first problem is reported. A Scale without
- * `spec.replicas` means 0; a workload without it means null, because the field is a pointer there.
- */
+/** Compares the replicas of both objects and returns the first problem. Without `spec.replicas` a Scale means 0, a workload null. */
 export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 'object'>): ReplicaChange {
   const before = decode(oldObject);
   if (before.scaled === undefined) return problemOf(before, 'old');
@@ -134,10 +131,7 @@ const resourcesOf: Readonly<Record<string, Resource>> = {
 /** Resources whose Scale is resolved to its workload. */
 export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 
-/**
- * Returns the workload that the review names, or why it is unknown, as a sentence part with name and namespace. `timeoutMs` is 0 if no time
- * is left.
- */
+/** Returns the workload of the review, or why it is unknown, as a sentence part. `timeoutMs` is 0 if no time is left. */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,

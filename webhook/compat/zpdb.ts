@@ -39,10 +39,7 @@ interface ZoneBudgetsOptions {
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
-/**
- * Follows the budgets. An invalid update leaves the previous version in force. A deleted budget is no longer in force even if its event was
- * lost, because whole lists are compared. Without the kind there are no budgets, and nothing waits for it.
- */
+/** Follows the budgets. An invalid update leaves the previous version in force. Without the kind there are no budgets. */
 export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {
   const cache = new BudgetCache(log);
   const take = (change: Change<ZoneBudgetVersion>): void => {

@@ -44,10 +44,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   };
 }
 
-/**
- * Returns the message. The request, the rule, the fact and the explain command are always included. The retry time, the hint, the source,
- * the limit and the namespace follow in this order as far as space allows.
- */
+/** Returns the message: request, rule, fact and explain command always; then retry time, hint, source, limit, namespace if they fit. */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;

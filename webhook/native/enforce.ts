@@ -34,8 +34,8 @@ export interface EnforceEndpoint extends Endpoint {
 const longestPreviewMs = 4_000;
 
 /**
- * Returns the endpoint. An admitted disruption is first announced in the ledger of the group. The endpoint calls no pod and writes only
- * ledgers and departures. Unknown facts deny (S31), except for the deletion of pods: a denied deletion would leave the pod Terminating.
+ * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny (S31), except for the deletion
+ * of pods: a denied deletion would leave the pod Terminating.
  */
 export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);

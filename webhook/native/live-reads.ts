@@ -59,10 +59,7 @@ export class LiveReads {
     return this.#guard.snapshot(namespace, [], this.leftMs(call));
   }
 
-  /**
-   * Returns the state of the namespace as soon as it is as new as the object that was read. Rejects after too long: labels decide which
-   * policies apply.
-   */
+  /** Returns the state of the namespace as soon as it is as new as the read object. Rejects after too long. */
   async freshSnapshot(namespace: string, call: Call, isStale: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
     while (isStale(snapshot)) {

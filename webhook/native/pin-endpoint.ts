@@ -31,10 +31,7 @@ const longestWarning = 250;
 /** An answer has at most ten operations, and one of them is a test. */
 const mostChanges = 9;
 
-/**
- * Never denies a pod. On failures, unknown facts and timeouts the pod keeps the revision of the StatefulSet controller, with a warning.
- * Writes nothing, so a dry run gets the same answer.
- */
+/** Never denies a pod: without a decision it keeps the revision of the StatefulSet controller, with a warning. Writes nothing. */
 export function pinEndpoint(options: PinOptions): Endpoint {
   const placement = new PodPlacement(options);
   return {
@@ -133,8 +130,8 @@ function problemOf(error: unknown): string {
 const deepest = 12;
 
 /**
- * Returns at most `most` operations from `before` to `after`; `most` is at least the number of common top-level fields. If single values
- * are too many, their parent is replaced. A list whose length changes is replaced. Empty for equal objects.
+ * Returns at most `most` operations from `before` to `after`. If that is too few, parents are replaced; `most` is at least the number of
+ * common top-level fields. A list whose length changes is replaced.
  */
 export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
   for (let depth = deepest; depth > 1; depth -= 1) {

@@ -35,8 +35,8 @@ interface PodRelease {
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
- * Returns the target of the review. Writes pass if they change neither replicas, template, update strategy, ordinals nor protective
- * labels. So do terminating pods, and deletions by nodes and kube-system controllers.
+ * Returns the target of the review. Writes outside of replicas, template, strategy, ordinals and labels pass; so do terminating pods, and
+ * deletions by nodes and kube-system controllers.
  */
 export function readTarget(review: Review): ReviewTarget {
   const { group, resource } = review.resource;
@@ -109,10 +109,7 @@ function podUpdateTarget(review: Review): ReviewTarget {
   return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned, isEnded } };
 }
 
-/**
- * Returns whether the update sets or shortens a deadline, changes an image, or sets a status that makes the StatefulSet controller replace
- * the pod.
- */
+/** Returns whether the update ends the pod: a shorter deadline, another image, or a terminal status. */
 function endsPod(object: JsonObject, old: JsonObject): boolean {
   const [now, before] = [asJsonObject(object['spec']), asJsonObject(old['spec'])];
   const phaseOf = (one: JsonObject): unknown => asJsonObject(one['status'])['phase'];
@@ -212,10 +209,7 @@ function firstOrdinalOf(spec: JsonObject): number {
   return typeof start === 'number' ? start : 0;
 }
 
-/**
- * Returns the labels that are removed or changed (any selector may read them), and the changed labels and annotations that protect by
- * themselves.
- */
+/** Returns the labels that are removed or changed, and the changed labels and annotations that protect by themselves. */
 function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   const [now, before] = [labelsOf(object), labelsOf(old)];
   const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
@@ -244,10 +238,7 @@ function annotationsOf(object: JsonObject): JsonObject {
   return asJsonObject(asJsonObject(object['metadata'])['annotations']);
 }
 
-/**
- * Returns the requests to the engine for a write of a StatefulSet. Compares the object of the review with the stored one, which is read
- * and not taken from the review. All must be allowed.
- */
+/** Returns the requests to the engine for a write of a StatefulSet, compared with the stored object. All must be allowed. */
 export function requestsFor(
   review: Review,
   verb: 'update' | 'scale' | 'delete',

@@ -7,9 +7,8 @@ import type { WebhookEnv } from '../env.ts';
 import { type Answer, deny, type Endpoint, type PatchOperation, type Review, type ReviewUser } from '../review/review.ts';
 
 /**
- * Stamps RolloutIntents and RolloutExceptions when they are created, and when they ask for something else. It overwrites values that users
- * write. A dry run gets the same answer, because only the object changes. Without an answer the request is denied: approvals depend on this
- * field.
+ * Stamps RolloutIntents and RolloutExceptions on creation and on a changed request, over any other value. Fails closed, because approvals
+ * depend on the stamp.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {
@@ -78,9 +77,8 @@ function unwritableName({ name }: ReviewUser): string | undefined {
 }
 
 /**
- * Returns the required value; undefined for none. The requester is the user who creates the object or changes its request. Otherwise a user
- * who may edit intents could ask in the name of another. An unchanged request keeps its stamp. A stamp of this request stays, so a second
- * call changes nothing.
+ * Returns the required stamp; undefined for none. The requester is the user who creates or changes the request. An unchanged request keeps
+ * its stamp.
  */
 export function rightStamp(review: Review, nowMs: number): unknown {
   const spec = specOf(review.object);

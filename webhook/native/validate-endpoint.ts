@@ -27,9 +27,8 @@ const longestWarning = 250;
 const mostWarnings = 10;
 
 /**
- * Denies objects with errors with 422 and a line per error, and passes warnings on. An intent or exception that names another requester is
- * denied with 403: it was changed after the stamp. Deletions pass, and so do updates without a change of the spec: an accepted object must
- * stay deletable. Checks only for a warning whether the Secrets of a source or a channel exist.
+ * Denies objects with errors (422, a line per error) and a wrong requester (403). Deletions and updates without a change of the spec pass,
+ * so that objects stay deletable. Warns about missing Secrets.
  */
 export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, options: ValidateOptions): Endpoint {
   return {
@@ -110,10 +109,7 @@ function pathText(pointer: string): string {
   return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
 }
 
-/**
- * Returns the errors and warnings of the object alone, in field order. Other objects do not matter, because they may be applied in any
- * order. Notices are omitted.
- */
+/** Returns the errors and warnings of the object alone, in field order, because objects may be applied in any order. */
 function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
   const load = loadObject(object);
   const resolution = resolvePolicies(load.documents);
@@ -154,10 +150,7 @@ const consequences: Readonly<Record<string, string>> = {
   NotificationChannel: 'notifications are not sent',
 };
 
-/**
- * Returns one line for each missing Secret or key. Tools apply objects in any order, so it may follow later. Secrets that the account may
- * not read, or that could not be read in time, are skipped. Nothing of their content is shown.
- */
+/** Returns one line for each missing Secret or key, without content. It may follow later. Skips Secrets that could not be read. */
 async function missingSecrets(
   env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
   { object = {}, namespace }: Pick<Review, 'object' | 'namespace'>,

@@ -2,10 +2,7 @@
 import type { Log } from '../../cluster/env.ts';
 import { type Answer, boundedText, type Call, type Endpoint, type Review } from './review.ts';
 
-/**
- * Why `onFailure` answered: the handler rejected, missed the deadline, or was not called because of an overload; or the client
- * disconnected.
- */
+/** Why `onFailure` answered: the handler rejected, was late, was not called because of an overload, or the client disconnected. */
 export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone';
 
 export interface Decided {
@@ -27,8 +24,8 @@ interface DecideOptions {
 const overloadRetrySeconds = 1;
 
 /**
- * Calls the endpoint, and answers by its `onFailure` if it rejects, is late or may not be called. `call.signal` tells handlers about the
- * deadline; later work is not awaited. Rejects only if `onFailure` throws or its answer cannot be encoded.
+ * Calls the endpoint; answers by its `onFailure` if it rejects, is late or may not be called. `call.signal` signals the deadline. Rejects
+ * only if `onFailure` throws or its answer cannot be encoded.
  */
 export async function decide(review: Review, { endpoint, call, isOverloaded, log }: DecideOptions): Promise<Decided> {
   if (isOverloaded) {
@@ -101,9 +98,8 @@ const maxAuditValueBytes = 1024;
 const maxPatchOperations = 10;
 
 /**
- * Returns the AdmissionReview as JSON: the apiVersion and uid of the review, and the answer. Long messages, warnings and audit annotations
- * are cut; excess ones, and annotations with an invalid key, are dropped. Throws RangeError if the patch has more than 10 operations, and
- * TypeError if a value is not JSON, because a partial patch has another meaning.
+ * Returns the AdmissionReview as JSON. Long messages, warnings and annotations are cut, excess ones dropped. Throws RangeError for a patch
+ * of more than 10 operations and TypeError for values that are not JSON, because a partial patch has another meaning.
  */
 export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>, answer: Answer): string {
   const { allowed, patch = [] } = answer;

@@ -14,9 +14,8 @@ export type ReadReview = { readonly review: Review } | { readonly refused: Refus
 const maxNameLength = 1024;
 
 /**
- * Reads an AdmissionReview of `admission.k8s.io/v1` or `v1beta1`. As in Kubernetes' own decoder an absent or null field has its zero value,
- * unknown fields are ignored, and the last of duplicate fields counts. Unlike grafana/rollout-operator it refuses a review without
- * `request` instead of closing the connection, and reads only JSON, the format of API servers. Never throws.
+ * Reads an AdmissionReview `v1` or `v1beta1` as Kubernetes does: null is absent, unknown fields are ignored, the last duplicate counts.
+ * Rejects a review without `request`, where the original closes the connection. Never throws.
  */
 export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   const excess = excessOf(body, bounds);
@@ -156,10 +155,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/**
- * Returns the exceeded bound; undefined if none. Does not check the syntax: up to the first error the parser sees the same strings and
- * brackets. Bytes beyond ASCII never count as either.
- */
+/** Returns the exceeded bound; undefined if none. Skips the syntax: up to the first error the parser sees the same brackets. */
 function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
   let depth = 0;
   let values = 0;

@@ -20,10 +20,7 @@ export interface ReviewUser {
   readonly groups: readonly string[];
 }
 
-/**
- * One parsed request. Its content is not trusted: any client that reaches the port can send one, so answers depend on state from the API
- * server.
- */
+/** One parsed request. It is not trusted, because any client can send one: answers depend on state from the API server. */
 export interface Review {
   readonly apiVersion: 'admission.k8s.io/v1' | 'admission.k8s.io/v1beta1';
   readonly uid: string;
@@ -113,10 +110,7 @@ export function isDryRun({ dryRun, object, subresource }: Review): boolean {
 
 const ellipsis = '…';
 
-/**
- * Returns the text in at most `maxBytes` (at least 3) bytes of UTF-8. A longer text ends with an ellipsis, and no character is cut. An
- * unpaired surrogate becomes U+FFFD.
- */
+/** Returns the text in at most `maxBytes` (at least 3) bytes of UTF-8, ending with an ellipsis if it was longer. */
 export function boundedText(text: string, maxBytes: number): string {
   // Each UTF-16 unit takes at least one byte, so the rest cannot fit.
   const bytes = Buffer.from(text.slice(0, maxBytes + 1));

@@ -181,8 +181,7 @@ interface AllowedTime {
 }
 
 /**
- * Returns the milliseconds from the start of a request to its deadline. API servers send their timeout in the query (`?timeout=10s`): the
- * answer is due one second earlier, or after four fifths of a short timeout.
+ * Returns the milliseconds until the deadline: one second before the timeout of the API server (`?timeout=10s`), or at four fifths of it.
  */
 export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
   const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
@@ -234,10 +233,7 @@ type ReadBody =
   /** The client disconnected within the body. */
   | { readonly gone: true };
 
-/**
- * Reads a body of at most `maxBodyBytes`, counted while reading: the announced length is trusted only if it is too long. A big body that
- * waits for its slot is not read further, so it stays with the client. Never rejects, and leaves the rest of a refused body unread.
- */
+/** Reads a body of at most `maxBodyBytes`. A big body that waits for its slot stays with the client. Never rejects. */
 function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<ReadBody> {
   const { maxBodyBytes, bigBodyBytes, bigBodies, signal } = options;
   const tooLong = { refused: 413, message: `the body is longer than ${maxBodyBytes} bytes` } as const;
@@ -304,10 +300,7 @@ const shortRestBytes = 64 * 1024;
 /** Bytes that are read of a longer rest before the connection is closed. */
 const maxLingerBytes = 8 * 1024 * 1024;
 
-/**
- * Answers, and discards the rest of the request. Closing a connection while its client sends may lose the answer. The rest of a long body
- * is therefore read for `lingerMs` before the connection is closed.
- */
+/** Answers, and reads the rest of the request for `lingerMs`: closing while the client sends may lose the answer. */
 function refuse({ config, env, isClosing, request, response, bytes }: Exchange, answer: PlainAnswer): void {
   const path = boundedText(pathOf(request), 256);
   env.log.info('request refused', { path, status: answer.status, why: boundedText(answer.body.trim(), 256) });

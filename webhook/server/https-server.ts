@@ -170,10 +170,7 @@ function watchConnections(
   };
 }
 
-/**
- * Returns the context of new connections; open ones keep theirs. Throws if the source supplies unusable material: a key of another
- * certificate, no PEM, or no client authority although it is required.
- */
+/** Returns the context of new connections. Throws for unusable material: another key, no PEM, or a required client authority missing. */
 function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
   // Node treats an empty text as absent, and a context without certificate refuses every handshake.
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');

@@ -17,10 +17,7 @@ interface LoadOptions {
 
 const probeEveryMs = 100;
 
-/**
- * Counts requests, and measures whether a timer fires on time. Two late timers in a row mean an overloaded process; a single one is a
- * garbage collection or a big body.
- */
+/** Counts requests and late timers. Two late timers in a row mean an overload; a single one may be a garbage collection. */
 export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: LoadOptions): Load {
   let inHandling = 0;
   let lateInARow = 0;

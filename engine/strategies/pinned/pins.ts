@@ -21,17 +21,13 @@ import {
 /** The part of a ledger that is about pinned pods. */
 type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
-/**
- * The most characters that copies of templates may take up in a ledger, as JSON. A template that does not fit is not copied. Its pods then come
- * back at their revision while Kubernetes keeps the ControllerRevision, that is while a pod carries it.
- */
+/** The most characters of template copies in a ledger, as JSON. Without a copy a pin works while Kubernetes keeps the revision. */
 export const keptTemplatesLimit = 96 * 1024;
 
 /**
- * Returns the pins of a group after a look at its pods. Every pod that does not run the current revision of its StatefulSet is pinned to the
- * revision that it runs, also pods that another strategy replaced and pods of a run in between. A pin is dropped when the StatefulSet controller
- * creates the pod at that revision anyway, or when the replacement was never carried out. A pod that did not come back at the update revision
- * keeps its pin and is replaced once more. A zone that cannot be read keeps its pins. `run` is the run after the look.
+ * Returns the pins of a group after an observation. Every pod that does not run the current revision of its StatefulSet is pinned to its
+ * own revision. A pin is dropped when the controller creates the pod at that revision anyway, or when the replacement never happened. A pod
+ * that did not come back at the update revision keeps its pin and is replaced again. Unreadable zones keep their pins.
  */
 export function observedPins(
   { group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>,
@@ -153,10 +149,7 @@ function placeOf({ zone, ordinal }: Pick<Pin, 'zone' | 'ordinal'>): string {
   return `${zone} ${ordinal}`;
 }
 
-/**
- * Returns the revision to which a zone returns if its run fails. Its template is copied while the run is not over: once all pods of the zone are
- * updated, Kubernetes may delete that ControllerRevision.
- */
+/** Returns the revision that a failed run restores. Its template is copied while the run lasts, because Kubernetes may delete it. */
 function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
   const before = run === undefined || run.outcome === 'completed' ? undefined : run.previous[zone];
   return before === undefined ? [] : [before];

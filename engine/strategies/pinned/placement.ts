@@ -46,8 +46,8 @@ export type Placement =
   | { readonly kind: 'stays'; readonly problem?: string };
 
 /**
- * Returns the pod of a request to create one, or undefined when no StatefulSet of `apps` controls it. The pod is unknown when its ordinal or its
- * revision cannot be read: its name, label `apps.kubernetes.io/pod-index` and label `controller-revision-hash` must agree.
+ * Returns the pod of a create request; undefined if no StatefulSet controls it. Unknown unless name and labels agree on ordinal and
+ * revision.
  */
 export function newPod(namespace: string, content: ObjectContent): Known<NewPod> | undefined {
   const owner = controllerOf(content);
@@ -70,10 +70,7 @@ export function mayPin(group: GroupDefinition): boolean {
   return traitsOf(group).holdsPartition;
 }
 
-/**
- * Returns the group and zone of the pod's StatefulSet, if its pods may be pinned. The ledger of a group that changed from the strategy `pinned` to
- * `partition` in the middle of a rollout still has pins.
- */
+/** Returns the group and zone of the pod's StatefulSet, if its pods may be pinned; after a change of strategy pins may remain. */
 export function pinnedGroupOf(
   groups: readonly GroupDefinition[],
   pod: Pick<NewPod, 'namespace' | 'statefulSet'>,
@@ -100,9 +97,8 @@ export function readRevision(object: ObjectContent | undefined, { uid }: Pick<Ne
 }
 
 /**
- * Returns the pod at its pinned revision, or why it stays as it is. A pod that has the pinned revision already stays, so a second call changes
- * nothing. When something is unknown, the pod keeps the revision that its controller gave it, which is never a newer one. The template comes from
- * the ControllerRevision, or from the copy in the ledger when the ControllerRevision is missing or cannot be read.
+ * Returns the pod at its pinned revision, or why it stays as it is, which a second call and unknown facts do. The template comes from the
+ * ControllerRevision, or else from the copy in the ledger.
  */
 export function placementOf(pod: NewPod, question: PlacementQuestion): Placement {
   const target = targetOf(pod, question);
@@ -141,8 +137,8 @@ function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestio
 }
 
 /**
- * Returns the revision at which the ledger has a pod created that the controller creates at `revision`. After a rollback of a zone whose pods were
- * all updated, Kubernetes counts the failed revision as the current one and would create pods of new ordinals at it.
+ * Returns the pinned revision of a pod that the controller creates at `revision`. After a rollback the controller counts the failed
+ * revision as current and would use it for new ordinals.
  */
 export function placedRevision(
   { pins = [], run }: Ledger,
@@ -208,11 +204,9 @@ interface Pin {
 const revisionLabel = 'controller-revision-hash';
 
 /**
- * Returns the three-way merge of the pod and two templates. A field that differs between the pod and its own template was added by the
- * controller (name, claims, hostname) or by admission (tokens, tolerations, sidecars) and stays. A field that differs between the two templates has
- * the value of the target, also where both changed it. Values that built-in admission derived from a service account, a priority class or a runtime
- * class are dropped when the target names another one: the API server asks its own plugins again after a webhook has changed a pod. The label and
- * the spec change together, because the controller trusts the label.
+ * Returns the three-way merge of the pod and two templates. Fields added by the controller or by admission stay; fields that differ between
+ * the templates have the value of the target. Values derived from a service account, priority class or runtime class that changes are
+ * dropped: the API server derives them again after a webhook. The label and the spec change together.
  */
 export function pinnedPod({ pod, made, target, revision }: Pin): ObjectContent {
   const [metadata, spec] = [mapOf(pod['metadata']), mapOf(pod['spec'])];

@@ -84,10 +84,7 @@ function servicesOf({ webhooks }: Registered): readonly string[] {
 
 const services: Resource = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
 
-/**
- * Returns the accounts behind these Services that are not among `known`, with the rights of a process that only serves webhooks. Unreadable
- * objects are left out: the processes log the missing rights themselves.
- */
+/** Returns the accounts behind these Services that are not in `known`, with the rights of a process that only serves webhooks. */
 export async function readWebhookAccounts(
   cluster: Cluster,
   registration: Known<RegistrationFact>,
@@ -213,8 +210,8 @@ function isReady({ endpoints }: KubernetesObject): boolean {
 }
 
 /**
- * Reads our admission policies and their bindings; undefined if nothing is installed. They are missing only if another part of the installation
- * exists, or a namespace is enforced. Unknown, with the missing permission, if they may not be read.
+ * Reads our admission policies and bindings; undefined if nothing is installed. Missing only if another part exists or a namespace is
+ * enforced. Unknown, with the permission, if unreadable.
  */
 export async function readAdmissionPolicies(
   cluster: Cluster,

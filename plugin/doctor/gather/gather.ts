@@ -234,10 +234,7 @@ function includesFieldsOf(ours: unknown, live: unknown): boolean {
   return Object.entries(ours).every(([key, value]) => value === undefined || includesFieldsOf(value, fieldAt(live, [key])));
 }
 
-/**
- * Finds missing Secrets that metric sources and notification channels of the agent's namespace name; keeps no content. Unknown if these objects
- * may not be read.
- */
+/** Finds missing Secrets of metric sources and channels in the agent's namespace, without their content. Unknown if unreadable. */
 export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
   const lists = await Promise.all([metricSources, notificationChannels].map((resource) => listKnown(cluster, resource, [agentNamespace])));
   const unread = lists.find(isUnknown);

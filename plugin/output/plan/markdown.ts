@@ -11,10 +11,7 @@ import * as words from './plan-text.ts';
 /** GitHub accepts 65,536 characters, the smallest limit of the large forges. 1,000 are reserved for additions of a bot. Counted in UTF-16 units. */
 export const commentBudget = 65_536 - 1_000;
 
-/**
- * Returns the comment. Its first line is a marker by which a bot finds the comment again. The digest in the marker covers the whole plan,
- * including the omitted parts.
- */
+/** Returns the comment. The marker in its first line has the digest of the whole plan, so that a bot finds the comment again. */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const groups = words.byAttention(plan.groups);
   const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
@@ -222,10 +219,7 @@ export interface Section {
 
 const between = '\n\n';
 
-/**
- * Returns the head, as many items of the sections as fit, and the foot. The result has at most `budget` UTF-16 units, unless the head, the
- * foot and one "more" line per section alone exceed it; those are never cut.
- */
+/** Returns the head, as many items of the sections as fit into `budget` UTF-16 units, and the foot. Never cuts head and foot. */
 export function fitSections(head: string, sections: readonly Section[], foot: string, budget: number): string {
   const shown = sections.filter((section) => section.items.length > 0);
   const reserves = shown.map((section) => section.title.length + section.more(section.items.length).length + 3 * between.length);

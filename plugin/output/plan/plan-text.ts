@@ -65,10 +65,7 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
   wait: 'wait',
 };
 
-/**
- * Returns the titles of the waves in their order. Waves that replace pods have a number, as counted in the totals. Other waves, such as changes of
- * replicas or the soak of a wave without pods, have only their name.
- */
+/** Returns the titles of the waves. Waves that replace pods have a number, others only their name. */
 export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
   const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
   return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
@@ -251,10 +248,7 @@ function quantilesText(quantiles: Quantiles): string {
   return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
 }
 
-/**
- * Reports whether the timeline disturbs at most one zone at a time. Returns false if a StatefulSet is deleted, because no rule paces that, and for a
- * plan without disruptions.
- */
+/** Reports whether the plan disturbs at most one zone at a time. False without disruptions, and if a StatefulSet is deleted. */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
   const disturbing = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');

@@ -70,10 +70,7 @@ export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]):
   return { troubles, taken };
 }
 
-/**
- * Applies the objects in order and stops at the first failure, since later objects may depend on it. Reverts nothing. After a lost answer
- * the result is `unknown`: the object may have been applied.
- */
+/** Applies the objects in order, stops at the first failure and reverts nothing. After a lost response the result is `unknown`. */
 export async function applyAll(
   cluster: Cluster,
   objects: readonly ReadyObject[],
@@ -135,10 +132,7 @@ async function readUnchanged({ env, timeoutMs }: Cluster, ready: ReadyObject, er
 /** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
 const patchManager = 'kubectl-rollout_group';
 
-/**
- * Returns the fields of a template that `undo` or `restart` patched, if only these conflict: the next manifests may change them. Returns
- * none with any other conflict. A field with another owner is listed once for each manager.
- */
+/** Returns the conflicting fields if `undo` or `restart` patched all of them, because manifests may overwrite those; else none. */
 function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
   if (!(error instanceof ApiFailure) || object.kind !== 'StatefulSet') return [];
   const { causes } = error.details;

@@ -25,8 +25,7 @@ export interface StoredObject {
 }
 
 /**
- * Returns the object as the API server would store it, with defaults and admission, by a dry run. The dry run ignores conflicts of field
- * managers. If the API server refuses the dry run, the manifest is laid over the live object.
+ * Returns the object as the API server would store it, by a dry run without conflicts. If that fails, the manifest over the live object.
  */
 export async function storedObject(cluster: Cluster, asked: AskedObject): Promise<StoredObject> {
   const { live, manifest, resource } = asked;
@@ -135,10 +134,7 @@ function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<Kube
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/**
- * Returns the live object with the manifest laid over it. Fields that only the last manifest named are removed; kubectl keeps that manifest
- * in an annotation. All other fields stay. List entries are matched by their keys.
- */
+/** Returns the live object with the manifest over it, without fields that only the last manifest named. List entries match by key. */
 export function overlaid(live: ObjectContent | undefined, asked: ObjectContent): ObjectContent {
   if (live === undefined) return asked;
   const merged = merge(live, asked, lastManifest(live), '');

@@ -67,10 +67,7 @@ interface ApplyInstallation {
   readonly onSkipped: (object: string) => void;
 }
 
-/**
- * Applies the objects in order under our field manager, and stops at the first failure, since later objects depend on it. A second run
- * continues. Leaves out kinds that an older API server does not serve. Returns the number of objects. @throws Failure
- */
+/** Applies the objects in order, and stops at the first failure; a second run continues. Skips unserved kinds. @throws Failure */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
   objects: readonly InstallObject[],
@@ -219,10 +216,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/**
- * Returns the StatefulSets with the partition that blocks all pods, and members of groups with the strategies `partition` and `pinned`
- * whose partition blocks some pods. Sorted. Unknown if StatefulSets may not be read.
- */
+/** Returns the StatefulSets with the blocking partition, and members of `partition` and `pinned` with a partition. Sorted. */
 export async function readHeldSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,

@@ -84,11 +84,7 @@ export async function readAndPlan(
   return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
 }
 
-/**
- * Reads the cluster and lays the files of the options over it.
- *
- * @throws Failure as `readPlanInputs` does, and what the API server answers where StatefulSets cannot be read.
- */
+/** Reads the cluster and lays the files over it. @throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(
   context: CommandContext,
   options: LivePlanOptions,
@@ -171,12 +167,7 @@ interface LiveAbsence {
   readonly notes: readonly string[];
 }
 
-/**
- * Searches all readable namespaces for the StatefulSets of desired groups without any. A group whose StatefulSets exist nowhere gets a
- * note: it may exist before them.
- *
- * @param asked Names of desired groups, `namespace/name`.
- */
+/** Searches all readable namespaces for the StatefulSets of these groups. @param asked Names of desired groups, `namespace/name`. */
 export async function liveAbsence(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
@@ -210,11 +201,7 @@ export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] 
   });
 }
 
-/**
- * Returns the plan with everything that apply needs to check it for staleness and to carry it out.
- *
- * @throws Failure when a Secret is among the manifests: a saved plan is a file that people review and share.
- */
+/** Returns the plan with all that apply needs. @throws Failure for a Secret among the manifests, because saved plans are shared. */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
   if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
@@ -308,11 +295,7 @@ const clusterWide: ReadonlySet<string> = new Set([
   'MutatingWebhookConfiguration',
 ]);
 
-/**
- * Returns the namespace of the agent's Lease; the default one if Leases may not be read.
- *
- * @throws Failure when several agents decide about the namespaces, or it is unknown which one does.
- */
+/** Returns the namespace of the agent's Lease, or the default. @throws Failure when several agents are possible */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
   const leases = await readLeases(cluster);
   const [first, second] = leases;

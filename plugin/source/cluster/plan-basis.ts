@@ -37,10 +37,7 @@ interface BasisInput {
   readonly asked: readonly ObjectContent[];
 }
 
-/**
- * Returns the objects that the decision about the groups read, sorted. Leaves out values that change all the time and never change a plan:
- * derived counts and conditions, resource versions, the status of budgets and sources beyond their number, gate readings and ages.
- */
+/** Returns the objects that the decision read, sorted, without values that never change a plan: counters, versions, ages. */
 export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly ReadObject[] {
   const objects = new Map<string, ReadObject>();
   const add = (read: ReadObject): void => {

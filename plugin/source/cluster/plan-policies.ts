@@ -33,10 +33,7 @@ interface PoliciesOver {
   readonly errors: readonly Finding[];
 }
 
-/**
- * Returns the policies of the files over those of the cluster. A manifest may be a part of an object, so an error in it counts only if the
- * applied object has it too.
- */
+/** Returns the policies of the files over those of the cluster. An error in a partial manifest counts only if the applied object has it. */
 export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
   const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
   const kept = live.filter((object) => !askedNames.has(nameOf(object)));

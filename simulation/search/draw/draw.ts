@@ -8,10 +8,7 @@ import { drawnEvents } from './events.ts';
 /** Duration of faults, in virtual milliseconds. */
 const safetyMs = 400_000;
 
-/**
- * Final quiet of most seeds, in virtual milliseconds: enough for everything that happens within a minute. Every eighth seed waits for the
- * five-minute cycle; otherwise a fifth of all simulated time would be renewals of the Lease.
- */
+/** Final quiet of most seeds, in virtual milliseconds; every eighth seed waits for the five-minute cycle. */
 const shortQuietMs = 90_000;
 
 /** Time to heal, besides the time to roll and scale: ten quiet minutes, and as much again. */

@@ -68,7 +68,7 @@ describe('the disruption controller', () => {
     const world = newWorld({ rotateBy: 'evict' });
     const { server, run } = world;
     const status = { disruptionsAllowed: 0, disruptedPods: { 'ingester-zone-a-1': '2026-01-15T12:00:00Z' } };
-    server.change(anybody, 'poddisruptionbudgets.policy', 'mimir', 'ingester-zone-a', { status }, 'status');
+    server.change(anybody, { resource: 'poddisruptionbudgets.policy', namespace: 'mimir', name: 'ingester-zone-a' }, { status }, 'status');
     await run(1000);
     expect(budget(world, 'a')).toMatchObject({ currentHealthy: 2, disruptionsAllowed: 0 });
     await run(125_000);

@@ -143,7 +143,12 @@ describe('the StatefulSet controller', () => {
     for (const ordinal of [0, 1, 2]) cluster.happen({ kind: 'deletePod', zone: 'a', ordinal });
     await run(1000);
     await until(() => pods('a').length === 3 && pods('a').every((pod) => pod.isReady && pod.revision === updateRevision));
-    server.change(anybody, 'statefulsets.apps', 'mimir', 'ingester-zone-a', { status: { currentRevision: updateRevision } }, 'status');
+    server.change(
+      anybody,
+      { resource: 'statefulsets.apps', namespace: 'mimir', name: 'ingester-zone-a' },
+      { status: { currentRevision: updateRevision } },
+      'status',
+    );
     await run(10_000);
     expect(status('a')).toMatchObject({ currentRevision: updateRevision, currentReplicas: 3, updatedReplicas: 3 });
   });
@@ -186,7 +191,7 @@ describe('the StatefulSet controller', () => {
   it('replaces a pod that has failed for good', async () => {
     const { server, run, until, pod, pods, readyCount } = newWorld();
     const { uid } = pod('b', 1);
-    server.change(anybody, 'pods', 'mimir', 'ingester-zone-b-1', { status: { phase: 'Failed' } }, 'status');
+    server.change(anybody, { resource: 'pods', namespace: 'mimir', name: 'ingester-zone-b-1' }, { status: { phase: 'Failed' } }, 'status');
     await until(() => pods('b').every((one) => one.uid !== uid) && readyCount('b') === 3);
     await run(10_000);
     expect(pods('b').map(({ phase }) => phase)).toEqual(['Running', 'Running', 'Running']);

@@ -143,7 +143,7 @@ describe('the garbage collector', () => {
     await advance(2000);
     expect(server.get('statefulsets.apps', 'one', 's')?.metadata.finalizers).toEqual(['foregroundDeletion']);
     expect(server.get('pods', 'one', 's-0')?.metadata.deletionTimestamp).toBeDefined();
-    server.remove(actor, 'pods', 'one', 's-0');
+    server.remove(actor, { resource: 'pods', namespace: 'one', name: 's-0' });
     await advance(2000);
     expect(server.get('statefulsets.apps', 'one', 's')).toBeUndefined();
   });

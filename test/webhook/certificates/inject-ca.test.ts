@@ -29,7 +29,7 @@ function strip(world: World, name: string, resource = validating): void {
     ...entry,
     clientConfig: { ...entry.clientConfig, caBundle: 'Cg==' },
   }));
-  world.server.change(jane, resource, '', name, { webhooks: entries });
+  world.server.change(jane, { resource, namespace: '', name }, { webhooks: entries });
 }
 
 describe('a webhook configuration with both labels', () => {
@@ -72,7 +72,7 @@ describe('a webhook configuration with both labels', () => {
     strip(world, 'hooks');
     await world.env.until(() => isAccepted(certificates.current(), world.bundles('hooks')[0] ?? ''));
     const added = { name: 'new.grafana.com', clientConfig: { service: { name: 'operator', namespace: 'one' } } };
-    world.server.change(jane, validating, '', 'hooks', { webhooks: [added, ...webhooksOf(world, 'hooks')] });
+    world.server.change(jane, { resource: validating, namespace: '', name: 'hooks' }, { webhooks: [added, ...webhooksOf(world, 'hooks')] });
     await world.env.until(() => world.bundles('hooks').every((bundle) => isAccepted(certificates.current(), bundle)));
     expect(world.bundles('hooks')).toHaveLength(2);
     certificates.stop();
@@ -134,7 +134,11 @@ describe('a webhook configuration with both labels', () => {
     world.interfere(({ method }) => {
       if (method !== 'PATCH' || isChanged) return undefined;
       isChanged = true;
-      world.server.change(jane, validating, '', 'hooks', { webhooks: webhooksOf(world, 'hooks').toReversed() });
+      world.server.change(
+        jane,
+        { resource: validating, namespace: '', name: 'hooks' },
+        { webhooks: webhooksOf(world, 'hooks').toReversed() },
+      );
       return undefined;
     });
     const certificates = world.certificates();
@@ -274,7 +278,7 @@ describe('over a renewal', () => {
     const broken = watchTrust(world, replicas, ['hooks']);
     const seen: string[] = [];
     world.server.observe({ committed: ({ resource }) => void (resource === validating && seen.push(world.bundles('hooks')[0] ?? '')) });
-    world.server.remove(jane, 'secrets', 'one', secretName);
+    world.server.remove(jane, { resource: 'secrets', namespace: 'one', name: secretName });
     await world.env.advance(1_200_000);
     expect(new Set(replicas.map((replica) => replica.current()?.cert))).toEqual(new Set([world.text('cert')]));
     // Once with the new authority beside the old one; the old one is still there.
@@ -290,7 +294,7 @@ describe('over a renewal', () => {
     await world.env.advance(60_000);
     const first = world.text('cert');
     const broken = watchTrust(world, replicas, ['hooks']);
-    world.server.remove(jane, 'secrets', 'one', secretName);
+    world.server.remove(jane, { resource: 'secrets', namespace: 'one', name: secretName });
     await world.env.advance(600_000);
     expect(world.text('cert')).not.toBe(first);
     expect(replicas.map((replica) => replica.current()?.cert)).toEqual(Array(3).fill(world.text('cert')));
@@ -336,9 +340,9 @@ it('the failure policy of each entry is told, and that of what was deleted is fo
     'MutatingWebhook x Fail 1',
     'MutatingWebhook x Ignore 0',
   ]);
-  world.server.remove(jane, validating, '', 'a');
+  world.server.remove(jane, { resource: validating, namespace: '', name: 'a' });
   await world.env.until(() => told().length === 2);
-  world.server.change(jane, mutating, '', 'b', { metadata: { labels: { 'grafana.com/namespace': 'two' } } });
+  world.server.change(jane, { resource: mutating, namespace: '', name: 'b' }, { metadata: { labels: { 'grafana.com/namespace': 'two' } } });
   await world.env.until(() => told().length === 0);
   certificates.stop();
 });

@@ -80,7 +80,7 @@ describe('a new certificate', () => {
     const keepers = [1, 2].map((own) => world.keeper({ seed: own, isTrusted: () => false }));
     await world.env.until(() => keepers.every((keeper) => keeper.current() !== undefined));
     const before = world.text('cert');
-    world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
+    world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
     await world.env.advance(60_000);
     expect(world.text('cert')).not.toBe(before);
     expect(world.text('previous-cert')).toBe(before);

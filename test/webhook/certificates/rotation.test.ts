@@ -50,7 +50,7 @@ it('TLS clients that trust what the configuration says get an answer before, dur
   const answers: string[] = [];
   try {
     answers.push(await call(port, bundle(), agent));
-    world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
+    world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
     for (let second = 0; second < 60; second += 1) {
       await world.env.advance(1000);
       answers.push(await call(port, bundle()));

@@ -125,7 +125,7 @@ describe('a Secret', () => {
     expect(keeper.problem()?.message).toContain(`Secret one/${secretName} contains other data: it is ${said}`);
     expect(world.log.filter(({ level }) => level === 'error')).toHaveLength(1);
     // Once somebody has taken it away, all is well.
-    world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
+    world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
     await world.env.until(() => keeper.current() !== undefined);
     expect(keeper.problem()).toBeUndefined();
     keeper.stop();
@@ -179,7 +179,7 @@ describe('while the API server cannot be used', () => {
     await world.env.until(() => keeper.current() !== undefined);
     const before = keeper.current();
     world.interfere(() => ({ lost: 'before-apply' }));
-    world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
+    world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
     await world.env.advance(3_600_000);
     expect(keeper.current()).toEqual(before);
     expect(keeper.problem()?.message).toContain('connection was reset');
@@ -301,7 +301,7 @@ it('nothing is left when it is stopped, and nothing is written any more', async 
   await world.env.advance(5000);
   keeper.stop();
   await world.env.advance(60_000);
-  world.server.remove({ user: 'jane' }, 'secrets', 'one', secretName);
+  world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
   await world.env.advance(3_600_000);
   expect(world.secret()).toBeUndefined();
   expect(world.env.openWatchCount()).toBe(0);

@@ -105,7 +105,7 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
     },
     text: (key) => decoded(((secret()?.['data'] ?? {}) as Readonly<Record<string, string>>)[key]),
     putSecret: (texts, type = 'Opaque') => {
-      server.remove(jane, 'secrets', 'one', secretName);
+      server.remove(jane, { resource: 'secrets', namespace: 'one', name: secretName });
       const data = texts === undefined ? undefined : Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, encoded(value)]));
       server.create(jane, 'secrets', { metadata: { name: secretName, namespace: 'one' }, type, ...(data === undefined ? {} : { data }) });
     },

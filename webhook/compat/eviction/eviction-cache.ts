@@ -36,16 +36,16 @@ interface OpenEvictions {
   /** Claims of any kind for these StatefulSets. */
   readonly claims: readonly Claim[];
   /**
-   * Announces the eviction. Returns false if another eviction was announced since `open`; then everything must be read again. Rejects with
-   * EvictionNotRecorded; the claim may exist nevertheless and makes only the next verdict stricter.
+   * Stores the claim. Returns false if another one was stored since `open`: read everything again. Rejects with EvictionNotRecorded; the
+   * claim may exist nevertheless.
    */
   readonly record: (approval: Approval) => Promise<boolean>;
 }
 
 export interface EvictionCache {
   /**
-   * Reads the claims from the quorum. Call it before reading the objects, so that they show the end of a claim. Rejects with
-   * EvictionNotRecorded if the claims are unknown. `leftMs` is called before each request and throws if no time is left.
+   * Reads the claims from the quorum, before the objects that show their end. Rejects with EvictionNotRecorded. `leftMs` throws if no time
+   * is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;
 }
@@ -65,9 +65,8 @@ export interface EvictionCacheOptions {
 }
 
 /**
- * If the StatefulSets of a budget form one group, an approval is a claim in the ledger of the group: the agent and every replica count it,
- * it survives restarts, and it ends by observation. Other budgets have a record in a ConfigMap with the same meaning. A pod of a group is
- * also announced in its ledger, for the agent.
+ * Stores approvals as claims: in the ledger of the group if the StatefulSets of a budget are one group, else in a ConfigMap of the budget,
+ * and for a pod of a group also in its ledger.
  */
 export function evictionCache(env: WebhookEnv, options: EvictionCacheOptions): EvictionCache {
   const { guard } = options;

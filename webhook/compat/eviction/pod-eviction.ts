@@ -169,10 +169,7 @@ interface Facts {
   readonly nowMs?: number;
 }
 
-/**
- * Returns the verdict on the facts read so far. Steps follow the order of reads: the first one that needs more says so by its reason, and
- * earlier ones are final.
- */
+/** Returns the verdict on the facts read so far, in the order of reads. A verdict that needs more facts says so by its reason. */
 function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
   const zoneBudgets = budgets.filter(({ namespace }) => namespace === pod.namespace);
@@ -287,10 +284,7 @@ async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: (
   return views;
 }
 
-/**
- * Returns the pods with the label `name` of the template, as grafana/rollout-operator finds them, if the StatefulSet controls them. A pod
- * of another owner with this label must not replace a missing one.
- */
+/** Returns the pods with the label `name` of the template that the StatefulSet controls; foreign pods must not replace a missing one. */
 async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promise<PodsView> {
   const { namespace, name: statefulSet, podLabels, uid } = set;
   const pods = await orUnknown(async () => {

@@ -28,10 +28,7 @@ export interface PrepareDownscaleConfig {
   readonly podTimeoutMs?: number;
   /** Stores the times of downscales in this ConfigMap of the request's namespace instead of annotations. */
   readonly zoneTracker?: { readonly configMapName: string };
-  /**
-   * The answer if the StatefulSet behind a Scale cannot be read. `allow` with a warning is the default and the behaviour of
-   * grafana/rollout-operator: pods of a labelled StatefulSet may leave unprepared. `deny` denies the downscale.
-   */
+  /** The answer if the StatefulSet behind a Scale cannot be read: `allow` with a warning, as the original, or `deny`. */
   readonly unreadableParent?: 'allow' | 'deny';
   /** Returns the verdict of native enforcement on the same request. A denied request prepares no pod. */
   readonly native?: NativePreview;
@@ -40,11 +37,9 @@ export interface PrepareDownscaleConfig {
 const defaultPodTimeoutMs = 5_000;
 
 /**
- * Admits fewer replicas of a labelled StatefulSet if the other zones of its group last shrank long enough ago, all their pods are updated
- * and ready, and every leaving pod answered a POST. The answer is never a patch: the endpoint writes its own records, so dry runs are
- * allowed without a check. The rules are those of the original, evaluated on the current state of the API server for any labelled
- * StatefulSet. The engine judges adopted groups from caches and the ledger with other messages, so this endpoint does not use it.
- * `/admission/enforce` runs after this endpoint; its verdict is asked before any pod is called.
+ * Admits fewer replicas of a labelled StatefulSet as the original does: the other zones last shrank long enough ago, all their pods are
+ * updated and ready, and every leaving pod answered a POST. Never a patch: the endpoint writes its records, so dry runs are allowed without
+ * a check. `/admission/enforce`, which runs later, is asked before any pod is called.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
@@ -115,10 +110,7 @@ async function statefulSetOf(
 /** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
 const mostMs = 2_000;
 
-/**
- * Sends DELETE to pods that the scale-up keeps and that still exist, because the StatefulSet controller waits for another pod. Without it
- * they would stay prepared to leave. Terminating or absent pods are skipped. Never rejects.
- */
+/** Sends DELETE to prepared pods that the scale-up keeps. Skips terminating and absent pods. Never rejects. */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;

@@ -30,10 +30,7 @@ export async function groupMembers(
   return items.map((item) => orThrow(observeStatefulSet(item)));
 }
 
-/**
- * Returns the pods that the original assigns to a StatefulSet: by the label of its template, regardless of the owner. Rejects as a list
- * does.
- */
+/** Returns the pods of a StatefulSet as the original does: by the label of its template, regardless of the owner. */
 export async function podsOf(
   env: Pick<ClusterEnv, 'kubernetes'>,
   set: Pick<StatefulSetView, 'podLabels'>,
@@ -48,10 +45,7 @@ export async function podsOf(
 /** Returns when a StatefulSet last shrank, as stored; undefined without a record. */
 export type LastOf = (set: StatefulSetView) => string | undefined;
 
-/**
- * Returns why the time since another zone shrank is too short or unknown. The label of each zone says how long the others wait after it;
- * without the label they do not wait. Exactly that long is enough.
- */
+/** Returns why the time since another zone shrank is too short or unknown, by the label of that zone. Exactly that long is enough. */
 export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, nowMs: number): string | undefined {
   for (const other of others) {
     const last = lastOf(other);

@@ -65,8 +65,7 @@ function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): Calle
 }
 
 /**
- * Asks the pods to prepare in their order, 32 at a time. Returns the first failure, if any. After a failure no further pod is asked; calls
- * under way finish, because they may prepare the pod nevertheless. A pod that does not answer and does not exist has nothing to prepare.
+ * Asks the pods to prepare, in order and 32 at a time. Returns the first failure; then no further call starts. A missing pod is prepared.
  */
 export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<string | undefined> {
   let failure: string | undefined;

@@ -112,10 +112,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   return { members, others, loaded, ...(self === undefined ? {} : { self }) };
 }
 
-/**
- * Returns the stored StatefulSet: calls follow the stored object, not the review. Returns undefined if the stored object differs from the
- * review, as in a forged request.
- */
+/** Returns the stored StatefulSet, which the calls follow; undefined if it differs from the review, as in a forged request. */
 async function selfNow(request: PrepareRequest, members: readonly StatefulSetView[]): Promise<StatefulSetView | Refusal> {
   const { env, review, change, set } = request;
   const found = members.find(({ name }) => name === review.name) ?? (change.old.kind === 'Scale' ? set : undefined);

@@ -54,7 +54,7 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
   const server = new ModelServer({ scheduler, wallMs: virtual.clock.nowMs, seed: 1, kinds, collectsGarbage: false });
   const put = (resource: string, { status: wanted, ...object }: Json): void => {
     const created = server.create(somebody, resource, object as ModelJson);
-    if (wanted !== undefined) server.change(somebody, resource, namespace, created.metadata.name, { status: wanted }, 'status');
+    if (wanted !== undefined) server.change(somebody, { resource, namespace, name: created.metadata.name }, { status: wanted }, 'status');
   };
   for (const [resource, objects] of Object.entries(state)) for (const object of objects) put(resource, object);
   const calls: SeenCall[] = [];
@@ -69,7 +69,8 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
       counts.set(fault, count);
       if (fault.nth !== undefined && fault.nth !== count) continue;
       const { meanwhile, created, answer } = fault;
-      if (meanwhile !== undefined) server.change(somebody, meanwhile.resource, namespace, meanwhile.name, meanwhile.patch);
+      if (meanwhile !== undefined)
+        server.change(somebody, { resource: meanwhile.resource, namespace, name: meanwhile.name }, meanwhile.patch);
       if (created !== undefined) put(created.resource, created.object);
       if (answer !== undefined) return faulty(answer);
     }
@@ -98,7 +99,7 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
     logged,
     newCall: () => ({ deadlineMs: virtual.clock.monotonicMs() + 9_000, signal: new AbortController().signal }),
     get: (resource, name) => server.get(resource, namespace, name),
-    change: (resource, name, patch) => void server.change(somebody, resource, namespace, name, patch),
+    change: (resource, name, patch) => void server.change(somebody, { resource, namespace, name }, patch),
   };
 }
 
