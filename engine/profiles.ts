@@ -1,19 +1,19 @@
-// The two profiles of behaviour, as data: what a native group does, and what a group with the drop-in profile of grafana/rollout-operator does.
+// The two profiles as data: the native behaviour, and the drop-in profile with the behaviour of grafana/rollout-operator.
 import type { GroupDefinition, ProfileName } from '../policies/definition.ts';
 
-/** One row per difference: first the native behaviour, then that of grafana/rollout-operator with its section. Rules read only rows. */
+/** One row per difference: the native behaviour; or that of grafana/rollout-operator, with sections of its specification. Rules read only rows. */
 interface Profile {
-  /** The Ready condition for `minReadySeconds` on a ready node; or every container runs and is ready (7.1). */
+  /** A pod is available if it is Ready for `minReadySeconds` on a ready node; or if every container runs and is ready (7.1). */
   readonly podReadiness: 'condition' | 'containers';
-  /** Only pods are counted; or the counters in the status of the StatefulSet also count, and the highest count of unready pods applies (6.4, 8.4). */
+  /** Unready pods are counted from the pods; or also from the status of the StatefulSet, and the highest number applies (6.4, 8.4). */
   readonly countsPodsFromStatus: boolean;
   /** A status older than its spec blocks; or `observedGeneration` is never read (6.4). */
   readonly waitsForObservedGeneration: boolean;
-  /** Pods belong to their owner; or they also need the label `name` of the pod template (6.4). */
+  /** Pods are found by their owner; or they also need the label `name` of the pod template (6.4). */
   readonly matchesPodsByNameLabel: boolean;
-  /** `status.currentRevision` is left to Kubernetes; or it must be set, and advances when a zone is complete (7.2, steps 2 and 5). */
+  /** Only Kubernetes writes `status.currentRevision`; or it must be set, and the agent advances it when a zone is complete (7.2, steps 2 and 5). */
   readonly advancesCurrentRevision: boolean;
-  /** Another update strategy stops its own zone; or the whole group (6.3). */
+  /** A wrong update strategy blocks only its zone; or the whole group (6.3). */
   readonly checksStrategyOfAllZones: boolean;
   /** A started zone is finished first; or each turn chooses the zone again (6.6). */
   readonly finishesStartedZone: boolean;
@@ -21,35 +21,35 @@ interface Profile {
   readonly replacesUnreadyPodsFirst: boolean;
   /** Stuck pods are repaired one at a time even if other zones are not ready; or they wait for the other zones (6.5). */
   readonly repairsStuckPodsAcrossZones: boolean;
-  /** Unready pods of a paused zone block the other zones; or not, if no further zone is unready (7.2, step 1). */
+  /** Unready pods of a paused zone block the other zones; or they do not, if all other zones are ready (7.2, step 1). */
   readonly ignoresPausedZone: boolean;
-  /** No pod is replaced while a zone shrinks; or only a replica write in the same turn blocks (6.2). */
+  /** A zone that shrinks blocks the replacement of pods; or only a write of replicas in the same turn does (6.2). */
   readonly waitsForShrinkingZones: boolean;
-  /** Requests that cannot be read block a disruption; or not, because the original has no requests. */
+  /** Requests that cannot be read block a disruption; or they do not, because grafana/rollout-operator has no requests. */
   readonly blocksOnUnreadableRequests: boolean;
-  /** The group's time between zones binds every zone; or a follower reads its own label (8.5), and a prepared downscale the label of the zone that shrank (13, row 10). */
+  /** The group sets the time between downscales; or a label does: that of the follower (8.5), or for a prepared downscale that of the zone that shrank last (13, row 10). */
   readonly zoneGap: 'group' | 'zone';
-  /** The time of a downscale is kept in the ledger; or in the annotation `grafana.com/last-downscale` (8.5, 13). */
+  /** The ledger stores the time of a downscale; or the annotation `grafana.com/last-downscale` does (8.5, 13). */
   readonly downscaleTime: 'ledger' | 'annotation';
-  /** Every downscale waits for the other zones, the rollout and the leader; or only a prepared one for the other zones (12, 13), and only mirrored zones have a delay (10). */
+  /** Every downscale waits for the other zones, the rollout and the leader; or only a prepared one, for the other zones (12, 13). Only mirrored zones have a delay (10). */
   readonly checksEveryDownscale: boolean;
-  /** A delay starts when the agent has seen the answer of the pod, or later at the reported time; or at the reported time alone (10). */
+  /** A delay starts when the agent sees the answer of the pod, or at the time in the answer if that is later; or always at that time (10). */
   readonly delayStart: 'seen' | 'reported';
-  /** Fewer replicas than this need `forceReplicas`; the original scales to zero (8, 9). */
+  /** Fewer replicas than this require `forceReplicas`; grafana/rollout-operator scales to zero (8, 9). */
   readonly leastReplicas: number;
   /** Null replicas are read as 1, the default of the API server; or the request is allowed with a warning (12, row 6). */
   readonly allowsNullReplicas: boolean;
-  /** Replicas are written only where the group says that they come from; or by every client (8). */
+  /** A client must scale the source of the replicas that the group names; or it may scale the member itself (8). */
   readonly ownsReplicas: boolean;
-  /** The limit that a denied downscale names. Scripts match on the label of the original (12, row 11). */
+  /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator (12, row 11). */
   readonly noDownscaleLimit: string;
-  /** The native webhook asks the pods to prepare; or `/admission/prepare-downscale` does (13). */
+  /** `/admission/enforce` denies a downscale of unprepared pods; or allows it, if `/admission/prepare-downscale` prepares them (13). */
   readonly preparesInDropInWebhook: boolean;
-  /** The deadline of a pod call is that of its endpoint; or the flag `-pods.client-timeout` (10). */
+  /** The endpoint sets the timeout of a pod call; or the flag `-pods.client-timeout` does (10). */
   readonly podCallTimeout: 'endpoint' | 'flag';
-  /** A turn fails when a write or a read fails; or also in each case in which the original counts a failed reconcile (6.8). */
+  /** A turn fails if a write or a read fails; or also if grafana/rollout-operator would count a failed reconcile (6.8). */
   readonly countsFailedReconciles: boolean;
-  /** Invariants with the scope `native` bind the group; or they do not, because the original breaks them by design. */
+  /** Invariants with the scope `native` apply; or they do not, because grafana/rollout-operator breaks them by design. */
   readonly checksNativeInvariants: boolean;
 }
 

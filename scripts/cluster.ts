@@ -27,7 +27,7 @@ interface Resources {
 const example = process.argv[2] ?? 'examples/mimir-store-gateway';
 /** What a person needs of a running cluster lies here, at the same place each time. */
 const folder = '.cluster';
-/** Those that the examples ask for. */
+/** The namespaces of the examples. */
 const zones = ['eu-west-1a', 'eu-west-1b', 'eu-west-1c'];
 /** Some examples keep the pods of a zone on different nodes. */
 const nodesPerZone = 6;
@@ -58,7 +58,7 @@ async function pathOf(client: ApiClient, { apiVersion, kind, metadata }: Manifes
   return `${group}${namespace}/${resource.name}/${metadata.name}`;
 }
 
-/** Nobody provisions volumes here: claims bind to what is there. */
+/** This cluster provisions no volumes: claims bind to existing volumes. */
 async function createVolumes(client: ApiClient, manifests: readonly Manifest[]): Promise<void> {
   const classes = new Set(
     manifests.flatMap(({ spec }) => spec?.volumeClaimTemplates ?? []).map((template) => template.spec.storageClassName),

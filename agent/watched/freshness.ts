@@ -1,7 +1,7 @@
-// Tracks the states that the caches must show before the next decision: after own writes and direct reads.
+// Tracks the object states that the caches must reach before the next decision, after writes by the agent and direct reads.
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 
-/** An object that was written or read past the cache, and the least that the cache must know of it. */
+/** An object that the agent wrote or read directly, and the state that the cache must reach. */
 export type ChangedObject = { readonly namespace: string; readonly name: string; readonly uid: string } & (
   | { readonly kind: 'pod'; readonly isGoing: true }
   | { readonly kind: 'pod' | 'statefulSet'; readonly isGoing?: false; readonly resourceVersion: string }
@@ -16,11 +16,11 @@ interface CachedObject {
 
 export interface CacheView {
   readonly lookUp: (kind: ChangedObject['kind'], namespace: string, name: string) => CachedObject | undefined;
-  /** Reports whether the cache has seen everything up to this version. */
+  /** Reports whether the cache has received every change up to this resource version. */
   readonly hasSeen: (kind: ChangedObject['kind'] | 'node', namespace: string, resourceVersion: string) => boolean;
 }
 
-/** The objects of one group of which the caches may still show an older state. */
+/** Remembers the objects of one group for which the caches may still show an older state. */
 export class Freshness {
   readonly #caches: CacheView;
   #expected: readonly ChangedObject[] = [];
@@ -33,7 +33,7 @@ export class Freshness {
     this.#expected = [...this.#expected, ...objects];
   }
 
-  /** Reports whether a cache is behind something that is known already. What it has caught up with is forgotten. */
+  /** Reports whether a cache is stale for an expected object. Forgets the objects whose state the caches have reached. */
   isBehind(): boolean {
     this.#expected = this.#expected.filter((object) => !this.#isSeen(object));
     return this.#expected.length > 0;

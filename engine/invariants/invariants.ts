@@ -1,4 +1,4 @@
-// Properties that every decision must have: pure functions over the snapshot, the decision and the decision before it.
+// Checks the properties that every decision must have: pure functions of the snapshot and the decision.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
@@ -21,10 +21,10 @@ interface Decided {
 }
 
 interface Invariant {
-  /** Stable, as in the list of invariants: S1, S2. */
+  /** A stable id, such as S1, from the list in docs/simulation.md. */
   readonly id: string;
   readonly title: string;
-  /** `all`: also groups with the drop-in profile. `native`: only groups without it, where the behaviour of grafana/rollout-operator differs. */
+  /** `all`: applies also to groups with the drop-in profile. `native`: does not, because grafana/rollout-operator breaks the invariant by design. */
   readonly scope: 'all' | 'native';
   /** Returns each violation as one sentence part. */
   readonly violations: (decided: Decided) => readonly string[];
@@ -40,7 +40,7 @@ function decreases(decision: GroupDecision): readonly Scale[] {
   return decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/** Returns the zones that a decision disturbs. */
+/** Returns the zones whose pods a decision replaces or removes. */
 function disturbed(decision: GroupDecision): readonly string[] {
   return [...new Set([...replacements(decision), ...decreases(decision)].map((action) => action.zone))];
 }
@@ -72,7 +72,7 @@ const oneZone: Invariant = {
   },
 };
 
-/** Reports whether the decision replaces one unavailable pod of the zone and does nothing else, while no other zone has a claim. */
+/** Reports whether the decision only repairs one stuck pod of the zone, and no other zone has a claim or is unknown. */
 function isCureAlone(context: GroupContext, decision: GroupDecision, zone: string): boolean {
   const [cured, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
@@ -101,7 +101,7 @@ function isHealthy(view: ZoneView, ordinal: number): boolean {
   return !view.unavailable.has(ordinal);
 }
 
-/** Returns the limit of the zone, or undefined where only the eviction API or an exception knows it. */
+/** Returns the limit of the zone; undefined if a PodDisruptionBudget or an exception sets it. */
 function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
   const { maxUnavailable } = view.zone;
   if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
@@ -148,13 +148,13 @@ const rightPartition: Invariant = {
       if (action.kind !== 'setPartition') return [];
       const view = zoneNamed(context, action.zone);
       const set = view?.set;
-      if (view === undefined || set === undefined) return [`the StatefulSet of zone ${action.zone} was not seen`];
+      if (view === undefined || set === undefined) return [`the StatefulSet of zone ${action.zone} is unknown`];
       const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.exposedByPartition.includes(pod));
       const others = outdated
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
         .map((pod) => `${pod.name} would be replaced without being chosen`);
       const isRaised = action.to > set.partition;
-      // Pinned pods come back at their own revision, wherever the partition is.
+      // Pinned pods come back at their own revision at any partition.
       const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
       const isPartial = !traitsOf(context.group).pinsPods && !isHeld;
       return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
@@ -171,14 +171,14 @@ const goingPods: Invariant = {
     const twice = uids.filter((uid, index) => uids.indexOf(uid) !== index).map((uid) => `${uid} is replaced twice`);
     const terminating = replacements(decision)
       .filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)
-      .map((action) => `${action.pod} is terminating already`);
+      .map((action) => `${action.pod} is already terminating`);
     return [...twice, ...terminating];
   },
 };
 
 const settled: Invariant = {
   id: 'S8',
-  title: 'a zone starts only when the previous zone is ready again',
+  title: 'a zone starts only if the previous zone is ready again',
   scope: 'native',
   violations: ({ context, decision }) => {
     const before = context.view.ledger.run?.openZone;
@@ -186,13 +186,13 @@ const settled: Invariant = {
     const begun = replacements(decision).find(
       ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(context, decision, zone),
     );
-    return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} starts while zone ${before} is open`] : [];
+    return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} starts before zone ${before} is ready`] : [];
   },
 };
 
 const unhealthyFirst: Invariant = {
   id: 'S9',
-  title: 'with an exhausted budget only an unavailable pod is replaced, and pods in flight stay within the limit',
+  title: 'if the budget is exhausted, only unavailable pods are replaced, and pods in flight stay within the limit',
   scope: 'native',
   violations: ({ context, decision }) => {
     return context.view.zones.flatMap((view) => {
@@ -202,10 +202,10 @@ const unhealthyFirst: Invariant = {
       const cured = view.pods.find((pod) => going.some(({ uid }) => uid === pod.uid));
       const isCure = going.every(({ because }) => because === 'stuck');
       const atOnce = going.length + (isCure && cured !== undefined ? inFlightBefore(view, cured) : view.inFlight);
-      const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} in flight at once`] : [];
+      const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} would be in flight`] : [];
       const stuck = going
         .filter((action) => action.because === 'stuck' && isHealthy(view, action.ordinal))
-        .map((action) => `${action.pod} is not down`);
+        .map((action) => `${action.pod} is available, not stuck`);
       const early = going.flatMap((action) => {
         const pod = view.pods.find((candidate) => candidate.uid === action.uid);
         const isNew =
@@ -213,7 +213,7 @@ const unhealthyFirst: Invariant = {
           action.because === 'stuck' &&
           !isCrashing(pod) &&
           context.nowMs - pod.readyChangedMs < context.group.rollout.replaceUnready.afterMs;
-        return isNew ? [`${action.pod} was replaced before it was stuck`] : [];
+        return isNew ? [`${action.pod} is replaced before it counts as stuck`] : [];
       });
       return [...over, ...stuck, ...early];
     });
@@ -237,7 +237,7 @@ const delayWindow: Invariant = {
   },
 };
 
-/** Returns what is wrong with the preparation of a pod that leaves after a delay of `afterMs`. */
+/** Returns the violations of the delay `afterMs`, in milliseconds, by a pod that leaves. */
 function delayViolations(context: GroupContext, pod: PodView, afterMs: number): readonly string[] {
   const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
   const since =
@@ -295,7 +295,7 @@ function followerViolations(context: GroupContext, action: Scale): readonly stri
 
 const floor: Invariant = {
   id: 'S14',
-  title: 'a zone is never scaled to zero or outside its bounds',
+  title: 'a zone never shrinks to zero and never grows outside its bounds',
   scope: 'native',
   violations: ({ context, decision }) => {
     return decision.actions.flatMap((action) => {
@@ -306,7 +306,7 @@ const floor: Invariant = {
       if (view.zone.follows !== undefined || action.to < action.from) return [];
       return boundedReplicas(action.to, view.zone.bounds, context.limits) === action.to
         ? []
-        : [`zone ${action.zone} is scaled outside its bounds`];
+        : [`zone ${action.zone} grows outside its bounds`];
     });
   },
 };
@@ -330,7 +330,7 @@ const noMixing: Invariant = {
         run.openZone !== zone,
     );
     return [
-      ...(both ? ['pods are replaced and replicas written in one turn'] : []),
+      ...(both ? ['pods are replaced and replicas are written in one turn'] : []),
       ...shrinking.map((view) => `pods are replaced while zone ${view.zone.name} shrinks`),
       ...rolling.map((action) => `zone ${action.zone} shrinks during the rollout of zone ${run?.openZone}`),
     ];
@@ -368,14 +368,14 @@ export const decisionInvariants: readonly Invariant[] = [
   explained,
 ];
 
-/** The decision about one group and the input of the engine. */
+/** The decision about one group, with its inputs. */
 interface DecidedGroup {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
 }
 
-/** Returns every violation of a decision as `id: text`. The agent checks them once more before each destructive action. */
+/** Returns every violation of a decision as `id: text`. The agent checks a decision again before each destructive action. */
 export function violationsOf({ snapshot, group, decision }: DecidedGroup): readonly string[] {
   const context = withRollback(contextOf(snapshot, group));
   return decisionInvariants
@@ -383,7 +383,7 @@ export function violationsOf({ snapshot, group, decision }: DecidedGroup): reado
     .flatMap((invariant) => invariant.violations({ context, decision }).map((what) => `${invariant.id}: ${what}`));
 }
 
-/** A write of replicas, with all inputs of its number. */
+/** A write of replicas, with the inputs that determine the number. */
 export interface ReplicaWrite {
   readonly zone: string;
   readonly from: number;
@@ -401,7 +401,7 @@ export function replicaWrites({ decision, snapshot }: Pick<DecidedGroup, 'decisi
   });
 }
 
-/** S16: opposite writes of one zone's replicas, one after the other, need a change of what they follow. */
+/** Returns the violations of S16: an increase and a decrease of one zone, one after the other, with the same inputs. */
 export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
   const last = new Map<string, { readonly direction: number; readonly inputs: string }>();
   const found: string[] = [];
@@ -409,7 +409,7 @@ export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
     const direction = Math.sign(write.to - write.from);
     const before = last.get(write.zone);
     if (before !== undefined && before.direction === -direction && before.inputs === write.inputs)
-      found.push(`S16: the replicas of zone ${write.zone} alternate`);
+      found.push(`S16: the replicas of zone ${write.zone} oscillate`);
     last.set(write.zone, { direction, inputs: write.inputs });
   }
   return found;

@@ -1,4 +1,4 @@
-// Judges a denied request again: from the text in its Event, or found by the id of the decision.
+// Judges a denied request again, from the text in its Event or by the id of the decision.
 
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
@@ -7,16 +7,16 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';
 
-/** Requests tried for one id; more would take too long. */
+/** The most requests that are judged to find one id. More would take too long. */
 const mostTried = 5_000;
 
-/** Judges the request of a text by the current state; undefined when the text is not a request. Rejects when the cluster cannot be read. */
+/** Judges the request that the text encodes against the current state; undefined if the text is no request. Rejects if the cluster cannot be read. */
 export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
   const request = decodeRequest(text);
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
-/** Finds the denied request of a decision id: a downscale, a deletion or an eviction, while nothing has changed since. */
+/** Returns the judgement with this decision id: of a downscale, a deletion or an eviction. Undefined if the state has changed since the denial. */
 export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;

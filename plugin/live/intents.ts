@@ -20,7 +20,7 @@ interface PauseRequest {
   readonly expiresMs?: number;
 }
 
-/** Returns the intent that pauses a group or one zone of it. Repeated requests make one object. */
+/** Returns the intent that pauses a group or one of its zones. Repeated requests write the same object. */
 export function pauseIntent({ namespace, group, zone, reason, expiresMs }: PauseRequest): KubernetesObject {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
@@ -37,13 +37,13 @@ export function pauseIntent({ namespace, group, zone, reason, expiresMs }: Pause
   };
 }
 
-/** An intent in force, with the object that a deletion needs. */
+/** An active intent, with the object to delete. */
 interface StandingIntent {
   readonly view: IntentView;
   readonly object: KubernetesObject;
 }
 
-/** Returns the unexpired pauses and holds of the group, and aborts that block like them. */
+/** Returns the unexpired intents that pause the group or one of its zones: `pause`, `hold`, and an unverified `abort`. */
 export async function standingPauses(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
@@ -56,7 +56,7 @@ export async function standingPauses(
   });
 }
 
-/** Reports whether the intent blocks a group or zone and has not expired. */
+/** Reports whether the intent pauses its group or zone and has not expired. */
 export function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
   return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
@@ -80,7 +80,7 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
   return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
 }
 
-/** Deletes an intent. An intent that no longer exists is no failure. */
+/** Deletes an intent. Succeeds if the intent no longer exists. */
 export async function deleteIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   const target = { namespace, name, uid, resourceVersion };

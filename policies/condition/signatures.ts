@@ -23,7 +23,7 @@ export interface Argument {
 /** Reports that the argument at this index has the wrong type. */
 type Report = (index: number, message: string, hint?: string) => void;
 
-/** Returns the type of the result; `any` after a report, so that one mistake is reported once. */
+/** Returns the type of the result; `any` after a report, so that the operators around it do not report the same mistake again. */
 type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];
@@ -61,7 +61,7 @@ export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signat
   ['merge', (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
 ]);
 
-/** Returns how to write a value of this type, for a bare number or text. */
+/** Returns a hint for a number or text where a duration or an instant is expected; undefined for other types. */
 export function literalHint(type: ConditionType): string | undefined {
   if (type.kind === 'duration') return 'write a duration as { "duration": "6h" }';
   if (type.kind === 'instant') return 'write an instant as { "instant": "2026-01-15T10:00:00Z" }';
@@ -91,7 +91,7 @@ function nullHint(type: ConditionType): string | undefined {
   return type.kind === 'nothing' ? 'use has or known; an absent value is unknown, never null' : undefined;
 }
 
-/** Returns the type that all arguments share; `any` after a report. */
+/** Returns the common type of all arguments; `any` after a report. */
 function allSame(args: readonly Argument[], report: Report): ConditionType {
   const first = args.find(({ type }) => type.kind !== 'any')?.type ?? any;
   for (const [index, { type }] of args.entries()) {
@@ -112,7 +112,7 @@ function equality(args: readonly Argument[], report: Report): ConditionType {
   return boolean;
 }
 
-/** Reports text that never equals the other side, because the other side is one of a few names. */
+/** Reports text that never equals the other argument, because the other argument has a fixed list of values. */
 function checkChoice(args: readonly Argument[], index: number, report: Report): void {
   const literal = args[index]?.node;
   const other = args[1 - index]?.type;

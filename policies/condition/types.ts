@@ -33,7 +33,7 @@ export const record = (fields: Readonly<Record<string, ConditionType>>): Conditi
 const kindTexts: Readonly<Partial<Record<ConditionType['kind'], string>>> = {
   any: 'a value',
   nothing: 'null',
-  boolean: 'true or false',
+  boolean: 'a boolean',
   instant: 'an instant',
   text: 'text',
   record: 'an object',

@@ -22,7 +22,7 @@ export interface ResolveOptions {
   readonly statefulSets?: readonly StatefulSetLabels[];
   /** True if the StatefulSets come from a cluster, not from manifests next to the policy files. */
   readonly isCluster?: boolean;
-  /** Groups by adoption; a group of a file that names one of their members replaces the adopted group as a whole. */
+  /** Groups from labels. A defined group with the same name, or with one of the members, replaces the whole group from labels. */
   readonly adoption?: Pick<Adoption, 'groups' | 'sources'>;
 }
 
@@ -34,7 +34,7 @@ export interface Resolution {
   readonly findings: readonly Finding[];
 }
 
-/** Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups with unexpected members. */
+/** Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups whose members are unknown or unexpected. */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
   const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options));
@@ -89,7 +89,9 @@ function resolveWithMembers(document: Loaded<'RolloutGroup'>, { statefulSets, is
   const place = document.place(['spec', 'members', 'selector'], 'key');
   const neighbours = statefulSets?.filter((one) => one.namespace === document.namespace) ?? [];
   if (!selector || (neighbours.length === 0 && isCluster !== true)) {
-    return { findings: [finding('RG2111', place, `the members of ${document.name} are found by labels, which only the cluster knows`)] };
+    return {
+      findings: [finding('RG2111', place, `the members of ${document.name} are unknown: no StatefulSet of its namespace was read`)],
+    };
   }
   const names = neighbours
     .filter((one) => matchesSelector(selector, one.labels))
@@ -107,10 +109,10 @@ function expectationProblem(found: readonly string[], expect: Expectation): stri
   const list = found.length === 0 ? 'no StatefulSet' : found.join(', ');
   if (found.length === 0) return 'the selector finds no StatefulSet';
   if (expect?.count !== undefined && expect.count !== found.length) {
-    return `the selector finds ${found.length} StatefulSets (${list}), expected are ${expect.count}`;
+    return `the selector finds ${found.length} StatefulSets (${list}) instead of ${expect.count}`;
   }
   const names = expect?.names && [...expect.names].sort();
-  if (names && names.join() !== found.join()) return `the selector finds ${list}, expected are ${names.join(', ')}`;
+  if (names && names.join() !== found.join()) return `the selector finds ${list} instead of ${names.join(', ')}`;
   return undefined;
 }
 

@@ -1,4 +1,4 @@
-// Models our webhook on pod creation: it reads the ledger of the group, and gives the pod the revision that it is pinned to.
+// Models the webhook for pod creation: it reads the ledger of the group and gives the pod its pinned revision.
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import {
@@ -24,21 +24,21 @@ interface WebhookOptions extends Pick<World, 'server'> {
 export interface PodAdmitted {
   readonly namespace: string;
   readonly pod: string;
-  /** The revision that the StatefulSet controller wants. */
+  /** The revision at which the StatefulSet controller creates the pod. */
   readonly asked: string;
   /** The webhook did not answer. */
   readonly isAway: boolean;
 }
 
 export interface PinWebhook {
-  /** Returns the pod to store. Without an answer it is unchanged, as `failurePolicy: Ignore` says. */
+  /** Returns the pod to store. If the webhook does not answer, the pod is unchanged (`failurePolicy: Ignore`). */
   readonly admit: (pod: Json) => Json;
   readonly setAway: (isAway: boolean) => void;
 }
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
-/** Reads the storage, as the endpoint does by a read without a version. */
+/** Creates the model. It reads the stored objects, like the endpoint, which reads without a resource version. */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
   let isAway = false;
 
@@ -72,7 +72,7 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
   };
 }
 
-/** Returns the zone of the StatefulSet by the stored RolloutGroup. */
+/** Returns the zone of the StatefulSet in the stored RolloutGroup; undefined if the group does not name it. */
 function zoneOf(group: ModelObject | undefined, statefulSet: string): string | undefined {
   const spec = group?.['spec'] as { readonly members?: { readonly zones?: readonly Json[] } } | undefined;
   const name = spec?.members?.zones?.find((zone) => zone['statefulSet'] === statefulSet)?.['name'];

@@ -139,7 +139,12 @@ ${expectation}  rollout: { strategy: onDelete }
   });
 
   it.each([
-    ['no StatefulSet in the namespace', '', [], ['6:5 RG2111 the members of ingester are found by labels, which only the cluster knows']],
+    [
+      'no StatefulSet in the namespace',
+      '',
+      [],
+      ['6:5 RG2111 the members of ingester are unknown: no StatefulSet of its namespace was read'],
+    ],
     [
       'StatefulSets without the labels',
       '',
@@ -150,15 +155,10 @@ ${expectation}  rollout: { strategy: onDelete }
       'another count',
       '    expect: { count: 3 }\n',
       statefulSets,
-      ['6:5 RG2112 the selector finds 2 StatefulSets (zone-10, zone-2), expected are 3'],
+      ['6:5 RG2112 the selector finds 2 StatefulSets (zone-10, zone-2) instead of 3'],
     ],
-    [
-      'other names',
-      '    expect: { names: [zone-2] }\n',
-      statefulSets,
-      ['6:5 RG2112 the selector finds zone-10, zone-2, expected are zone-2'],
-    ],
-    ['nothing known', '', undefined, ['6:5 RG2111 the members of ingester are found by labels, which only the cluster knows']],
+    ['other names', '    expect: { names: [zone-2] }\n', statefulSets, ['6:5 RG2112 the selector finds zone-10, zone-2 instead of zone-2']],
+    ['nothing known', '', undefined, ['6:5 RG2111 the members of ingester are unknown: no StatefulSet of its namespace was read']],
   ])('are refused when there are %s', (_, expectation, sets, expected) => {
     const options = sets ? { statefulSets: sets } : {};
     expect([codesOf(text(expectation), options), resolve(text(expectation), options).bundle.groups]).toEqual([expected, []]);

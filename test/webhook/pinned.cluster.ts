@@ -1,4 +1,4 @@
-// The strategy pinned behind the webhooks, with a ledger written by hand: every pod comes back at its own revision, and at the old one when nobody answers.
+// The strategy pinned behind the webhooks, with a ledger written by hand: every pod comes back at its own revision, and at the old one when no webhook answers.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';

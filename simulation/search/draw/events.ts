@@ -1,4 +1,4 @@
-// Draws the events of a seed: requests of people and autoscalers, and accidents.
+// Draws the events of a seed: changes by people and autoscalers, and accidents.
 
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
@@ -6,10 +6,10 @@ import { type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts
 
 type Maker = (random: Random, ground: Ground, atMs: number) => ScenarioEvent;
 
-/** The events of one class: a range of counts, and the makers of events. */
+/** The accidents of one fault class: the range of their number, and functions that create one. */
 interface Kind {
   readonly class: FaultClass;
-  /** The groups to which it can happen; default: all. */
+  /** Only groups with this strategy have these accidents; all groups if absent. */
   readonly strategy?: GroupShape['strategy'];
   readonly fewest: number;
   readonly most: number;
@@ -20,12 +20,12 @@ const ordinalOf = (random: Random, { group }: Ground): number => wholeBetween(ra
 const zoneOf = (random: Random, { group }: Ground): string => letterOf(wholeBetween(random, 0, group.zones));
 const processOf = (random: Random, { agents }: Ground): string => letterOf(wholeBetween(random, 0, agents));
 
-/** Whole milliseconds in a range, log-uniform. */
+/** Draws whole milliseconds from a log-uniform distribution over a range. */
 function lasting(random: Random, fromMs: number, toMs: number): number {
   return Math.round(fromMs * (toMs / fromMs) ** random());
 }
 
-/** Like `lasting`, but over before faults end. */
+/** Draws a duration like `lasting` that ends at least one second before the faults end; at least one second. */
 function within(random: Random, { endMs }: Ground, atMs: number, [fromMs, toMs]: readonly [number, number]): number {
   return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
 }
@@ -193,7 +193,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Returns all events in order of time: requests of people, and accidents of the drawn classes. */
+/** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, ground: Ground): readonly ScenarioEvent[] {
   const events = [...drawnStories(streamOf(seed, 'stories'), ground), ...drawnAccidents(seed, ground)];
   return events.sort((one, other) => one.atMs - other.atMs);
@@ -208,7 +208,7 @@ export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioE
     const random = streamOf(seed, `events ${kind.class}`);
     const count = wholeBetween(random, kind.fewest, kind.most + 1);
     for (let index = 0; index < count; index += 1) {
-      // Most accidents happen during other work.
+      // Every accident starts at least 20 seconds before the end.
       const atMs = Math.round(between(random, 5000, ground.endMs - 20_000));
       events.push(oneOf(random, kind.makers)(random, ground, atMs));
     }
@@ -216,11 +216,11 @@ export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioE
   return events;
 }
 
-/** Input of drawn events. */
+/** The input of a draw. */
 interface Ground {
   readonly group: GroupShape;
   readonly agents: number;
-  /** Events and their effects end by then. */
+  /** All events and their effects end before this time. */
   readonly endMs: number;
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
@@ -234,7 +234,7 @@ const at = (atMs: number): number => Math.round(atMs);
 
 const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'app:2' }];
 
-/** Another image before the first one is everywhere. */
+/** Sets another image before every pod runs the first one. */
 const secondRollout: Story = (random, _, atMs) => [
   { atMs, kind: 'setImage', image: 'app:2' },
   { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: 'app:3' },
@@ -255,7 +255,7 @@ const brokenThenForward: Story = (random, _, atMs) => [
   { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: 'app:3' },
 ];
 
-/** People apply zone by zone. */
+/** Sets the image in one zone first, later in all zones. */
 const oneZoneFirst: Story = (random, { group }, atMs) => {
   const zone = letterOf(wholeBetween(random, 0, group.zones));
   return [
@@ -264,7 +264,7 @@ const oneZoneFirst: Story = (random, { group }, atMs) => {
   ];
 };
 
-/** Another replica count, at least one pod per zone. */
+/** Returns another number of replicas per zone, at least 1. */
 function changed(random: Random, { group }: Ground): number {
   const change = oneOf(random, group.podsPerZone > 2 ? [-2, -1, -1, 1, 2] : [-1, 1, 2]);
   return Math.max(1, group.podsPerZone + change);
@@ -272,13 +272,13 @@ function changed(random: Random, { group }: Ground): number {
 
 const scaled: Story = (random, ground, atMs) => [{ atMs, kind: 'setReplicas', replicas: changed(random, ground) }];
 
-/** Reverted, half of the time while it is under way. */
+/** Decreases the replicas and reverts the change later, often before the decrease is complete. */
 const scaledAndBack: Story = (random, ground, atMs) => [
   { atMs, kind: 'setReplicas', replicas: Math.max(1, ground.group.podsPerZone - 1) },
   { atMs: at(atMs + between(random, 2000, 90_000)), kind: 'setReplicas', replicas: ground.group.podsPerZone },
 ];
 
-/** An oscillating autoscaler. */
+/** Changes the replicas several times, as an oscillating autoscaler does. */
 const autoscaled: Story = (random, ground, atMs) => {
   const count = wholeBetween(random, 3, 7);
   let nextMs = atMs;
@@ -297,13 +297,13 @@ const paused: Story = (random, _, atMs) => [
 
 const templates: readonly Story[] = [secondRollout, rollback, brokenThenBack, brokenThenForward, oneZoneFirst];
 
-/** Returns the requests in no particular order. All of them end before `ground.endMs`. */
+/** Returns the changes by people and autoscalers in no particular order. All of them happen before `ground.endMs`. */
 function drawnStories(random: Random, ground: Ground): readonly ScenarioEvent[] {
   const latestMs = ground.endMs - 170_000;
   const soon = (): number => at(between(random, 5000, Math.min(90_000, latestMs)));
   const sometime = (): number => at(between(random, 5000, latestMs));
   const stories: (readonly ScenarioEvent[])[] = [];
-  // Changes of mind are a class of faults; so are autoscalers.
+  // A second template change belongs to the fault class F18, an autoscaler to F17.
   const template = ground.isDrawn('F18') && random() < 0.7 ? oneOf(random, templates) : rollout;
   const scale = ground.isDrawn('F17') && random() < 0.3 ? autoscaled : oneOf(random, [scaled, scaledAndBack]);
   const what = random();

@@ -130,7 +130,7 @@ describe('S6 and S7, the right pod and only once', () => {
       'S7: uid-ingester-zone-a-2 is replaced twice',
     ]);
     expect(violated([replace('a', 2)], podsIn({ a: { 2: { isTerminating: true } } }), zones({ maxUnavailable: 2 }))).toEqual([
-      'S7: ingester-zone-a-2 is terminating already',
+      'S7: ingester-zone-a-2 is already terminating',
     ]);
   });
 });
@@ -139,7 +139,7 @@ describe('S8, the open zone first', () => {
   const open = { ledgers: [ledgerOf({ run: runOf({ openZone: 'b' }) })] };
 
   it('is violated by another zone while it is not whole', () => {
-    expect(violated([replace('a', 2)], { ...open, ...podsIn({ b: { 1: down } }) })).toContain('S8: zone a starts while zone b is open');
+    expect(violated([replace('a', 2)], { ...open, ...podsIn({ b: { 1: down } }) })).toContain('S8: zone a starts before zone b is ready');
     expect(violated([replace('a', 2)], open)).toEqual([]);
     expect(violated([replace('b', 1, 'stuck')], { ...open, ...podsIn({ b: { 1: down } }) })).toEqual([]);
   });
@@ -241,7 +241,7 @@ describe('S13 and S14, leaders and bounds', () => {
 
   it('are violated by nothing at all, and by more than the bounds', () => {
     expect(violated([resize('a', 3, 0)], settled(3))).toEqual(['S14: zone a is scaled to zero']);
-    expect(violated([resize('a', 3, 7)], settled(3), zones(bounded))).toEqual(['S14: zone a is scaled outside its bounds']);
+    expect(violated([resize('a', 3, 7)], settled(3), zones(bounded))).toEqual(['S14: zone a grows outside its bounds']);
     expect(violated([resize('a', 3, 6)], settled(3), zones(bounded))).toEqual([]);
     expect(violated([resize('a', 3, 7)], settled(3), zones({ ...bounded, forceReplicas: 7 }))).toEqual([]);
     expect(violated([resize('a', 3, 0)], settled(3), adopted())).toEqual([]);
@@ -250,7 +250,7 @@ describe('S13 and S14, leaders and bounds', () => {
 
 describe('S15, one kind of change at a time', () => {
   it('is violated by pods and replicas in one turn', () => {
-    expect(violated([replace('a', 2), resize('a', 3, 4)])).toEqual(['S15: pods are replaced and replicas written in one turn']);
+    expect(violated([replace('a', 2), resize('a', 3, 4)])).toEqual(['S15: pods are replaced and replicas are written in one turn']);
   });
 
   it('is violated by a replacement while a zone shrinks', () => {

@@ -77,7 +77,7 @@ const mistakes: readonly Row[] = [
     { '==': [{ var: 'user.name' }, null] },
     'RG3005',
     ['==', 1],
-    'The argument is null; a number, an instant, a duration, text or true or false is expected',
+    'The argument is null; a number, an instant, a duration, text or a boolean is expected',
     'use has or known; an absent value is unknown, never null',
   ],
   [{ '==': [{ var: 'action' }, 'scaledown'] }, 'RG3005', ['==', 1], 'The variable is never "scaledown"', 'did you mean "scaleDown"?'],
@@ -95,7 +95,7 @@ const mistakes: readonly Row[] = [
     { '==': [{ var: 'group.zones' }, 3] },
     'RG3005',
     ['==', 0],
-    'The argument is a list; a number, an instant, a duration, text or true or false is expected',
+    'The argument is a list; a number, an instant, a duration, text or a boolean is expected',
   ],
   [
     { '<': [{ age: { var: 'now' } }, { duration: '6 hours' }] },
