@@ -29,7 +29,10 @@ const longestActMs = 5_000;
 /** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;
 
-/** Works from its creation until it is stopped. Never throws: listeners learn what is missing, and the agent tries again. */
+/**
+ * Works from its creation until it is stopped. Never throws: listeners learn what is missing, and the agent tries again. The guard reads
+ * and writes through `admissionEnv`.
+ */
 export class Agent {
   /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
@@ -117,8 +120,9 @@ export class Agent {
   }
 
   /**
-   * Hands over: no turn begins, writes in flight finish (at most 15 s), the Lease is released, watches end. If writes remain, the Lease
-   * expires instead. Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
+   * Hands over: no turn begins, running turns finish (at most 15 s), the Lease is released, watches end. If a write is still in flight, the
+   * Lease expires instead. Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
+   * Further calls wait for the same end.
    */
   stop(guarded?: Promise<unknown>): Promise<void> {
     this.#stopped ??= this.#handOver(guarded);

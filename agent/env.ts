@@ -42,8 +42,9 @@ export interface GateAnswer {
 }
 
 /**
- * Queries metric sources, without redirects. Rejects if no whole answer arrives within `timeoutMs` or the source is unusable, with an Error
- * that names neither an address nor a credential.
+ * Queries metric sources, without redirects. Resolves with any answer, also an error status. Rejects if no whole answer arrives within
+ * `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an address nor a
+ * credential.
  */
 export interface GateHttp {
   /** The HTTP API of Prometheus, `/api/v1/query`. */

@@ -13,7 +13,7 @@ interface PodAddress {
   readonly pod: string;
   /** `spec.serviceName` of the StatefulSet. */
   readonly serviceName: string;
-  /** Fully qualified with a trailing dot. */
+  /** With a trailing dot if it is fully qualified. */
   readonly clusterDomain: string;
 }
 

@@ -37,8 +37,9 @@ export interface Guard {
   /** Returns whether policies and objects are known, so that "no group" is an answer. */
   readonly isSettled: () => boolean;
   /**
-   * Returns the known state of a namespace. `ledgers` contains those of `groups`, read from the quorum and compared with the objects.
-   * Unreadable state is unknown. Without groups it answers from caches, except for removals.
+   * Returns the known state of a namespace. `ledgers` contains those of `groups`, read from the quorum and compared with the objects;
+   * `departures` contains the stored ones. Unreadable state is unknown, never absent. Without groups it answers from caches, except for
+   * departures.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */

@@ -118,7 +118,10 @@ export class UnprotectedSets {
     this.#clock = clock;
   }
 
-  /** Notes the StatefulSets of a namespace and returns the UIDs of those that no policy protects and that left no group recently. */
+  /**
+   * Notes the StatefulSets of a namespace. Returns the UIDs of those that no policy protects and that certainly left no group recently.
+   * `departures` must have been read before `seen`.
+   */
   update(namespace: string, seen: Pick<Snapshot, 'groups' | 'statefulSets'>, departures: Known<readonly Departure[]>): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#known.get(namespace);

@@ -280,7 +280,7 @@ async function readObjects(
   };
 }
 
-/** Reports whether the caches match all requests. A request without a group accepts older caches, also while the server is down. */
+/** Reports whether the caches match what people wrote. A request without a group accepts older caches, also while the server is down. */
 async function isSnapshotCurrent(
   parts: GuardParts,
   namespace: string,

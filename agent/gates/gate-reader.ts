@@ -68,7 +68,10 @@ export class GateReader {
     });
   }
 
-  /** Reads exactly these gates of the group from now on, each from its start (wall clock). Call it after each decision, with its run. */
+  /**
+   * Reads exactly these gates of the group from now on, each from its start (wall clock). Call it after each decision, with its run. Does
+   * nothing while this process does not lead.
+   */
   readGates(group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;
     const key = groupKey(group);

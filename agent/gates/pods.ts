@@ -50,7 +50,10 @@ export function availableAsker(
   };
 }
 
-/** Returns the updated pods that do not answer a GET with 2xx within the timeout. Rejects if there was no time for every pod. */
+/**
+ * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, or half of the time for all. Redirects are
+ * not followed. Without updated pods there is no data. Rejects if there was no time for every pod.
+ */
 export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
   return {
     longestMs: longestProbesMs,

@@ -1,4 +1,4 @@
-// Notification services that receive events: commit statuses at GitHub and GitLab, and signed callbacks.
+// Notification services that receive events: commit statuses at GitHub and GitLab, where the newest of a name counts, and signed callbacks.
 
 import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';

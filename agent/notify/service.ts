@@ -128,7 +128,10 @@ const secretSite = 'notify.secret';
 
 type ReadSecret = (key: SecretKey, form: 'token' | 'text') => Promise<string>;
 
-/** Reads a key of a Secret at each call. A `token` must be one line of printable ASCII. No error names a value. */
+/**
+ * Reads a key of a Secret at each call. A `token` must be one word of printable ASCII; space around it is dropped. Rejects with
+ * SecretUnusable, ApiFailure or TransportFailure; no error names a value.
+ */
 export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace: string, timeoutMs: number): ReadSecret {
   return async (key, form) => {
     const found = await secretReader(env, { namespace, site: secretSite, timeoutMs: () => timeoutMs })(key);

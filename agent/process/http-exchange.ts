@@ -32,7 +32,7 @@ interface ExchangeAnswer {
 }
 
 export interface Exchanges {
-  /** Resolves with any complete answer, also a redirect. The `cause` of a rejection may contain an address. */
+  /** Resolves with any complete answer, also a redirect. Rejects with an Error; if it has a `cause`, its message may contain an address. */
   readonly exchange: (request: ExchangeRequest) => Promise<ExchangeAnswer>;
   readonly close: () => void;
 }
@@ -178,7 +178,10 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
   });
 }
 
-/** Ends the request without `signal`: its error reaches only the process if the response is complete (measured with Node.js 20.20). */
+/**
+ * Ends the request when the signal aborts. The option `signal` of Node.js would destroy it with an error that ends the process if the
+ * response is complete, as for a response over the size limit (measured with Node.js 20.20).
+ */
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();
   else signal.addEventListener('abort', () => sent.destroy(), { once: true });

@@ -1,4 +1,4 @@
-// The executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and hands over at SIGTERM.
+// The executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and hands over at SIGTERM or SIGINT.
 
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';

@@ -14,7 +14,10 @@ const readyTimeAnnotation = 'grafana.com/ready-time';
 
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
-  /** Returns when this process writes: `now` as the leader, `later` if the leader is unknown, `never` if another process writes. */
+  /**
+   * Returns when this process writes: `now` as the leader, `later` (values still missing after 4 to 8 s) if the leader is unknown, `never`
+   * if another process writes. Called before each write. Each write names the version of the pod, so one of several equal writes succeeds.
+   */
   readonly turn: () => WriterTurn;
   /** Timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
   readonly patchTimeoutMs: number;

@@ -35,7 +35,7 @@ interface FreshOptions {
   readonly nodes: Observed['nodes'];
 }
 
-/** Limits how many nodes are read at once. If more nodes are not ready, a lost watch event is not the cause. */
+/** Longest list of nodes that are read; further ones are not. If more nodes are not ready, a lost watch event is not the cause. */
 const askedNodes = 10;
 
 /** The members to read: those of a group, or of a deleted group's ledger. */
@@ -100,7 +100,10 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
   return items.find((node) => node.name === name) ?? { name, isReady: false, resourceVersion: '' };
 }
 
-/** Returns the kinds whose caches contradict the read objects. A change in transit may also count; the cost is one extra list. */
+/**
+ * Returns the kinds whose caches cover the versions of the read objects and still contradict them: the watch missed a change. A change in
+ * transit may also count; the cost is one extra list.
+ */
 export function contradicted(
   { read, readyNodes, podsAsOf, pods }: FreshRead,
   namespace: string,
@@ -169,7 +172,10 @@ interface CurrentCheck {
   readonly timeoutMs: number;
 }
 
-/** Compares the caches with requests from the quorum (S28): a pause that no watch reported must be found. Rejects if a read fails. */
+/**
+ * Reports whether the caches match what people wrote, read from the quorum (S28): a pause that no watch reported must be found, and so must
+ * a recreated StatefulSet. Rejects if a read fails.
+ */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,
   namespace: string,

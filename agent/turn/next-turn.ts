@@ -10,7 +10,7 @@ import type { Outcome } from './perform.ts';
 interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];
-  /** The decision was not carried out as a whole, or its results could not be stored. */
+  /** The decision violates a safety invariant, or its results could not be stored. */
   readonly hasProblem: boolean;
   /** Some actions of the decision were not begun. */
   readonly isCut: boolean;

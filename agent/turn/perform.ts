@@ -40,7 +40,10 @@ interface PerformOptions extends ActOptions {
 export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
-/** Carries out the actions in order. Stops after an uncertain or failed one, and when the decision became stale. Returns the outcomes. */
+/**
+ * Carries out the actions in order. Stops when the rest is stale or no longer permitted, and after an action on an object that failed or
+ * has an unknown outcome. Failed calls to pods do not stop it. Returns the outcomes of the begun actions only.
+ */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [index, action] of actions.entries()) {
@@ -255,8 +258,9 @@ interface RevokeOptions {
 }
 
 /**
- * Touches the pods. Returns the states that the caches must show before the next decision. The claim of a pod that changed meanwhile is void.
- * If pods may not be patched, their claims expire. Rejects when the server cannot be reached.
+ * Touches the pods, so that a delayed DELETE with the old resourceVersion fails. Returns the states that the caches must show before the
+ * next decision. A pod that changed meanwhile is skipped: its claim is void. If pods may not be patched, their claims expire. Rejects with
+ * every other error.
  */
 export async function revoke(
   env: AgentEnv,

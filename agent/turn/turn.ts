@@ -40,7 +40,7 @@ export interface TurnParts extends GatherParts {
 const restarts = 3;
 /** Pause until a stale watch cache is checked again. */
 const unheardLookMs = 2_000;
-/** The decision does not know of pods that fail while a watch is dead or the ledger is being written, so a snapshot may be this old. */
+/** Maximum age of the snapshot behind an action: the decision misses pods that fail while a watch is dead or the ledger is written. */
 const longestSnapshotAgeMs = 10_000;
 
 /** Takes the group's turn. Never rejects: a failure is reported, and the turn is taken again later. */
@@ -151,7 +151,7 @@ class Turn {
     return { retry: {} };
   }
 
-  /** Touches pods whose deletion has an unknown outcome. Returns true if there were any: then the snapshot is stale. */
+  /** Touches pods whose deletion has an unknown outcome. Returns true if a pod was touched: then the snapshot is stale. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
     const { confirmed, forbidden } = this.#memory;

@@ -40,7 +40,10 @@ export class RateLimiter {
     this.#options = options;
   }
 
-  /** Returns undefined if the request may be sent now, else resolves when it may. Throws RateLimited if that exceeds `timeoutMs`. */
+  /**
+   * Returns undefined if the request may be sent now, else resolves when it may. Throws RateLimited at once, without a token, if that
+   * exceeds `timeoutMs`. `path` is without the prefix of the server's address.
+   */
   turn(path: string, timeoutMs: number): Promise<void> | undefined {
     const { qps, burst, clock, timers, onThrottled } = this.#options;
     const apiGroup = apiGroupOf(path);

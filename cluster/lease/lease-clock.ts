@@ -8,7 +8,7 @@ interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** Called if a clock jumped or the process paused: the Lease counts as lost until it is renewed. */
+  /** Called if a clock jumped or the process paused: until the next renewal `mayAct` is false and `leftMs` is 0. */
   readonly onDoubt: () => void;
   /** The deadline passed without a renewal. */
   readonly onExpired: () => void;

@@ -30,7 +30,7 @@ export interface LeaseOptions {
   /** Interval of renewals, and of reads of a Lease held elsewhere; usually 2 s. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
-  /** Called when `mayAct` becomes false. */
+  /** Called when the Lease is lost. `mayAct` may be false before, and is false from then on. */
   readonly onLost: (reason: string) => void;
   /** The holder changed: another process, no process (undefined), or this one. */
   readonly onHolder?: (holder: string | undefined) => void;
@@ -48,7 +48,7 @@ export interface Lease {
   readonly mayAct: (requestTimeoutMs: number) => boolean;
   /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
   readonly leftMs: () => number;
-  /** Returns leaseTransitions, which grows with each change of holder; undefined while another process holds the Lease. */
+  /** Returns leaseTransitions, which grows with each change of holder; undefined while this process does not hold the Lease. */
   readonly epoch: () => number | undefined;
   /** Returns the last seen holder; undefined if it is empty or unknown. */
   readonly holder: () => string | undefined;

@@ -169,7 +169,10 @@ export async function replaceObject(
   return named(answer, resource, options.site);
 }
 
-/** Applies the object as `fieldManager`. ApiFailure 409 if another manager owns a field, unless `takesFields` permits it. */
+/**
+ * Applies the object as `fieldManager`. ApiFailure 409 if another manager owns a field, unless `takesFields` permits it. A uid or
+ * resourceVersion in the object is a precondition.
+ */
 export async function applyObject(
   env: Port,
   resource: Resource,

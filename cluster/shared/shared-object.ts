@@ -65,9 +65,9 @@ export class SharedObject<Value> {
   }
 
   /**
-   * Stores the result of `change` exactly once; `change` may be called several times with newer values. An equal value writes nothing.
-   * Rejects with the exception of `change`, ApiFailure, ObjectTooLarge or WriteRefused (nothing was sent), or TransportFailure;
-   * `mayBeApplied` of the latter tells whether the change may be stored now or later.
+   * Stores the result of `change` exactly once. `change` may be called several times with newer values, so it must have no side effect. Its
+   * exception rejects only this update. An equal value writes nothing. Rejects with ApiFailure, ObjectTooLarge or WriteRefused (nothing was
+   * sent), or TransportFailure; `mayBeApplied` of the latter tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {

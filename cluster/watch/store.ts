@@ -65,7 +65,7 @@ export class Entries<View> implements Store<View> {
     return this.#namespaces.get(namespace)?.get(name);
   }
 
-  /** Stores the state of one object, unless the known state is as new. */
+  /** Stores the state of one object, unless the known state of the same UID is as new or newer. */
   put(entry: Entry<View>): readonly Change<View>[] {
     const { namespace, name, uid, resourceVersion } = entry;
     const known = this.entry(namespace, name);

@@ -59,7 +59,8 @@ interface Remembered {
 
 /**
  * Writes grafana.com/last-downscale during admission, which makes the API server repeat a PATCH and refuse a PUT with a version. The
- * repeated step does not write again. Each process checks the group after its write, so of two zones at once one restores its annotation.
+ * repeated step does not write again. Each process checks the group after its write, so of two zones at once at least one
+ * restores its annotation and is denied.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();

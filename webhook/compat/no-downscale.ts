@@ -15,7 +15,7 @@ import {
 } from './replicas.ts';
 
 interface NoDownscaleConfig {
-  /** The answer if the workload behind a Scale cannot be read: `allow` with a warning, as the original, or `deny`. */
+  /** The answer if the workload behind a Scale cannot be read: `allow` with a warning (default), as the original, or `deny`. */
   readonly unreadableParent?: 'allow' | 'deny';
 }
 

@@ -39,7 +39,10 @@ interface ZoneBudgetsOptions {
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
-/** Follows the budgets. An invalid update leaves the previous version in force. Without the kind there are no budgets. */
+/**
+ * Follows the budgets. An invalid update leaves the previous version in force. A deletion whose event was lost is found by the next list.
+ * Without the kind there are no budgets.
+ */
 export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {
   const cache = new BudgetCache(log);
   const take = (change: Change<ZoneBudgetVersion>): void => {

@@ -238,7 +238,7 @@ function annotationsOf(object: JsonObject): JsonObject {
   return asJsonObject(asJsonObject(object['metadata'])['annotations']);
 }
 
-/** Returns the requests to the engine for a write of a StatefulSet, compared with the stored object. All must be allowed. */
+/** Returns the requests to the engine for a write of a StatefulSet. `live` is read, never taken from the review. All must be allowed. */
 export function requestsFor(
   review: Review,
   verb: 'update' | 'scale' | 'delete',

@@ -77,8 +77,8 @@ function unwritableName({ name }: ReviewUser): string | undefined {
 }
 
 /**
- * Returns the required stamp; undefined for none. The requester is the user who creates or changes the request. An unchanged request keeps
- * its stamp.
+ * Returns the required stamp; undefined for none. The requester is the user who creates or changes the request, so that no user asks in the
+ * name of another. An unchanged request keeps its stamp. A stamp of this request stays, so a second call changes nothing.
  */
 export function rightStamp(review: Review, nowMs: number): unknown {
   const spec = specOf(review.object);

@@ -42,8 +42,8 @@ const calmMs = 600_000;
 const calmWrites = 20;
 
 /**
- * Starts at once, never throws and retries without limit. New members are added at once; former ones stay as long as a removal record,
- * because another replica may know better. Rows stay while nothing is known.
+ * Starts at once, never throws and retries without limit. New members are added at once; former ones stay as long as a departure lasts,
+ * because another replica may know better. Rows stay while nothing is known, and if they cannot be written.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;

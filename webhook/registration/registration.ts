@@ -38,7 +38,7 @@ const requestTimeoutMs = 5_000;
 /** Namespaces read per check; the next check continues there. */
 const mostNamespaces = 200;
 
-/** Starts at once and never throws. Reports labels and configurations that existed since the start. Returns a function that stops it. */
+/** Starts at once and never throws. Reports only the loss of labels and configurations that it saw. Returns a function that stops it. */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;
   const own = ownOf(options);

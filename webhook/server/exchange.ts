@@ -338,7 +338,7 @@ function refuse({ config, env, isClosing, request, response, bytes }: Exchange, 
 /** Names may be forged; Kubernetes allows no longer ones. */
 const maxFieldBytes = 256;
 
-/** Returns the fields of the line. */
+/** Returns the fields of the log line of a review. Bodies are never logged, because objects contain secrets. */
 function reviewFields(path: string, review: Review, { answer, failure }: Decided, durationMs: number): LogFields {
   const { group, version, resource } = review.resource;
   const kind = [group, version, resource, review.subresource].filter((part) => part !== '').join('/');

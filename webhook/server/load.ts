@@ -46,6 +46,7 @@ export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: Load
   };
 }
 
+/** Limits concurrent use. Callers that wait are served in order of arrival. */
 export interface Slots {
   /** Resolves with a function that frees the slot, as soon as one is free; with undefined if `signal` is aborted or the wait is over. */
   readonly take: (signal: AbortSignal) => Promise<(() => void) | undefined>;

@@ -44,8 +44,8 @@ interface OpenEvictions {
 
 export interface EvictionCache {
   /**
-   * Reads the claims from the quorum, before the objects that show their end. Rejects with EvictionNotRecorded. `leftMs` throws if no time
-   * is left.
+   * Reads the claims from the quorum. Call it before reading the objects, because they show the end of a claim. Rejects with
+   * EvictionNotRecorded if the claims are unknown. `leftMs` is called before each request and throws if no time is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;
 }

@@ -28,7 +28,7 @@ export interface PrepareDownscaleConfig {
   readonly podTimeoutMs?: number;
   /** Stores the times of downscales in this ConfigMap of the request's namespace instead of annotations. */
   readonly zoneTracker?: { readonly configMapName: string };
-  /** The answer if the StatefulSet behind a Scale cannot be read: `allow` with a warning, as the original, or `deny`. */
+  /** The answer if the StatefulSet behind a Scale cannot be read: `allow` with a warning (default), as the original, or `deny`. */
   readonly unreadableParent?: 'allow' | 'deny';
   /** Returns the verdict of native enforcement on the same request. A denied request prepares no pod. */
   readonly native?: NativePreview;
@@ -110,7 +110,7 @@ async function statefulSetOf(
 /** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
 const mostMs = 2_000;
 
-/** Sends DELETE to prepared pods that the scale-up keeps. Skips terminating and absent pods. Never rejects. */
+/** Sends DELETE to the pods that the scale-up keeps, prepared or not. Skips terminating and absent pods. Never rejects. */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;

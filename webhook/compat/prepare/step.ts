@@ -170,6 +170,7 @@ function refusalBecause(what: string): (error: unknown) => Refusal {
   return (error) => ({ problem: `${what}: ${problemText(error)}` });
 }
 
+/** Tracks which StatefulSet of each group this process prepares. */
 export class GroupLocks {
   readonly #holders = new Map<string, { readonly statefulSet: string }>();
 
