@@ -2,7 +2,9 @@
 import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
-/** Returns the updated pods that complete the wave, rounded up. Below 100 percent a zone of two or more pods keeps one outdated pod. */
+/**
+ * Returns the updated pods that complete the wave, percentages rounded up; below 100 percent at least one of several pods stays outdated.
+ */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
   if ('stage' in amount) return stageTarget(amount.schedule, amount.stage, replicas);
@@ -35,7 +37,7 @@ function shareOf(amount: CountOrPercent, replicas: number): number {
   return Math.max(1, Math.ceil((Number(amount.slice(0, -1)) * replicas) / 100));
 }
 
-/** Returns how many pods of a zone may be unavailable, rounded down to at least 1, as Kubernetes does for StatefulSets. */
+/** Returns how many pods of a zone may be unavailable: a count as it is, a percentage rounded down to at least 1. */
 export function unavailableLimit(limit: CountOrPercent, replicas: number): number {
   if (typeof limit === 'number') return limit;
   return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));

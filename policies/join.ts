@@ -69,7 +69,10 @@ interface PolicyTarget {
   readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
-/** Returns the policies of a group, sorted: those of its namespace, and those of the agent's namespace that name it. */
+/**
+ * Returns the policies of a group, sorted by namespace and name. A policy applies to its namespace, or only to the namespaces that it
+ * names. Only a policy of the agent's namespace reaches other namespaces; without `agentNamespace` no policy does.
+ */
 export function policiesFor(
   policies: readonly PolicyDefinition[],
   group: PolicyTarget,
@@ -97,7 +100,10 @@ type ExceptionAnswer =
   /** Several exceptions are in force, so no exception applies: the laxer one would win by accident. */
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
-/** Returns the exception in force for a rule, group and zone, from `notBefore` until before `expires`. Without a zone it covers all. */
+/**
+ * Returns the exception in force for a rule, group and zone, from `notBefore` until before `expires`. An exception without a zone covers
+ * all zones. `exceptions` must be those of the group's namespace.
+ */
 export function exceptionFor(
   exceptions: readonly ExceptionDefinition[],
   rule: string,

@@ -101,7 +101,10 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
     });
 }
 
-/** Returns the longest time in milliseconds for which a downscale of one zone blocks another; the minimum of `keepDownscalesMs`. */
+/**
+ * Returns the longest time in milliseconds for which a downscale of one zone blocks another; the minimum of `keepDownscalesMs`. `policies`
+ * are those that bind the group.
+ */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
   return Math.max(
     0,
@@ -117,7 +120,7 @@ export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets'
 interface KeepOptions {
   /** Retention of dated downscales: the longest delay that reads one. */
   readonly keepDownscalesMs: number;
-  /** Returns how long this reader has known the claim, by a monotonic clock. Without it the times of the claims decide. */
+  /** Returns for how many milliseconds this reader has known the claim, by a monotonic clock. Without it the times of the claims decide. */
   readonly openForMs?: (claim: Claim) => number;
 }
 

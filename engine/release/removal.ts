@@ -32,14 +32,17 @@ export interface RemovalReport {
   readonly note: string;
 }
 
-/** `none`: there is nothing to tell, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how long it has been gone counts from then on. */
+/**
+ * `none`: there is nothing to tell, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how
+ * long it has been gone counts from then on.
+ */
 export type GroupRemoval =
   | { readonly kind: 'none' }
   | { readonly kind: 'unsure'; readonly because: string }
   | { readonly kind: 'wait'; readonly leftMs?: number }
   | { readonly kind: 'tell'; readonly words: readonly RemovalReport[] };
 
-/** Returns the report about a removed group; undefined for drop-in groups, released groups and deleted StatefulSets. */
+/** Decides the report about a removed group. `none` for drop-in groups, released groups, and if every StatefulSet is deleted. */
 export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
   if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
   const { namespace, name, zones } = group;

@@ -66,14 +66,19 @@ function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' |
   return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source };
 }
 
-/** Returns the first future instant at which an exception permits a pod. Overlapping exceptions do not apply, so the end of one counts too. */
+/**
+ * Returns the first future instant at which an exception permits a pod. Overlapping exceptions do not apply, so the end of one counts too.
+ */
 function permittedAgainMs(question: RollQuestion): number | undefined {
   const { exceptions, nowMs } = question.context;
   const instants = exceptions.flatMap(({ notBeforeMs, expiresMs }) => [notBeforeMs ?? nowMs, expiresMs]);
   return earliest(instants.filter((atMs) => atMs > nowMs && (permittedAt(question, atMs)?.limit ?? 0) > 0));
 }
 
-/** Returns the most pods that the PodDisruptionBudgets allow in the zone; 1 instead of 0 while others that the budget covers leave room. */
+/**
+ * Returns the most pods that the PodDisruptionBudgets allow in the zone; 1 instead of 0 while others that the budget covers leave room.
+ * Undefined without a budget.
+ */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
@@ -134,7 +139,10 @@ export function choosePods(question: RollQuestion): PodChoice {
   };
 }
 
-/** Returns the result of an exhausted budget with the instant at which time frees it: a pod becomes available or stuck. A limit of 0 has no such instant. */
+/**
+ * Returns the result of an exhausted budget with the instant at which time frees it: a pod becomes available or stuck. A limit of 0 has no
+ * such instant.
+ */
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
   const { limit, source, because, desired } = allowed;
@@ -227,7 +235,10 @@ function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView,
   return withException(context, denial, { zone: zone.view.zone.name, podCount });
 }
 
-/** Limits evictions to what the PodDisruptionBudgets allow, because the eviction API rejects the others. Stuck pods are deleted, not evicted. */
+/**
+ * Limits evictions to what the PodDisruptionBudgets allow, because the eviction API rejects the others. Stuck pods are deleted, not
+ * evicted.
+ */
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
   // The StatefulSet controller checks no budget, so the agent checks it before it exposes pods.

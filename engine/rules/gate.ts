@@ -65,7 +65,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
 /** Number of failures that are kept for display if the gate has no failure limit. */
 const toldFailures = 10;
 
-/** Returns the readings, oldest first, that can still change a verdict: the newest successes in a row and the counted failures. */
+/** Returns the readings, oldest first, that can change a verdict: the newest `consecutive` ones and the counted failures before them. */
 export function countedReadings(gate: GateDefinition, readings: readonly GateReading[]): readonly GateReading[] {
   const begin = Math.max(0, readings.length - gate.consecutive);
   const newest = readings.slice(begin);

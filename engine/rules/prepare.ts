@@ -20,7 +20,7 @@ interface PrepareAnswer {
 /** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
-/** Returns how many pods, from the highest ordinal down, have been prepared for the delay and have confirmed it since. */
+/** Evaluates the delay. Pods leave from the highest ordinal down, once prepared for the delay and confirmed since. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;

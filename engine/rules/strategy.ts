@@ -10,7 +10,7 @@ import { oldStatusOf } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/** Blocks writes that expose outdated pods to the controller: RollingUpdate, a lower partition, a template with either, another start. */
+/** Blocks writes that expose outdated pods: RollingUpdate, a lower partition, a template under RollingUpdate, another first ordinal. */
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined) return [];
@@ -92,7 +92,9 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
-/** Reports whether a template waits for the agent to set the partition, within seconds of the group's definition or the end of a rollout. */
+/**
+ * Reports whether a template waits for the agent to set the partition, within seconds of the group's definition or the end of a rollout.
+ */
 export function isPartitionAwaited({ rule, outcome, limit }: RuleResult): boolean {
   return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }

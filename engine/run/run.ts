@@ -59,7 +59,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
 }
 
-/** Returns the run after a template change: a rollback if it is the previous revision, also zone by zone; else a rollout. */
+/** Returns the run after a template change: a rollback to the previous revision, also zone by zone; a rollout if that revision failed. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
   const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
@@ -76,7 +76,9 @@ function isGoingBack({ kind, rolledBack }: RunState): boolean {
   return kind === 'rollback' && rolledBack !== undefined;
 }
 
-/** Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect the other zones. */
+/**
+ * Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect the other zones.
+ */
 function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolledBack }: RunState): RunningRun {
   if (rolledBack === undefined || !traitsOf(group).canRollBack) return run;
   const kept = view.zones.flatMap(({ zone, set }) => {
@@ -109,7 +111,9 @@ function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<st
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
-/** Returns the revision of most available pods per zone, or of most pods if none is available: the revision before the first recorded run. */
+/**
+ * Returns the revision of most available pods per zone, or of most pods if none is available: the revision before the first recorded run.
+ */
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};
   for (const view of context.view.zones) {
@@ -152,9 +156,9 @@ function isRetried(context: GroupContext, sinceMs: number, run: RunState): boole
 export const standsFailedMs = 1_000;
 
 /**
- * Returns the context with the rollback of a failed run, or the given context. A rollback has the same waves and restores the previous
- * revision, which only the strategy `pinned` can do without another template. The failed template is ignored until it changes or a person
- * retries. A failed rollback is not rolled back.
+ * Returns the context with the rollback of a failed run, or with the new run after a person retries a rolled-back one; else the given
+ * context. A rollback has the same waves and restores the previous revision, which only the strategy `pinned` can do without another
+ * template. The failed template is ignored until it changes or a person retries. A failed rollback is not rolled back.
  */
 export function withRollback(context: GroupContext): GroupContext {
   const { run } = context.view.ledger;

@@ -48,7 +48,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   return { run, ...noChecks };
 }
 
-/** Returns the index of the wave that follows; after the last wave, of a wave that is not filled any more. */
+/** Returns the index of the next wave; after the last, of a wave that is unfilled again, else the number of waves: the run is complete. */
 function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   const index = run.wave + 1;
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
@@ -61,7 +61,7 @@ function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun
   return index === undefined ? run : enterWave(run, index, context.nowMs);
 }
 
-/** Returns the first wave with an outdated pod. A controller with a stale cache may create one in a wave that was done. */
+/** Returns the index of the first unfilled wave, or undefined. A controller with a stale cache may unfill a wave that was done. */
 function firstUnfilledWave(context: GroupContext, { previous }: RunState): number | undefined {
   const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
   return index === -1 ? undefined : index;

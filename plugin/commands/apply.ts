@@ -99,7 +99,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   // The user can take an hour to answer.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
-  if ('errors' in now) return { exitCode: writeErrors(context, now.errors), groups };
+  if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now.basis);
   const { applied, error } = await applyAll(cluster, readyObjects(now), digest);
   await show(applied);

@@ -23,8 +23,8 @@ export const agentLeaseName = 'rollout-group-agent';
 export const freshMs = 60_000;
 
 /**
- * Finds the Lease of the leader in all readable namespaces. A Lease in the namespace of the group belongs to its agent; that of an agent
- * for other namespaces counts only if it is the only one.
+ * Returns the state of the agent by its Lease, from all namespaces, or from that of the group if not all may be listed. A Lease in the
+ * namespace of the group belongs to its agent; that of an agent for other namespaces counts only if it is the only one.
  */
 export async function agentState(
   cluster: Cluster,

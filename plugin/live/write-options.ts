@@ -15,7 +15,7 @@ export function accessFor(dryRun: DryRun): Access {
   return dryRun === undefined ? 'write' : 'read';
 }
 
-/** Prints the objects of a dry run as a stream of YAML documents, with which the command is done. */
+/** Prints the objects of a dry run as a stream of YAML documents. Returns the exit code 0. */
 export function printObjects({ stdout }: CommandContext, objects: readonly KubernetesObject[]): ExitCode {
   stdout.write(objects.map((object) => `---\n${toYaml(withoutManagedFields(object))}`).join(''));
   return exitCodes.done;

@@ -146,7 +146,7 @@ interface FaultRequest {
   readonly forMs?: number;
 }
 
-/** Reads `WHAT=NAME@DURATION[+LENGTH]`. @throws Failure (3) for anything else. */
+/** Reads `WHAT=NAME@DURATION[+LENGTH]`. @throws Failure with exit code 3 for anything else. */
 export function parseFault(text: string): FaultRequest {
   const [, kind, name = '', after = '', lasting] = /^([a-z]+)=([^@\s]+)@([^+]+)(?:\+(.+))?$/.exec(text) ?? [];
   const afterMs = offsetMs(after);
@@ -251,7 +251,9 @@ const named: Readonly<Record<string, NamedFaults>> = {
   people: { classes: ['F17', 'F18'], events: ['deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'] },
 };
 
-/** Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. @throws Failure (3) for an unknown name. */
+/**
+ * Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. @throws Failure with exit code 3 for an unknown name.
+ */
 export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
   if (text === undefined) return hasRequests ? [] : usualFaults;
   const names = text.split(',').map((name) => name.trim());

@@ -21,7 +21,9 @@ interface TreeEntry {
   readonly path: string;
 }
 
-/** Reads `git:REV[:PATH]`, PATH from the root of the repository. @throws Failure (10) if missing, and for links and submodules. */
+/**
+ * Reads `git:REV[:PATH]`, PATH from the root of the repository. @throws Failure with exit code 10 if missing, and for links and submodules.
+ */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);

@@ -26,8 +26,9 @@ interface EvaluationOptions {
 }
 
 /**
- * Evaluates a condition and never throws. Unknown, with the reason, if it is malformed, exceeds the step limit or reads an unknown value
- * (`{ unknown: reason }`). Lazy operators evaluate only what they need. Cached by identity, so conditions must not change.
+ * Evaluates a condition and never throws. Unknown, with the reason, if it is malformed, exceeds the step limit, has an operator that cannot
+ * be applied, or reads an absent or unknown value (`{ unknown: reason }`). Lazy operators evaluate only what they need. Cached by identity,
+ * so conditions must not change.
  */
 export function evaluateCondition(condition: unknown, data: unknown, options: EvaluationOptions): ConditionResult {
   const prepared = preparedOf(condition);

@@ -50,7 +50,10 @@ const longestMs = 60_000;
 const usualMs = 15_000;
 const shortestMs = 1_000;
 
-/** Returns the read interval of an input with this `maxAge`, both in milliseconds: four reads per age, and at least one per minute. */
+/**
+ * Returns the read interval of an input with this `maxAge`, both in milliseconds: a quarter of it from 60 s on, else 15 s or half of it if
+ * that is shorter; always from 1 s to 60 s.
+ */
 export function inputEveryMs(maxAgeMs: number): number {
   return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));
 }

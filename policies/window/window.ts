@@ -72,8 +72,8 @@ interface WindowsAnswer {
 }
 
 /**
- * Returns whether the windows of all policies let an action start. In each policy an active deny window wins, then one allow window for the
- * action must be open. Unreadable deny windows are active, unreadable allow windows closed.
+ * Returns whether the windows of all policies let an action start. In each policy an active deny window wins. If allow windows name the
+ * action, one must be open. Unreadable deny windows are active, unreadable allow windows closed.
  */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
   const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));

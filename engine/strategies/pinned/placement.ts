@@ -97,8 +97,8 @@ export function readRevision(object: ObjectContent | undefined, { uid }: Pick<Ne
 }
 
 /**
- * Returns the pod at its pinned revision, or why it stays as it is, which a second call and unknown facts do. The template comes from the
- * ControllerRevision, or else from the copy in the ledger.
+ * Returns the pod at its pinned revision; otherwise `stays`, with the problem if something is unknown. A second call changes nothing. The
+ * template comes from the ControllerRevision, or else from the copy in the ledger.
  */
 export function placementOf(pod: NewPod, question: PlacementQuestion): Placement {
   const target = targetOf(pod, question);

@@ -67,7 +67,9 @@ interface ApplyInstallation {
   readonly onSkipped: (object: string) => void;
 }
 
-/** Applies the objects in order, and stops at the first failure; a second run continues. Skips unserved kinds. @throws Failure */
+/**
+ * Applies the objects in order until the first failure; a second run continues. Skips unserved kinds. Returns the number. @throws Failure
+ */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
   objects: readonly InstallObject[],
