@@ -72,11 +72,12 @@ const reading = [
 ];
 const writing = [
   ['notify.send'],
+  ['notify.edit'],
   ['lease.acquire', 'ledger.create', 'act.deletePod'],
   ['notify.notes.create', 'notify.notes.replace'],
   ['runs.create', 'runs.patch', 'runs.delete'],
   ['events.create', 'publish.patchStatus', 'ledger.replace'],
-  ['lease.release', 'lease.renew', 'notify.edit'],
+  ['lease.release', 'lease.renew'],
 ];
 /**
  * Events and decisions are about the same object: whoever comes first asks for it, and the other one believes that. On a busy machine a watch is

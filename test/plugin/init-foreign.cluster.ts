@@ -111,7 +111,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
   it('reports that the Secret could not be read, and its assumption', async () => {
     const { status, stderr } = await withoutSecrets.run(['init', '--from-cluster', '--out', 'out'], { cwd: filesOf({}) });
     expect(status).toBe(0);
-    expect(stderr).toContain('which keys it has could not be seen, and token is assumed');
+    expect(stderr).toContain('its keys are unknown, so token is assumed');
   });
 
   it('says which kind it may not list, and converts the other one', async () => {

@@ -14,6 +14,7 @@ import { judgeDecision } from '../../kit/oracle.ts';
 import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
 import { judgePins, pinnedCase } from '../../kit/pinned-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
+import { rounds } from '../../kit/share.ts';
 
 interface Found {
   readonly seed: number;
@@ -28,6 +29,9 @@ export interface PropertyReport {
   readonly replacements: number;
   readonly scales: number;
 }
+
+/** Virtual time of a whole run. Groups that wait for readings take a turn for each, so days of them take minutes. */
+const longestRunMs = rounds(48, 8) * 3_600_000;
 
 /** One decision per seed, judged by the oracle and by the engine's own invariants. Stops after `most` findings. */
 export function checkDecisions(firstSeed: number, groups: number, most = 5): PropertyReport {
@@ -80,14 +84,14 @@ export function checkPartitions(firstSeed: number, groups: number, most = 5): Pr
     for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
     if (seed % 10 !== 0) continue;
     runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
-      untilMs: one.snapshot.nowMs + 48 * 3_600_000,
+      untilMs: one.snapshot.nowMs + longestRunMs,
       onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
     });
   }
   return { groups: seed - firstSeed, found, answers, replacements, scales: 0 };
 }
 
-interface PinReport extends PropertyReport {
+export interface PinReport extends PropertyReport {
   /** Whole runs that came to their end, with every pod at the update revision. */
   readonly ended: number;
 }
@@ -122,7 +126,7 @@ export function checkPins(firstSeed: number, groups: number, most = 5): PinRepor
     for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
     if (seed % 10 !== 0) continue;
     const run = runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
-      untilMs: one.snapshot.nowMs + 48 * 3_600_000,
+      untilMs: one.snapshot.nowMs + longestRunMs,
       onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
     });
     if (run.end !== 'done' || run.last.decision.run?.rolledBack !== undefined) continue;

@@ -6,12 +6,17 @@ import { build } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { type Defect, defects } from './defects.ts';
-import { answerKey, checkDecisions, checkPartitions, checkPins, checkRuns, type PropertyReport } from './harness.ts';
+import { answerKey, type PinReport, type PropertyReport } from './harness.ts';
 
 const groups = 3000;
 const runs = 150;
 /** SEED begins elsewhere; without it every run tries the same groups, so that a failure can be repeated. */
 const firstSeed = Number(process.env['SEED'] ?? 1);
+
+const folder = mkdtempSync(join(tmpdir(), 'rollout-group-defects-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+// The same bundle as with a defect, so that both run the same code.
+const { checkDecisions, checkPartitions, checkPins, checkRuns } = await harnessWith(undefined, folder);
 
 describe('decisions over random groups', () => {
   const report = checkDecisions(firstSeed, groups);
@@ -78,9 +83,6 @@ describe('whole runs over random groups', () => {
 });
 
 describe('the property tests themselves', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-defects-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
   for (const defect of defects) {
     it(`find that ${defect.name}`, async () => {
       const broken = await harnessWith(defect, folder);
@@ -99,19 +101,24 @@ function checkedBy(harness: Harness, { by }: Defect): PropertyReport {
 }
 
 interface Harness {
-  readonly checkPins: (firstSeed: number, groups: number, most: number) => PropertyReport;
-  readonly checkPartitions: (firstSeed: number, groups: number, most: number) => PropertyReport;
-  readonly checkDecisions: (firstSeed: number, groups: number, most: number) => PropertyReport;
-  readonly checkRuns: (firstSeed: number, groups: number, most: number) => PropertyReport;
+  readonly checkPins: (firstSeed: number, groups: number, most?: number) => PinReport;
+  readonly checkPartitions: (firstSeed: number, groups: number, most?: number) => PropertyReport;
+  readonly checkDecisions: (firstSeed: number, groups: number, most?: number) => PropertyReport;
+  readonly checkRuns: (firstSeed: number, groups: number, most?: number) => PropertyReport;
 }
 
-/** The harness bundled with an engine in which one line is changed. */
-async function harnessWith(defect: Defect, folder: string): Promise<Harness> {
-  const broken = resolve(defect.file);
-  const source = readFileSync(broken, 'utf8');
-  const pieces = source.split(defect.find);
-  if (pieces.length !== 2) throw new Error(`${defect.file} holds the text of the defect "${defect.name}" ${pieces.length - 1} times`);
-  const outfile = join(folder, `${defects.indexOf(defect)}.mjs`);
+/** Returns the text of the file with the defect, which changes one line. */
+function brokenText({ name, file, find, replace }: Defect): string {
+  const pieces = readFileSync(file, 'utf8').split(find);
+  if (pieces.length !== 2) throw new Error(`${file} has the text of the defect "${name}" ${pieces.length - 1} times`);
+  return pieces.join(replace);
+}
+
+/** Returns the harness, bundled with the engine as it is or with one defect. */
+async function harnessWith(defect: Defect | undefined, folder: string): Promise<Harness> {
+  const broken = defect === undefined ? undefined : resolve(defect.file);
+  const contents = defect === undefined ? '' : brokenText(defect);
+  const outfile = join(folder, `${defect === undefined ? 'sound' : defects.indexOf(defect)}.mjs`);
   await build({
     entryPoints: ['test/engine/property/harness.ts'],
     outfile,
@@ -126,10 +133,7 @@ async function harnessWith(defect: Defect, folder: string): Promise<Harness> {
     plugins: [
       {
         name: 'defect',
-        setup: (bundler) =>
-          bundler.onLoad({ filter: /\.ts$/ }, ({ path }) =>
-            path === broken ? { contents: pieces.join(defect.replace), loader: 'ts' } : undefined,
-          ),
+        setup: (bundler) => bundler.onLoad({ filter: /\.ts$/ }, ({ path }) => (path === broken ? { contents, loader: 'ts' } : undefined)),
       },
     ],
   });
