@@ -74,7 +74,7 @@ describe('S2, the budget of the zone', () => {
   it('is violated by more pods than may be down, whichever client deleted the others', () => {
     expect(violated([replace('a', 2), replace('a', 1)])).toEqual([
       'S2: zone a would have 2 unavailable pods with a limit of 1',
-      'S9: 2 pods of zone a in flight at once',
+      'S9: 2 pods of zone a would be in flight',
     ]);
     expect(violated([replace('a', 2)], podsIn({ a: { 0: { revision: newRevision, isReady: false } } }))).toContain(
       'S2: zone a would have 2 unavailable pods with a limit of 1',
