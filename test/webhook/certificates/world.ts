@@ -4,12 +4,13 @@ import type { KubernetesHttp, LogFields } from '../../../cluster/env.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { customKind } from '../../../simulation/server/kinds.ts';
 import type { Json, ModelObject } from '../../../simulation/server/request.ts';
-import { ModelServer } from '../../../simulation/server/server.ts';
+import type { ModelServer } from '../../../simulation/server/server.ts';
 import { type Certificates, type SelfSigned, startCertificates } from '../../../webhook/certificates/certificates.ts';
 import { keepSecret, type SecretKeeper, type SecretKeeperOptions } from '../../../webhook/certificates/secret-keeper.ts';
 import type { WebhookEnv } from '../../../webhook/env.ts';
+import { ModelApi } from '../../kit/model-server.ts';
 import { randomFrom } from '../../kit/random.ts';
-import { type Served, type ServedRequest, type VirtualEnv, VirtualWatch, virtualEnv } from '../../kit/virtual-env.ts';
+import { type Served, type ServedRequest, type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
 import { countingBytes, service } from './given.ts';
 
 export const secretName = 'operator-certificate';
@@ -69,11 +70,9 @@ export const bothLabels = { 'grafana.com/inject-rollout-operator-ca': 'true', 'g
 
 export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
   let interference: Interference | undefined;
-  let serve = (_: ServedRequest): Served => ({ status: 503 });
-  const env = virtualEnv({ seed, startMs, serve: async (request) => (await interference?.(request)) ?? serve(request) });
-  const scheduler = { nowMs: env.clock.monotonicMs, after: env.timers.after };
-  const server = new ModelServer({ scheduler, wallMs: env.clock.nowMs, seed, kinds });
-  serve = (request) => answerOf(server, request);
+  const env = virtualEnv({ seed, startMs });
+  const { server, serve } = new ModelApi({ env, seed, kinds, user: 'operator' });
+  env.replaceServer(async (request) => (await interference?.(request)) ?? serve(request));
   const log: LogLine[] = [];
   const written =
     (level: LogLine['level']) =>
@@ -164,27 +163,6 @@ function reachable({ request, stream }: KubernetesHttp, isSo: () => boolean): Ku
     request: (asked) => (isSo() ? request(asked) : refused(asked.site)),
     stream: (asked, onLine) => (isSo() ? stream(asked, (line) => (isSo() ? onLine(line) : undefined)) : refused(asked.site)),
   };
-}
-
-function answerOf(server: ModelServer, request: ServedRequest): Served {
-  const { method, path, contentType, body } = request;
-  const asked = {
-    method,
-    path,
-    actor: { user: 'operator', site: request.site },
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(body === undefined ? {} : { body }),
-  };
-  if (request.isStream) {
-    const watch = new VirtualWatch();
-    const opened = server.watch(asked, { line: (text) => watch.send(text), end: (reason) => watch.end(reason) });
-    if ('status' in opened) return { status: opened.status, body: opened.body };
-    watch.onOver(() => opened.close());
-    return { watch };
-  }
-  const response = server.handle(asked);
-  if (response instanceof Promise) throw new Error(`${path} is answered later`);
-  return response;
 }
 
 /** Whether a client that trusts the bundle accepts the server under the name, without a word about dates. */

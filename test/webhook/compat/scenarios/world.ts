@@ -1,16 +1,15 @@
 // What the endpoints reach in tests: the model of the API server in virtual time, pods that answer as told, and a record of every call.
 import { type PodRequest, type PodResponse, sleep } from '../../../../cluster/env.ts';
-import { createScheduler } from '../../../../simulation/scheduler.ts';
 import { kubernetesKinds, projectKinds, type ServedKind } from '../../../../simulation/server/kinds.ts';
 import type { Json as ModelJson } from '../../../../simulation/server/request.ts';
-import { ModelServer } from '../../../../simulation/server/server.ts';
+import type { ModelServer } from '../../../../simulation/server/server.ts';
 import type { WebhookEnv } from '../../../../webhook/env.ts';
 import type { Call } from '../../../../webhook/review/review.ts';
-import { type Served, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../../../kit/virtual-env.ts';
+import { ModelApi } from '../../../kit/model-server.ts';
+import { type Served, status, type VirtualEnv, virtualEnv } from '../../../kit/virtual-env.ts';
 import type { ApiFault, Json, PodBehaviour } from './scenario.ts';
 
 export const namespace = 'one';
-const somebody = { user: 'somebody' };
 
 /** A call as the world saw it. */
 interface SeenCall {
@@ -49,13 +48,10 @@ function withReplicas(plural: string, kind: string): ServedKind {
 export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }: WorldOptions = {}): World {
   const virtual = virtualEnv();
   const kinds = [...projectKinds, withReplicas('deployments', 'Deployment'), withReplicas('replicasets', 'ReplicaSet')];
-  // Nothing here is deleted, so nothing is collected: the server needs no time of its own.
-  const scheduler = createScheduler(1);
-  const server = new ModelServer({ scheduler, wallMs: virtual.clock.nowMs, seed: 1, kinds, collectsGarbage: false });
-  const put = (resource: string, { status: wanted, ...object }: Json): void => {
-    const created = server.create(somebody, resource, object as ModelJson);
-    if (wanted !== undefined) server.change(somebody, { resource, namespace, name: created.metadata.name }, { status: wanted }, 'status');
-  };
+  const api = new ModelApi({ env: virtual, kinds, user: 'webhook' });
+  const { server } = api;
+  const put = (resource: string, object: Json): void => void api.put(resource, object as ModelJson & { readonly metadata: ModelJson });
+  const change = (resource: string, name: string, patch: Json): void => void api.change(resource, namespace, name, patch);
   for (const [resource, objects] of Object.entries(state)) for (const object of objects) put(resource, object);
   const calls: SeenCall[] = [];
   const counts = new Map<ApiFault, number>();
@@ -69,12 +65,11 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
       counts.set(fault, count);
       if (fault.nth !== undefined && fault.nth !== count) continue;
       const { meanwhile, created, answer } = fault;
-      if (meanwhile !== undefined)
-        server.change(somebody, { resource: meanwhile.resource, namespace, name: meanwhile.name }, meanwhile.patch);
+      if (meanwhile !== undefined) change(meanwhile.resource, meanwhile.name, meanwhile.patch);
       if (created !== undefined) put(created.resource, created.object);
       if (answer !== undefined) return faulty(answer);
     }
-    const answer = await answered(server, request);
+    const answer = await api.serve(request);
     return latencyMs === undefined ? answer : { ...answer, delayMs: latencyMs() };
   });
   const logged: string[] = [];
@@ -99,17 +94,8 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
     logged,
     newCall: () => ({ deadlineMs: virtual.clock.monotonicMs() + 9_000, signal: new AbortController().signal }),
     get: (resource, name) => server.get(resource, namespace, name),
-    change: (resource, name, patch) => void server.change(somebody, { resource, namespace, name }, patch),
+    change,
   };
-}
-
-async function answered(server: ModelServer, { method, path, contentType, accept, body }: ServedRequest): Promise<Served> {
-  const optional = {
-    ...(contentType !== undefined && { contentType }),
-    ...(accept !== undefined && { accept }),
-    ...(body !== undefined && { body }),
-  };
-  return await server.handle({ method, path, actor: { user: 'webhook' }, ...optional });
 }
 
 function faulty(answer: NonNullable<ApiFault['answer']>): Served {
