@@ -7,9 +7,6 @@ import type { Json } from './request.ts';
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   configmaps: ['immutable', 'data', 'binaryData'],
   'controllerrevisions.apps': ['data', 'revision'],
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': ['webhooks'],
-  secrets: ['immutable', 'type', 'data'],
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': ['webhooks'],
   events: [
     ...[
       'involvedObject',
@@ -69,7 +66,7 @@ export function prepared(kind: ServedKind, object: Json): Json {
   const resource = resourceOf(kind);
   const metadata = cleanMetadata(objectOf(object['metadata']));
   const known: Record<string, unknown> = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata };
-  for (const field of fieldsOf[resource] ?? (kind.hasStatus ? ['spec', 'status'] : ['spec'])) {
+  for (const field of kind.fields ?? fieldsOf[resource] ?? (kind.hasStatus ? ['spec', 'status'] : ['spec'])) {
     const value = kind.isCustom ? object[field] : fieldOf(resource, field, object[field]);
     if (value !== undefined && value !== null) known[field] = value;
   }

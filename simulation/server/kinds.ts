@@ -17,6 +17,8 @@ export interface ServedKind {
   /** Paths of `/scale`; absent without the subresource. */
   readonly scale?: ScalePaths;
   readonly shortNames?: readonly string[];
+  /** Top-level fields besides metadata; default `spec`, and `status` with that subresource. */
+  readonly fields?: readonly string[];
 }
 
 export interface ScalePaths {

@@ -2,12 +2,12 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { KubernetesHttp, LogFields } from '../../../cluster/env.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
-import { customKind } from '../../../simulation/server/kinds.ts';
 import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 import type { ModelServer } from '../../../simulation/server/server.ts';
 import { type Certificates, type SelfSigned, startCertificates } from '../../../webhook/certificates/certificates.ts';
 import { keepSecret, type SecretKeeper, type SecretKeeperOptions } from '../../../webhook/certificates/secret-keeper.ts';
 import type { WebhookEnv } from '../../../webhook/env.ts';
+import { moreKinds } from '../../kit/kinds.ts';
 import { ModelApi } from '../../kit/model-server.ts';
 import { randomFrom } from '../../kit/random.ts';
 import { type Served, type ServedRequest, type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
@@ -15,13 +15,6 @@ import { countingBytes, service } from './given.ts';
 
 export const secretName = 'operator-certificate';
 export const dayMs = 86_400_000;
-
-const registration = { group: 'admissionregistration.k8s.io', version: 'v1', isNamespaced: false } as const;
-const kinds = [
-  customKind({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret' }),
-  customKind({ ...registration, plural: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration' }),
-  customKind({ ...registration, plural: 'mutatingwebhookconfigurations', kind: 'MutatingWebhookConfiguration' }),
-];
 
 export const validating = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
 export const mutating = 'mutatingwebhookconfigurations.admissionregistration.k8s.io';
@@ -71,7 +64,7 @@ export const bothLabels = { 'grafana.com/inject-rollout-operator-ca': 'true', 'g
 export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
   let interference: Interference | undefined;
   const env = virtualEnv({ seed, startMs });
-  const { server, serve } = new ModelApi({ env, seed, kinds, user: 'operator' });
+  const { server, serve } = new ModelApi({ env, seed, kinds: moreKinds, user: 'operator' });
   env.replaceServer(async (request) => (await interference?.(request)) ?? serve(request));
   const log: LogLine[] = [];
   const written =
