@@ -1,53 +1,21 @@
-// A cluster of a few objects and answers, for parts of the plugin that only read.
+// A connection to the model of the API server, for parts of the plugin that only read.
 import type { Cluster } from '../../plugin/connection.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
-import type { FakeObject } from './api-server.ts';
+import { type FakeObject, type ServedLimits, serveObjects } from './served-objects.ts';
 
-export interface ClusterAnswers {
-  /** By plural; lists and gets both find them. */
+export interface ClusterAnswers extends ServedLimits {
+  /** By plural. */
   readonly objects?: Readonly<Record<string, readonly FakeObject[]>>;
-  /** Plurals that may not be read. */
-  readonly forbidden?: readonly string[];
-  /** Plurals that the API server does not know. */
-  readonly unserved?: readonly string[];
-  /** Answers to a POST, as access reviews have them; by plural. */
+  /** Answers to access reviews. */
   readonly reviews?: (plural: string, body: { readonly spec?: { readonly user?: string } }) => object;
 }
 
-export function clusterOf({ objects = {}, forbidden = [], unserved = [], reviews = () => ({}) }: ClusterAnswers): Cluster {
+export function clusterOf({ objects = {}, reviews = () => ({}), ...limits }: ClusterAnswers): Cluster {
   const env = virtualEnv();
-  const answer = (status: number, body: object) => Promise.resolve({ status, headers: {}, body: JSON.stringify(body) });
-  const refusal = (code: number) => answer(code, { kind: 'Status', status: 'Failure', code });
-  return {
-    env: {
-      ...env,
-      kubernetes: {
-        stream: env.kubernetes.stream,
-        request: ({ method, path, body = '{}' }) => {
-          const [place = ''] = path.split('?');
-          const {
-            namespace,
-            plural = '',
-            name,
-          } = /^\/apis?(?:\/[^/]+)+?\/(?:v1|v1alpha1)(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<plural>[^/]+)(?:\/(?<name>[^/]+))?$/.exec(
-            place.replace(/^\/api\//, '/api/core/'),
-          )?.groups ?? {};
-          if (forbidden.includes(plural)) return refusal(403);
-          if (unserved.includes(plural)) return refusal(404);
-          if (method === 'POST') return answer(201, reviews(plural, JSON.parse(body)));
-          const items = (objects[plural] ?? []).filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
-          if (name === undefined) return answer(200, { kind: 'List', metadata: { resourceVersion: '1' }, items });
-          const found = items.find(({ metadata }) => metadata.name === name);
-          return found === undefined
-            ? answer(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: plural } })
-            : answer(200, found);
-        },
-      },
-    },
-    namespace: 'mimir',
-    server: 'https://test',
-    contextName: '',
-    timeoutMs: 1000,
-    close: () => undefined,
-  };
+  const { api } = serveObjects(Object.values(objects).flat(), limits, env);
+  env.replaceServer((request) => {
+    const { method, pathname, json } = request;
+    return method === 'POST' ? { status: 201, body: reviews(pathname.split('/').at(-1) ?? '', Object(json)) } : api.serve(request);
+  });
+  return { env, namespace: 'mimir', server: 'https://test', contextName: '', timeoutMs: 1000, close: () => undefined };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { adoptedObjects } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 const id = '3f9c2e1b8a40';
 const nowMs = Date.now();
@@ -100,7 +101,7 @@ describe('the judgement now', () => {
   });
 
   it('is found by the id if the Event has expired and nothing has changed', async () => {
-    const first = await ask([told, ...guarded], `explain decision/${id} -n mimir -o json`);
+    const first = await ask([...guarded, told], `explain decision/${id} -n mimir -o json`);
     const { now } = JSON.parse(first.stdout) as { readonly now: { readonly decision: string; readonly outcome: string } };
     expect(now.outcome).toBe('deny');
     const again = await ask(guarded, `explain decision/${now.decision} -n mimir`);

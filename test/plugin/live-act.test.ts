@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type Asked, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Asked, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
-import { adoptedObjects, type SetOptions } from './live-objects.ts';
+import { adoptedObjects, type SetOptions, uidOf } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 interface Acted extends Ended {
   readonly writes: readonly Asked[];
@@ -57,7 +58,9 @@ describe('pause', () => {
     expect(parse(client.stdout)).toEqual(pauseOf());
     const server = await act('pause ingester --dry-run server');
     expect(server.writes.map(({ path }) => path)).toEqual([expect.stringContaining('dryRun=All')]);
-    expect(parse(server.stdout)).toEqual(pauseOf());
+    const { metadata, ...rest } = pauseOf();
+    const given = { uid: expect.any(String), creationTimestamp: expect.any(String), generation: 1 };
+    expect(parse(server.stdout)).toEqual({ ...rest, metadata: { ...metadata, ...given } });
   });
 
   it('fails with the command that installs the CRD', async () => {
@@ -167,13 +170,13 @@ describe('restart', () => {
 
 describe('scale', () => {
   it('scales the leader and shows the followers', async () => {
-    const { status, stdout, writes } = await act('scale ingester --to 4');
+    const { status, stdout, writes, objects } = await act('scale ingester --to 4');
     expect(status).toBe(0);
     expect(writes).toEqual([
       {
         method: 'PATCH',
         path: '/apis/apps/v1/namespaces/mimir/statefulsets/ingester-zone-a/scale',
-        body: { spec: { replicas: 4 }, metadata: { uid: 'uid-ingester-zone-a', resourceVersion: expect.any(String) } },
+        body: { spec: { replicas: 4 }, metadata: { uid: uidOf(objects, 'ingester-zone-a'), resourceVersion: expect.any(String) } },
       },
     ]);
     expect(stdout).toBe('scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 4\n  zone b follows a\n  zone c follows b\n');

@@ -5,11 +5,12 @@ import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
 import { changeText } from '../../plugin/output/group-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { type FakeObject, fakeApiServer } from './api-server.ts';
+import { fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { definition, done, fromAgent, rolling } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';
 import { look } from './plan-kit.ts';
+import type { FakeObject } from './served-objects.ts';
 
 /** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`. */
 function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } = {}): readonly FakeObject[] {

@@ -1,14 +1,14 @@
 // Objects of a namespace as the API server would return them: three zones of a group that the original operator's labels describe.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import type { FakeObject } from './api-server.ts';
+import type { FakeObject } from './served-objects.ts';
 
 export interface SetOptions {
   readonly replicas?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly strategy?: object;
-  /** How far the controller is behind. */
-  readonly generation?: number;
+  /** The generation that the controller has observed; the object has generation 1. */
+  readonly observedGeneration?: number;
   readonly updateRevision?: string;
 }
 
@@ -20,7 +20,7 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
     labels = {},
     annotations = {},
     strategy = { type: 'OnDelete' },
-    generation = 1,
+    observedGeneration = 1,
     updateRevision = 'rev-1',
   } = options;
   const name = `ingester-zone-${zone}`;
@@ -31,7 +31,7 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
       name,
       namespace: 'mimir',
       uid: `uid-${name}`,
-      generation,
+      generation: 1,
       labels: { 'rollout-group': 'ingester', ...labels },
       annotations,
     },
@@ -40,16 +40,17 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
       serviceName: name,
       podManagementPolicy: 'Parallel',
       updateStrategy: strategy,
-      selector: { matchLabels: { name } },
+      selector: { matchLabels: { 'rollout-group': 'ingester' } },
       template: {
         metadata: { labels: { name, 'rollout-group': 'ingester' } },
         spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] },
       },
     },
     status: {
-      observedGeneration: 1,
+      observedGeneration,
       replicas,
       readyReplicas: replicas,
+      availableReplicas: replicas,
       updatedReplicas: replicas,
       currentRevision: 'rev-1',
       updateRevision,
@@ -69,7 +70,7 @@ function podObjects(zone: string, replicas = 2): readonly FakeObject[] {
       labels: { name: owner, 'rollout-group': 'ingester', 'controller-revision-hash': 'rev-1' },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid: `uid-${owner}`, controller: true }],
     },
-    spec: { nodeName: '' },
+    spec: { nodeName: 'node-1', containers: [{ name: 'ingester', image: 'mimir:1' }] },
     status: {
       phase: 'Running',
       conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
@@ -99,6 +100,11 @@ export function publishedObject(decision: PublishedDecision): FakeObject {
     },
     data: { decision: JSON.stringify(decision) },
   };
+}
+
+/** The UID that the server chose for the StatefulSet. */
+export function uidOf(objects: readonly FakeObject[], statefulSet: string): unknown {
+  return objects.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === statefulSet)?.metadata['uid'];
 }
 
 export function leaseObject(holder: string, renewedMs: number): FakeObject {

@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { emptyNotes } from '../../engine/notify/notes.ts';
 import { notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { type FakeApiServer, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
 import { done, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 /** None of our kinds is installed. */
 const noKinds: FakeOptions = {
@@ -201,7 +202,7 @@ describe('status', () => {
   });
 
   it('does not take the end of the last rollout for the end of the one that was just asked for', async () => {
-    const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, generation: zone === 'a' ? 2 : 1 }));
+    const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, observedGeneration: zone === 'a' ? 0 : 1 }));
     const { status, stdout, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
     expect([status, stdout]).toEqual([7, '']);
     expect(stderr).toContain('timed out before complete; the rollout continues');
@@ -225,7 +226,8 @@ describe('the likely end of a rollout', () => {
   });
 
   it('is computed next to what an agent has published, with the times of the pods of the run', async () => {
-    const startedMs = Date.now() - 600_000;
+    // The server counts whole seconds.
+    const startedMs = Math.floor(Date.now() / 1000) * 1000 - 600_000;
     const run = { ...rolling.run, startedMs, target: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } };
     const decision = { ...now(rolling), run } as PublishedDecision;
     const isNew = (object: FakeObject): boolean => object.metadata.name === 'ingester-zone-a-1';

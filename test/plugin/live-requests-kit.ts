@@ -1,9 +1,10 @@
 // The verbs that say a word about a run, asked of a group that an agent has published: what is written, and what is said.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { type Asked, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Asked, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
 import { rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, publishedObject } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 export interface Acted extends Ended {
   readonly writes: readonly Asked[];
@@ -75,10 +76,22 @@ export const over: PublishedDecision = { ...rolling, run: { ...runOf(rolling), o
 const revision = (name: string, number: number, image: string): FakeObject => ({
   apiVersion: 'apps/v1',
   kind: 'ControllerRevision',
-  metadata: { name, namespace: 'mimir', ownerReferences: zones.map((zone) => ({ kind: 'StatefulSet', uid: `uid-ingester-zone-${zone}` })) },
+  metadata: {
+    name,
+    namespace: 'mimir',
+    ownerReferences: zones
+      .map((zone) => `ingester-zone-${zone}`)
+      .map((owner) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid: `uid-${owner}` })),
+  },
   revision: number,
   data: {
-    spec: { template: { $patch: 'replace', metadata: { labels: { name: 'x' } }, spec: { containers: [{ name: 'ingester', image }] } } },
+    spec: {
+      template: {
+        $patch: 'replace',
+        metadata: { labels: { 'rollout-group': 'ingester' } },
+        spec: { containers: [{ name: 'ingester', image }] },
+      },
+    },
   },
 });
 export const history = [revision('rev-0', 1, 'mimir:0'), revision('rev-1', 2, 'mimir:1'), revision('rev-2', 3, 'mimir:2')];

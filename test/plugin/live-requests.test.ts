@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
-import { type FakeObject, fakeApiServer } from './api-server.ts';
+import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
 
 describe('approve', () => {
   it('approves the waiting wave for the current run, as the verified requester', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
-import type { FakeObject } from './api-server.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects } from './live-objects.ts';
+import { adoptedObjects, uidOf } from './live-objects.ts';
 import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
 
 describe('undo', () => {
   const patches = ({ kept }: Acted): readonly unknown[] =>
@@ -18,13 +18,14 @@ describe('undo', () => {
     expect(acted.kept[0]?.path).toContain('/rolloutintents/undo.ingester.');
     expect(patches(acted)).toHaveLength(3);
     expect(patches(acted)[0]).toEqual([
-      { op: 'test', path: '/metadata/uid', value: 'uid-ingester-zone-a' },
+      { op: 'test', path: '/metadata/uid', value: uidOf(acted.objects, 'ingester-zone-a') },
       { op: 'test', path: '/metadata/generation', value: 1 },
       {
         op: 'replace',
         path: '/spec/template',
-        value: { metadata: { labels: { name: 'x' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
+        value: { metadata: { labels: { 'rollout-group': 'ingester' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
       },
+      { op: 'add', path: '/metadata/annotations', value: {} },
       { op: 'add', path: '/metadata/annotations/kubernetes.io~1change-cause', value: 'undo to revision 2: memory leak' },
     ]);
     expect(acted.stdout).toContain('  a: rev-2 -> rev-1 (revision 2)\n');

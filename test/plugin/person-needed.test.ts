@@ -6,11 +6,12 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { todoOf } from '../../plugin/output/explain.ts';
 import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';
+import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
 import { misplacedAfter } from './person-needed-kit.ts';
+import type { FakeObject } from './served-objects.ts';
 
 const pause = {
   apiVersion: 'rollout-group.dev/v1alpha1',

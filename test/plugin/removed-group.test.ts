@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { ledgerOf } from '../kit/questions.ts';
-import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';
+import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { done, rolling } from './live-kit.ts';
 import { publishedObject, statefulSetObject } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 function on({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
   return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});

@@ -64,14 +64,14 @@ describe('the admission policies', () => {
   });
 
   it('are skipped where the server knows no such kinds, and where they may not be read', async () => {
-    const unserved = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
-    expect(await said({ unserved })).toEqual([
+    const missing = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+    expect(await said({ missing })).toEqual([
       'SKIP - this API server has no ValidatingAdmissionPolicies: groups are unprotected while the webhooks do not answer',
     ]);
-    expect(await said({ unserved }, nothing)).toEqual([]);
-    expect(await said({ objects, forbidden: unserved })).toEqual([
+    expect(await said({ missing }, nothing)).toEqual([]);
+    expect(await said({ objects, forbidden: missing })).toEqual([
       'SKIP - no permission to get validatingadmissionpolicies, so it is unknown whether the admission policies are installed',
     ]);
-    expect(await said({ objects, forbidden: unserved }, nothing)).toEqual([]);
+    expect(await said({ objects, forbidden: missing }, nothing)).toEqual([]);
   });
 });

@@ -45,7 +45,7 @@ describe('the Secrets that sources and channels name', () => {
     const secrets = [secret('login', ['user', 'password']), secret('slack', ['token'])];
     expect(await said({ objects: { ...objects, secrets } })).toEqual(['ok - every Secret that a source or a channel names exists']);
     expect(await said({ objects: { secrets } })).toEqual([]);
-    expect(await said({ unserved: ['metricsources', 'notificationchannels'] })).toEqual([]);
+    expect(await said({ missing: ['metricsources', 'notificationchannels'] })).toEqual([]);
   });
 
   it('are named when they, or keys of them, are not there, each once, and without what is in them', async () => {

@@ -4,13 +4,13 @@ import { readGroups, scopeOf } from '../../../plugin/live/groups.ts';
 import { liveAbsence, readAndPlan } from '../../../plugin/source/cluster/live-plan.ts';
 import { group } from '../../kit/groups.ts';
 import { manifest } from '../../kit/manifests.ts';
-import type { FakeObject } from '../api-server.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
+import type { FakeObject } from '../served-objects.ts';
 
 const store = group({ name: 'store', namespace: 'prdo', zones: ['a', 'b'], sources: { members: { file: 'g.yaml', line: 5, column: 3 } } });
 const names = store.zones.map(({ statefulSet }) => statefulSet);
 const sets = (namespace: string, of: readonly string[] = names): readonly FakeObject[] =>
-  of.map((name) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace } }));
+  of.map((name) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace }, spec: Object(manifest('a')).spec }));
 const owner = (namespace: string, members: object): FakeObject => ({
   apiVersion: 'rollout-group.dev/v1alpha1',
   kind: 'RolloutGroup',

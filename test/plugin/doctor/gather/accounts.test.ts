@@ -10,7 +10,7 @@ const podOf = (namespace: string, name: string, serviceAccountName: string) => (
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, namespace },
-  spec: { serviceAccountName },
+  spec: { serviceAccountName, containers: [{ name: 'agent', image: 'agent:1' }] },
 });
 const decided = (namespace: string, leader: string): PublishedFact => ({ namespace, group: 'ingester', decidedMs: 1, leader });
 
@@ -56,7 +56,9 @@ describe('the account whose rights are looked at', () => {
 
   it('is not asked about namespaces that its agent is not told to look after', async () => {
     const pod = podOf('rollout-group', 'agent-1', 'other');
-    const told = (flag: string) => ({ pods: [{ ...pod, spec: { ...pod.spec, containers: [{ args: ['-v', flag] }] } }] });
+    const told = (flag: string) => ({
+      pods: [{ ...pod, spec: { ...pod.spec, containers: [{ name: 'agent', image: 'agent:1', args: ['-v', flag] }] } }],
+    });
     const look = (flag: string) => {
       const cluster = clusterOf({ objects: told(flag), reviews: () => ({ status: { allowed: true } }) });
       return readAccounts(cluster, { watched: ['mimir', 'loki'], pinned: [], leases: [lease()], published: [], usualNamespace: 'x' });

@@ -32,9 +32,9 @@ describe('the facts of doctor', () => {
       configMap('other', {}, {}),
     ]);
     expect(ledgers).toEqual([
-      { namespace: 'mimir', name: 'held' },
-      { namespace: 'mimir', name: 'gone', isReleased: true, goneMs: 5 },
       { namespace: 'mimir', name: 'broken', isReleased: true },
+      { namespace: 'mimir', name: 'gone', isReleased: true, goneMs: 5 },
+      { namespace: 'mimir', name: 'held' },
     ]);
   });
 
@@ -50,7 +50,7 @@ describe('the facts of doctor', () => {
     });
     const misplaced = async (result: RuleResult) => {
       const decision = JSON.stringify({ ...published, waits: [{ ...result, sinceMs: kitNowMs, zones: ['a'] }] });
-      const status = configMap(statusMapName(one.name), {}, { decision });
+      const status = configMap(statusMapName(one.name), { 'rollout-group.dev/document': 'status' }, { decision });
       const { published: found } = await factsOf([status]);
       return 'unknown' in found ? [found.unknown] : found.map((fact) => fact.misplaced);
     };

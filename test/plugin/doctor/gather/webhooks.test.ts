@@ -28,7 +28,7 @@ const objects = {
     {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
-      metadata: { name: 'one', namespace: 'rollout-group' },
+      metadata: { name: 'one', namespace: 'rollout-group', labels: { 'kubernetes.io/service-name': 'rollout-group-agent' } },
       endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
     },
   ],
@@ -45,7 +45,7 @@ const objects = {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: 'webhook-1', namespace: 'rollout-group', labels: { app: 'webhook' } },
-      spec: { serviceAccountName: 'webhook' },
+      spec: { serviceAccountName: 'webhook', containers: [{ name: 'webhook', image: 'agent:1' }] },
     },
   ],
 };
@@ -92,7 +92,7 @@ describe('the registration of the webhooks', () => {
     const pinned = ofKind(bare, 'Mut').find(({ metadata }) => metadata.name.includes('pinned'));
     if (pinned === undefined) throw new Error('an installation pins no pods');
     expect(
-      await unanswered({ objects: { ...objects, mutatingwebhookconfigurations: [pinned, ...ofKind(configurations, 'Mut')] } }),
+      await unanswered({ objects: { ...objects, mutatingwebhookconfigurations: [...ofKind(configurations, 'Mut'), pinned] } }),
     ).toEqual([[false, untrusted(`MutatingWebhookConfiguration ${pinned.metadata.name}`)]]);
     const annotations = { 'cert-manager.io/inject-ca-from': 'a/b' };
     const injected = ofKind(bare, 'Val').map((one) => ({ ...one, metadata: { ...one.metadata, annotations } }));
