@@ -29,7 +29,7 @@ export interface ForwardRun {
 
 /** A run that takes longer than this, or more turns, is broken off and says so. */
 const horizonMs = 400 * 24 * 3_600_000;
-const maxTurns = 50_000;
+const usualMaxTurns = 50_000;
 
 /** The most turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
@@ -47,10 +47,16 @@ export interface ForwardOptions {
   readonly events?: readonly ScheduledEvent[];
   /** The run is broken off at this instant; 400 days after its start unless given. */
   readonly untilMs?: number;
+  /** The run is broken off after this many turns; default 50,000. */
+  readonly maxTurns?: number;
 }
 
 /** Runs one group forward until it is done, held for good, or out of time. */
-export function runForward(start: World, group: GroupDefinition, { onTurn, events = [], untilMs }: ForwardOptions = {}): ForwardRun {
+export function runForward(
+  start: World,
+  group: GroupDefinition,
+  { onTurn, events = [], untilMs, maxTurns = usualMaxTurns }: ForwardOptions = {},
+): ForwardRun {
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withAssumedMetrics(start, group);

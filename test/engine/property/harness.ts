@@ -30,8 +30,8 @@ export interface PropertyReport {
   readonly scales: number;
 }
 
-/** Virtual time of a whole run. Groups that wait for readings take a turn for each, so days of them take minutes. */
-const longestRunMs = rounds(48, 8) * 3_600_000;
+/** Turns of a whole run. A group that waits for readings takes a turn for each, so its virtual days would take minutes. */
+const maxTurns = rounds(4_000, 400);
 
 /** One decision per seed, judged by the oracle and by the engine's own invariants. Stops after `most` findings. */
 export function checkDecisions(firstSeed: number, groups: number, most = 5): PropertyReport {
@@ -84,7 +84,7 @@ export function checkPartitions(firstSeed: number, groups: number, most = 5): Pr
     for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
     if (seed % 10 !== 0) continue;
     runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
-      untilMs: one.snapshot.nowMs + longestRunMs,
+      maxTurns,
       onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
     });
   }
@@ -126,7 +126,7 @@ export function checkPins(firstSeed: number, groups: number, most = 5): PinRepor
     for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
     if (seed % 10 !== 0) continue;
     const run = runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
-      untilMs: one.snapshot.nowMs + longestRunMs,
+      maxTurns,
       onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
     });
     if (run.end !== 'done' || run.last.decision.run?.rolledBack !== undefined) continue;
