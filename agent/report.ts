@@ -57,7 +57,7 @@ export interface ReleaseReport {
 export interface GroupRemovalReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
-  readonly words: readonly RemovalReport[];
+  readonly reports: readonly RemovalReport[];
 }
 
 /** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */

@@ -1,55 +1,61 @@
 // The two profiles as data: the native behaviour, and the drop-in profile with the behaviour of grafana/rollout-operator.
 import type { GroupDefinition, ProfileName } from '../policies/definition.ts';
 
-/** One row per difference: the native behaviour; or that of grafana/rollout-operator, with sections of its specification. Rules read only rows. */
+/** One row per difference. Each comment states the native behaviour, then that of grafana/rollout-operator (the original). */
 interface Profile {
-  /** A pod is available if it is Ready for `minReadySeconds` on a ready node; or if every container runs and is ready (7.1). */
+  /** A pod is available if it is Ready for `minReadySeconds` on a ready node. Original: if every container runs and is ready. */
   readonly podReadiness: 'condition' | 'containers';
-  /** Unready pods are counted from the pods; or also from the status of the StatefulSet, and the highest number applies (6.4, 8.4). */
+  /** Unready pods are counted from the pods. Original: also from the status of the StatefulSet, and the higher number applies. */
   readonly countsPodsFromStatus: boolean;
-  /** A status older than its spec blocks; or `observedGeneration` is never read (6.4). */
+  /** A status older than its spec blocks. Original: `observedGeneration` is never read. */
   readonly waitsForObservedGeneration: boolean;
-  /** Pods are found by their owner; or they also need the label `name` of the pod template (6.4). */
+  /** Pods are found by their owner. Original: they also need the label `name` of the pod template. */
   readonly matchesPodsByNameLabel: boolean;
-  /** Only Kubernetes writes `status.currentRevision`; or it must be set, and the agent advances it when a zone is complete (7.2, steps 2 and 5). */
+  /** Only Kubernetes writes `status.currentRevision`. Original: it must be set, and the operator advances it when a zone is complete. */
   readonly advancesCurrentRevision: boolean;
-  /** A wrong update strategy blocks only its zone; or the whole group (6.3). */
+  /** A wrong update strategy blocks only its zone. Original: it blocks the whole group. */
   readonly checksStrategyOfAllZones: boolean;
-  /** A started zone is finished first; or each turn chooses the zone again (6.6). */
+  /** A started zone is finished first. Original: each turn chooses the zone again. */
   readonly finishesStartedZone: boolean;
-  /** Unready pods are replaced first; or ordinals alone decide (7.2, step 4). */
+  /** Unready pods are replaced first. Original: ordinals alone decide the order. */
   readonly replacesUnreadyPodsFirst: boolean;
-  /** Stuck pods are repaired one at a time even if other zones are not ready; or they wait for the other zones (6.5). */
+  /** Stuck pods are repaired one at a time even if other zones are not ready. Original: they wait for the other zones. */
   readonly repairsStuckPodsAcrossZones: boolean;
-  /** Unready pods of a paused zone block the other zones; or they do not, if all other zones are ready (7.2, step 1). */
+  /** Unready pods of a paused zone block the other zones. Original: they do not, if all other zones are ready. */
   readonly ignoresPausedZone: boolean;
-  /** A zone that shrinks blocks the replacement of pods; or only a write of replicas in the same turn does (6.2). */
+  /** A zone that shrinks blocks the replacement of pods. Original: only a write of replicas in the same turn does. */
   readonly waitsForShrinkingZones: boolean;
-  /** Requests that cannot be read block a disruption; or they do not, because grafana/rollout-operator has no requests. */
+  /** Unreadable RolloutIntents block a disruption. Original: they do not, because it has no such objects. */
   readonly blocksOnUnreadableRequests: boolean;
-  /** The group sets the time between downscales; or a label does: that of the follower (8.5), or for a prepared downscale that of the zone that shrank last (13, row 10). */
+  /**
+   * The group sets the time between downscales of two zones. Original: a label sets it, that of the follower; for a downscale through
+   * `/admission/prepare-downscale`, that of the zone that shrank last.
+   */
   readonly zoneGap: 'group' | 'zone';
-  /** The ledger stores the time of a downscale; or the annotation `grafana.com/last-downscale` does (8.5, 13). */
+  /** The ledger stores the time of a downscale. Original: the annotation `grafana.com/last-downscale` stores it. */
   readonly downscaleTime: 'ledger' | 'annotation';
-  /** Every downscale waits for the other zones, the rollout and the leader; or only a prepared one, for the other zones (12, 13). Only mirrored zones have a delay (10). */
+  /**
+   * Every downscale waits for the other zones, the rollout and the leader. Original: only a downscale with preparation waits, for the other
+   * zones, and only zones that mirror an object have a delay.
+   */
   readonly checksEveryDownscale: boolean;
-  /** A delay starts when the agent sees the answer of the pod, or at the time in the answer if that is later; or always at that time (10). */
+  /** A delay starts when the agent sees the answer of the pod, or at a later time in it. Original: always at the time in the answer. */
   readonly delayStart: 'seen' | 'reported';
-  /** Fewer replicas than this require `forceReplicas`; grafana/rollout-operator scales to zero (8, 9). */
+  /** Fewer replicas than this require `forceReplicas`. Original: zero replicas are allowed. */
   readonly leastReplicas: number;
-  /** Null replicas are read as 1, the default of the API server; or the request is allowed with a warning (12, row 6). */
+  /** Null replicas in an admission request count as 1, the default of the API server. Original: the request is allowed with a warning. */
   readonly allowsNullReplicas: boolean;
-  /** A client must scale the source of the replicas that the group names; or it may scale the member itself (8). */
+  /** A client must scale the object that sets the replicas of the group. Original: it may scale the StatefulSet itself. */
   readonly ownsReplicas: boolean;
-  /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator (12, row 11). */
+  /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator in it. */
   readonly noDownscaleLimit: string;
-  /** `/admission/enforce` denies a downscale of unprepared pods; or allows it, if `/admission/prepare-downscale` prepares them (13). */
+  /** `/admission/enforce` denies a downscale of unprepared pods. Original: allowed if `/admission/prepare-downscale` prepares them. */
   readonly preparesInDropInWebhook: boolean;
-  /** The endpoint sets the timeout of a pod call; or the flag `-pods.client-timeout` does (10). */
+  /** The endpoint in the policy sets the timeout of a pod call. Original: the flag `-pods.client-timeout` sets it. */
   readonly podCallTimeout: 'endpoint' | 'flag';
-  /** A turn fails if a write or a read fails; or also if grafana/rollout-operator would count a failed reconcile (6.8). */
+  /** A turn counts as failed if a write or a read fails. Original: also in the other cases in which it counts a failed reconcile. */
   readonly countsFailedReconciles: boolean;
-  /** Invariants with the scope `native` apply; or they do not, because grafana/rollout-operator breaks them by design. */
+  /** Invariants with the scope `native` apply. Original: they do not, because it breaks them by design. */
   readonly checksNativeInvariants: boolean;
 }
 

@@ -155,7 +155,7 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
         ],
         matchPolicy: 'Equivalent',
       },
-      matchConditions: [isNotTheAgent(options), isHeld(options)],
+      matchConditions: [isNotTheAgent(options), isGuardedStatefulSet(options)],
       variables: [
         { name: 'before', expression: partitionOf('oldObject') },
         { name: 'after', expression: partitionOf('object') },
@@ -181,7 +181,7 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
 }
 
 /** Matches a StatefulSet by its partition or by its name. */
-export function isHeld({ scope }: Pick<InstallOptions, 'scope'>): MatchCondition {
+export function isGuardedStatefulSet({ scope }: Pick<InstallOptions, 'scope'>): MatchCondition {
   const held = `${partitionOf('oldObject')} >= ${holdingPartition}`;
   const named = scope.partition.members;
   return { name: 'is-held', expression: named.length === 0 ? held : `${held} || ${nameIn('request.name', named)}` };

@@ -64,7 +64,7 @@ export function leftovers(
             command: `kubectl delete rolebinding,role -l ${installLabel}=${namespace} --all-namespaces`,
           },
         ]),
-    ...(isFound ? [] : heldSets({ scope })),
+    ...(isFound ? [] : possiblePartitionLeftovers({ scope })),
     { what: 'the certificate', command: `kubectl delete secret ${certificateSecret} -n ${namespace} --ignore-not-found` },
     { what: 'the Lease', command: `kubectl delete lease ${agentName} -n ${namespace} --ignore-not-found` },
     ...scopeFlags.map((flag) => ({
@@ -79,12 +79,12 @@ export function leftovers(
 }
 
 /** Returns leftovers for the partitions that may block pods. Only the cluster knows which StatefulSets are blocked. */
-function heldSets({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
+function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
   const strategies = [scope.partition, scope.pinned];
   if (!strategies.some(usesStrategy)) return [];
   const members = strategies.flatMap((strategy) => strategy.members);
   const isEveryOneNamed = scope.members !== undefined && members.length > 0;
-  const sets: readonly HeldSet[] = isEveryOneNamed
+  const sets: readonly BlockedStatefulSet[] = isEveryOneNamed
     ? members.map(({ namespace, statefulSet }) => ({ namespace, name: statefulSet }))
     : [{ namespace: 'NAMESPACE', name: 'NAME' }];
   return sets.map((set) => ({
@@ -118,25 +118,25 @@ function enforcedNamespace(name: string): InstallObject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { [enforceLabel]: 'true' } } };
 }
 
-export interface HeldSet {
+export interface BlockedStatefulSet {
   readonly namespace: string;
   readonly name: string;
 }
 
 /** Returns the command that removes the partition; the StatefulSet controller then replaces every outdated pod. */
-export function releaseCommand({ namespace, name }: HeldSet): string {
+export function releaseCommand({ namespace, name }: BlockedStatefulSet): string {
   const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
   return `kubectl patch statefulset ${name} -n ${namespace} --type merge -p '${patch}'`;
 }
 
 /** Returns the warning before the agent is uninstalled. */
-export function heldWarning(sets: readonly HeldSet[]): string {
+export function partitionWarning(sets: readonly BlockedStatefulSet[]): string {
   const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
   return `warning: a partition blocks ${sets.length === 1 ? 'the StatefulSet' : `${sets.length} StatefulSets`} ${names}. Without the agent, template changes have no effect, \`kubectl rollout status\` reports success, and a deleted pinned pod returns at the old revision. To release the StatefulSets first: finish all rollouts, set \`spec.rollout.onPolicyDeleted: release\` in their groups, and delete the groups while the agent runs.\n`;
 }
 
 /** Returns one leftover per StatefulSet, with its command. */
-export function heldLeftovers(sets: readonly HeldSet[]): readonly { readonly what: string; readonly command: string }[] {
+export function partitionLeftovers(sets: readonly BlockedStatefulSet[]): readonly { readonly what: string; readonly command: string }[] {
   return sets.map((set) => ({
     what: `the partition of StatefulSet ${set.namespace}/${set.name}; removing it replaces every outdated pod. Patch one StatefulSet after another`,
     command: releaseCommand(set),

@@ -23,7 +23,7 @@ const of = '.enforce.rollout-group.dev';
 const ofOthers = `-of-others${of}`;
 
 /** With more members, the rows stay as installed: the API server evaluates conditions on each request, and objects have a size limit. */
-export const mostMembers = 2_000;
+export const maxMembers = 2_000;
 
 /** The fields that this file reads of an entry of `webhooks`. */
 type Row = Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ type Row = Readonly<Record<string, unknown>>;
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));
-  const isTooMany = members.length > mostMembers;
+  const isTooMany = members.length > maxMembers;
   const list = `[${members.map(memberKey).sort().map(quoted).join(', ')}]`;
   const others: Row[] = [];
   const own = installed.map((row): Row => {

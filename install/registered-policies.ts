@@ -1,6 +1,6 @@
 // Compares stored admission policies with the installed ones: changed, unbound or without effect.
 import { canonicalJson } from '../policies/values/canonical-json.ts';
-import { fieldsOf, isHeld, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
+import { fieldsOf, isGuardedStatefulSet, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
 import { conditionsOf, membersIn } from './narrowing.ts';
 import type { InstallObject, InstallOptions } from './object.ts';
@@ -130,7 +130,10 @@ function policyProblems(name: string, spec: Fields, wanted: Fields, question: Po
 function isCondition(stored: MatchCondition, wanted: MatchCondition): boolean {
   if (stored.name !== wanted.name) return false;
   if (stored.expression === wanted.expression) return true;
-  return stored.expression === isHeld(naming(membersIn(stored.expression))).expression && wanted.name === isHeld(naming([])).name;
+  return (
+    stored.expression === isGuardedStatefulSet(naming(membersIn(stored.expression))).expression &&
+    wanted.name === isGuardedStatefulSet(naming([])).name
+  );
 }
 
 function naming(members: readonly Member[]) {

@@ -60,9 +60,10 @@ export function objectDifferences(
   desired: readonly ObjectContent[],
   { members, namespace }: { readonly members: ReadonlySet<string>; readonly namespace?: string | undefined },
 ): readonly ObjectDifference[] {
-  const isMeant = (object: ObjectContent) => !members.has(nameOf(object)) && (namespace === undefined || namespaceOf(object) === namespace);
-  const before = new Map(current.filter(isMeant).map((object) => [nameOf(object), object]));
-  const after = new Map(desired.filter(isMeant).map((object) => [nameOf(object), object]));
+  const isCompared = (object: ObjectContent) =>
+    !members.has(nameOf(object)) && (namespace === undefined || namespaceOf(object) === namespace);
+  const before = new Map(current.filter(isCompared).map((object) => [nameOf(object), object]));
+  const after = new Map(desired.filter(isCompared).map((object) => [nameOf(object), object]));
   return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((object): readonly ObjectDifference[] => {
     const [old, next] = [before.get(object), after.get(object)];
     if (old === undefined) return [{ object, operation: 'created', changes: [] }];

@@ -8,7 +8,7 @@ import { documentStyle, longestFlowLine, yamlText } from './yaml/style.ts';
 import { textLines } from './yaml/text-lines.ts';
 
 /** Each round settles one level of nesting, and nothing deeper is read at all. */
-const mostRounds = yamlLimits.depth;
+const maxRounds = yamlLimits.depth;
 
 /** Returns the canonical form of policy text, with all values and comments. Ambiguous text and other kinds are not changed. Idempotent. */
 export function formatText(text: string): string {
@@ -31,7 +31,7 @@ function documentTexts(text: string): readonly string[] | undefined {
 /** The form in which another round changes nothing; undefined when the text cannot be read, the text itself when it must not change. */
 function settled(text: string): string | undefined {
   let current = text;
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     const document = parseDocument(current, documentStyle);
     if (document.errors.length > 0) return undefined;
     const schema = schemaOf(document);
@@ -97,7 +97,7 @@ function textOf(key: unknown): string {
 /** Writes the collections in braces and brackets that make a line too long as blocks, from the outside in. */
 function withoutLongLines(text: string): string {
   let current = text;
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     if (current.split('\n').every((line) => line.length <= longestFlowLine)) return current;
     const document = parseDocument(current, documentStyle);
     let isChanged = false;

@@ -226,7 +226,7 @@ async function showExample({ cluster, manifests, startedAt, stops }: Showing): P
   );
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, readFileSync(cluster.identities.admin.kubeconfig), { mode: 0o600 });
-  say(`the agent looks after ${namespaces.join(', ')}; its log is ${agent.log}`);
+  say(`the agent watches ${namespaces.join(', ')}; its log is ${agent.log}`);
   say(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s at ${cluster.url}\n`);
   say(`  export KUBECONFIG="${resolve(kubeconfig)}"\n`);
   say('Ctrl-C stops it and removes everything.');

@@ -32,10 +32,12 @@ export function givenGroup(input: GivenInput): GivenGroup {
     const key = keyOf(object);
     return isIn(object) && (sources.includes(key) || statefulSets.some((set) => key === `StatefulSet ${set}`));
   };
-  const now = running.filter(isNeeded).map((object) => heldBy(group, object));
+  const now = running.filter(isNeeded).map((object) => withHoldingPartition(group, object));
   const byKey = new Map(now.map((object) => [keyOf(object), object]));
   // An object created by the change already exists for mirrors.
-  const wanted = asked.filter((object) => isNeeded(object) && !isRefused(object, input.refused)).map((object) => heldBy(group, object));
+  const wanted = asked
+    .filter((object) => isNeeded(object) && !isRefused(object, input.refused))
+    .map((object) => withHoldingPartition(group, object));
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
   const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
   return {
@@ -59,7 +61,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
 }
 
 /** Manifests omit the partition that the agent writes; a group at rest has it. */
-function heldBy(group: GroupDefinition, object: Json): Json {
+function withHoldingPartition(group: GroupDefinition, object: Json): Json {
   const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
   const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
   const written = partOf(strategy, 'rollingUpdate');

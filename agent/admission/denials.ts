@@ -34,8 +34,8 @@ export const requestAnnotation = 'rollout-group.dev/request';
 /** The same decision is told again after this long. */
 const repeatMs = 600_000;
 /** As many wait, and as many are remembered; beyond that the newest are dropped, and the oldest forgotten. */
-const mostWaiting = 100;
-const mostRemembered = 2_000;
+const maxWaiting = 100;
+const maxRemembered = 2_000;
 /** As the API server limits notes. */
 const longestNote = 1_024;
 const timeoutMs = 5_000;
@@ -66,11 +66,11 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
       const key = `${subject.namespace} ${judgement.decisionId}`;
       const nowMs = env.clock.monotonicMs();
       const lastMs = toldMs.get(key);
-      if ((lastMs !== undefined && nowMs - lastMs < repeatMs) || waiting.length >= mostWaiting) return;
+      if ((lastMs !== undefined && nowMs - lastMs < repeatMs) || waiting.length >= maxWaiting) return;
       toldMs.delete(key);
       toldMs.set(key, nowMs);
       for (const oldest of toldMs.keys()) {
-        if (toldMs.size <= mostRemembered) break;
+        if (toldMs.size <= maxRemembered) break;
         toldMs.delete(oldest);
       }
       waiting.push(denialEvent(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));

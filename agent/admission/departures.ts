@@ -15,7 +15,7 @@ export const departuresName = 'rollout-group.departures';
 const key = 'departures';
 const document = 'departures';
 /** Beyond it no more can be taken out for a while. */
-const mostDepartures = 500;
+const maxDepartures = 500;
 /** Expired departures are dropped after this long; clocks differ. */
 const graceMs = 60_000;
 
@@ -73,8 +73,7 @@ function added(stored: readonly Departure[], departures: readonly Departure[], n
     if (known !== undefined && known.untilMs > nowMs) kept.set(name, joinedDepartures(known, departure));
     else if (untilMs >= (known?.untilMs ?? 0)) kept.set(name, departure);
   }
-  if (kept.size > mostDepartures)
-    throw new Error(`more than ${mostDepartures} StatefulSets of one namespace were taken out of their groups`);
+  if (kept.size > maxDepartures) throw new Error(`more than ${maxDepartures} StatefulSets of one namespace were taken out of their groups`);
   return [...kept.values()];
 }
 

@@ -33,7 +33,7 @@ interface SourceHttpOptions extends SourceParts {
 }
 
 /** Sources of which it is remembered what is wrong with them, so that it is logged once. */
-const mostProblems = 1000;
+const maxProblems = 1000;
 
 /**
  * The port to metric sources. Each query reads the address and the credentials of its source from the agent's namespace: a revoked credential
@@ -93,7 +93,7 @@ export class SourceHttp implements GateHttp {
       return;
     }
     // Anybody may name sources that do not exist.
-    if (this.#problems.size >= mostProblems) this.#problems.clear();
+    if (this.#problems.size >= maxProblems) this.#problems.clear();
     this.#problems.set(source, problem);
     this.#options.log.warn('metric source cannot be queried', { source, problem, detail });
   }

@@ -17,7 +17,7 @@ const lastingMs = 60_000;
 /** A wait that should end by itself is reported after this long without a further updated or available pod. */
 const stuckMs = 600_000;
 /** Limits the observations that wait to be stored; beyond it the oldest are dropped. */
-const mostPending = 20;
+const maxPending = 20;
 const firstPauseMs = 2_000;
 const longestPauseMs = 60_000;
 
@@ -126,7 +126,7 @@ export class GroupNotifier {
     }
     const before = this.#pending.findIndex((one) => one.lasting === undefined && isSameState(one.facts, seen.facts));
     if (before >= 0) this.#pending.splice(before, 1);
-    if (this.#pending.length >= mostPending) this.#pending.shift();
+    if (this.#pending.length >= maxPending) this.#pending.shift();
     this.#pending.push(seen);
     this.#storeSoon();
   }

@@ -24,7 +24,7 @@ const slackEventType = 'rollout_group_notification';
 
 /** Messages read at once, and how many such pages are read to find one. */
 const perPage = 200;
-const mostPages = 10;
+const maxPages = 10;
 /** Clocks of Slack and of the cluster may differ by this much. */
 const skewMs = 120_000;
 
@@ -99,7 +99,7 @@ async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key 
   const from = { channel: channel.channel, oldest: `${Math.max(0, Math.floor((sinceMs - skewMs) / 1000))}`, include_all_metadata: 'true' };
   const thread: Readonly<Record<string, string>> = delivery.thread === undefined ? {} : { ts: delivery.thread };
   let cursor = '';
-  for (let page = 0; page < mostPages; page += 1) {
+  for (let page = 0; page < maxPages; page += 1) {
     const query = new URLSearchParams({ ...from, ...thread, limit: `${perPage}`, ...(cursor === '' ? {} : { cursor }) });
     const headers = await bearer(parts, channel.token);
     const url = `${channel.url}/${method}?${query}`;

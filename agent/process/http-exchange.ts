@@ -41,12 +41,12 @@ interface ExchangesOptions {
   /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** To one server at once. */
-  readonly mostSockets: number;
+  readonly maxSockets: number;
 }
 
 /** Every exchange opens a new connection: servers are called rarely, and a replaced server must not be called over an old connection. */
-export function createExchanges({ env, mostSockets }: ExchangesOptions): Exchanges {
-  const agents = { http: new HttpAgent({ maxSockets: mostSockets }), https: new HttpsAgent({ maxSockets: mostSockets }) };
+export function createExchanges({ env, maxSockets }: ExchangesOptions): Exchanges {
+  const agents = { http: new HttpAgent({ maxSockets: maxSockets }), https: new HttpsAgent({ maxSockets: maxSockets }) };
   return {
     exchange: (request) => exchange(request, { env, agents }),
     close: () => {
@@ -205,10 +205,10 @@ export interface PodHttpClient extends PodHttp {
 }
 
 /** As many pods are asked at once, and a few of another group. */
-const mostSockets = 64;
+const maxSockets = 64;
 
 export function createPodHttp(options: PodHttpOptions): PodHttpClient {
-  const exchanges = createExchanges({ env: options.env, mostSockets });
+  const exchanges = createExchanges({ env: options.env, maxSockets });
   const headers = { 'User-Agent': options.userAgent, 'X-Cluster': options.cluster, Accept: 'application/json' };
   return {
     call: async (request) => {

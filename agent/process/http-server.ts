@@ -50,7 +50,7 @@ const exchangeTimeoutMs = 10_000;
 /** A connection may be idle for this long between two requests. */
 const idleTimeoutMs = 180_000;
 /** Only the kubelet and a few collectors send requests. */
-const mostConnections = 256;
+const connectionLimit = 256;
 
 /** Resolves when the server listens; rejects when it cannot. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
@@ -59,7 +59,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.requestTimeout = exchangeTimeoutMs;
   server.setTimeout(exchangeTimeoutMs);
   server.keepAliveTimeout = idleTimeoutMs;
-  server.maxConnections = mostConnections;
+  server.maxConnections = connectionLimit;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port: options.port, ...(options.address === undefined ? {} : { host: options.address }) }, () => {

@@ -47,9 +47,9 @@ interface RealEnvOptions {
 }
 
 /** Each channel sends one thing at a time. */
-const mostServiceSockets = 16;
+const maxServiceSockets = 16;
 /** Gates ask at their own pace; a source that hangs has one open question for each of them. */
-const mostSourceSockets = 64;
+const maxSourceSockets = 64;
 
 /** Everything real. */
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
@@ -74,7 +74,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
     },
   });
   const [acting, writing, admission] = [transport(), transport(), transport(false)];
-  const sources = createExchanges({ env: process.env, mostSockets: mostSourceSockets });
+  const sources = createExchanges({ env: process.env, maxSockets: maxSourceSockets });
   // Gate queries use the writing transport, so that they never delay actions.
   const gates = new SourceHttp({
     kubernetes: writing,
@@ -85,7 +85,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
     agentNamespace: settings.agent.agentNamespace,
     policySources: settings.agent.policySources,
   });
-  const services = createExchanges({ env: process.env, mostSockets: mostServiceSockets });
+  const services = createExchanges({ env: process.env, maxSockets: maxServiceSockets });
   const notify = createNotifyHttp({ exchanges: services, userAgent });
   const { policyDirectory: directory } = settings;
   const rest = {

@@ -230,8 +230,8 @@ function waitFacts(
 }
 
 /** Returns the facts of a deleted group that stays as it is, one for each deletion and StatefulSet. */
-export function groupRemovalFacts({ snapshot, words }: GroupRemovalReport): readonly ReleaseFact[] {
-  return words.map(({ zone, statefulSet, isWarning, note }) => ({
+export function groupRemovalFacts({ snapshot, reports }: GroupRemovalReport): readonly ReleaseFact[] {
+  return reports.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,
     fact: {
       type: isWarning ? 'Warning' : 'Normal',

@@ -24,12 +24,12 @@ const lastingMs = 5000;
 /** The same fact is told again after this long. */
 const repeatMs = 600_000;
 /** Beyond this many that wait, and that many that are remembered, the newest are dropped, and the oldest forgotten. */
-const mostWaiting = 200;
-const mostRemembered = 2000;
+const maxWaiting = 200;
+const maxRemembered = 2000;
 /** As the API server limits them. */
 const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
-const mostFindings = 20;
+const maxFindings = 20;
 const closeMs = 5000;
 const longestTimeoutMs = 10_000;
 
@@ -79,7 +79,7 @@ export class EventWriter {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const key of this.#pasts.keys()) if (!keys.has(key)) this.#pasts.delete(key);
       if (!this.#isLeader) return;
-      for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, mostFindings)) {
+      for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, maxFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
         const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
         this.#tell('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentItself() });
@@ -132,14 +132,14 @@ export class EventWriter {
     const lastMs = this.#toldMs.get(key);
     const nowMs = this.#options.env.clock.monotonicMs();
     if (this.#isClosed || (lastMs !== undefined && nowMs - lastMs < repeatMs)) return;
-    if (this.#waiting.length >= mostWaiting) {
+    if (this.#waiting.length >= maxWaiting) {
       this.#options.onWrite?.('dropped');
       return;
     }
     this.#toldMs.delete(key);
     this.#toldMs.set(key, nowMs);
     for (const [oldest] of this.#toldMs) {
-      if (this.#toldMs.size <= mostRemembered) break;
+      if (this.#toldMs.size <= maxRemembered) break;
       this.#toldMs.delete(oldest);
     }
     this.#waiting.push(one);

@@ -20,7 +20,7 @@ export const rolloutGroups: Resource = {
 
 /** For how long it is believed whether there is an object, by those who only refer to it. */
 const believedMs = 60_000;
-const mostKept = 2000;
+const maxKept = 2000;
 
 /** Reads RolloutGroups by name. An absent kind, and one that may not be read, count as an absent object. */
 export class GroupObjects {
@@ -41,7 +41,7 @@ export class GroupObjects {
     } catch (error) {
       if (!isStatus(error, 403, 404)) throw error;
     }
-    if (this.#known.size >= mostKept) this.#known.clear();
+    if (this.#known.size >= maxKept) this.#known.clear();
     this.#known.set(`${group.namespace}/${group.name}`, { uid: object?.metadata.uid, atMs: this.#env.clock.monotonicMs() });
     return object;
   }

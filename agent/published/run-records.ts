@@ -22,7 +22,7 @@ interface RunRecordsOptions {
 const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'rolloutruns', kind: 'RolloutRun', isNamespaced: true };
 
 /** Turns of a group that wait until its records were read. */
-const mostTurnsWaiting = 100;
+const maxTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
 /** Reports whether the kind was installed meanwhile is looked at this often. */
 const missingMs = 300_000;
@@ -71,7 +71,7 @@ export class RunRecorder {
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
       if (known?.state === 'missing' && this.#options.env.clock.monotonicMs() < known.untilMs) return;
-      if (runs.turns.length < mostTurnsWaiting) runs.turns.push(report);
+      if (runs.turns.length < maxTurnsWaiting) runs.turns.push(report);
       else this.#options.onWrite?.('dropped');
       if (known?.state !== 'loading') void this.#load(namespace);
     },

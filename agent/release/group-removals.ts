@@ -69,18 +69,18 @@ export class GroupRemovals {
     const { env, sourceStates, onReport } = this.#options;
     const snapshot = knownSnapshot(this.#options, former.group.namespace, { fresh: undefined, unread: [] });
     const { group, run, goneSinceMs = nowMs } = former;
-    const parting = decideRemoval({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
-    former.goneSinceMs = parting.kind === 'unsure' ? undefined : goneSinceMs;
-    if (parting.kind === 'unsure') return undefined;
-    if (parting.kind === 'wait') return parting.leftMs ?? unreadMs;
+    const removal = decideRemoval({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
+    former.goneSinceMs = removal.kind === 'unsure' ? undefined : goneSinceMs;
+    if (removal.kind === 'unsure') return undefined;
+    if (removal.kind === 'wait') return removal.leftMs ?? unreadMs;
     this.#gone.delete(key);
-    if (parting.kind === 'none') return undefined;
+    if (removal.kind === 'none') return undefined;
     const { namespace, name } = group;
-    for (const { statefulSet, isWarning, note } of parting.words) {
+    for (const { statefulSet, isWarning, note } of removal.reports) {
       const write = isWarning ? env.log.warn : env.log.info;
       write('group is no longer defined', { namespace, group: name, statefulSet, note });
     }
-    onReport({ group: { namespace, name }, snapshot, words: parting.words });
+    onReport({ group: { namespace, name }, snapshot, reports: removal.reports });
     return undefined;
   }
 }

@@ -111,7 +111,7 @@ export function contradicted(
 ): ReadonlySet<ReadKind> {
   const kinds = new Set<ReadKind>();
   for (const object of read) {
-    if (object.isGoing || !caches.hasSeen(object.kind, namespace, object.resourceVersion)) continue;
+    if (object.isDeleted || !caches.hasSeen(object.kind, namespace, object.resourceVersion)) continue;
     const cached = caches.lookUp(object.kind, namespace, object.name);
     if (cached === undefined || (compareResourceVersions(cached.resourceVersion, object.resourceVersion) ?? 0) < 0) kinds.add(object.kind);
   }

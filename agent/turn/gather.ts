@@ -31,7 +31,7 @@ export interface GroupMemory {
   /** The leadership under which this group is written; at least that of the Lease. */
   epoch?: number;
   /** The next turn reads the objects past the caches. */
-  isFreshWanted: boolean;
+  needsDirectRead: boolean;
   /** Monotonic: since when the caches have been behind. */
   behindSinceMs?: number | undefined;
   /** Monotonic: when the objects were last read past the caches. */
@@ -85,7 +85,7 @@ export interface Gathered {
 export function newMemory(caches: CacheView): GroupMemory {
   return {
     freshness: new Freshness(caches),
-    isFreshWanted: true,
+    needsDirectRead: true,
     isWaiting: false,
     confirmed: new Set(),
     sent: new Set(),
@@ -103,14 +103,14 @@ const patienceMs = 5_000;
 
 /** Reports whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
 export function mustWait(memory: GroupMemory, nowMs: number): boolean {
-  if (memory.isFreshWanted || !memory.freshness.isBehind()) {
+  if (memory.needsDirectRead || !memory.freshness.hasStaleCache()) {
     memory.behindSinceMs = undefined;
     return false;
   }
   memory.behindSinceMs ??= nowMs;
   if (nowMs - memory.behindSinceMs < patienceMs) return true;
   memory.behindSinceMs = undefined;
-  memory.isFreshWanted = true;
+  memory.needsDirectRead = true;
   return false;
 }
 
@@ -129,7 +129,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
   const askedMs = env.clock.monotonicMs();
-  const isFresh = memory.isFreshWanted || isLookDue(memory, askedMs);
+  const isFresh = memory.needsDirectRead || isLookDue(memory, askedMs);
   const [sources, fresh] = await Promise.all([
     parts.sources.read(group),
     isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,
@@ -167,7 +167,7 @@ export function observeAgain(
   { sources, fresh }: Gathered,
 ): Snapshot {
   if (fresh === undefined) return snapshotFrom(parts, group, { sources, fresh, unread: [] });
-  const known = freshness.isBehind() ? latest(fresh, parts.caches, group.namespace) : { statefulSets: new Map(), pods: [] };
+  const known = freshness.hasStaleCache() ? latest(fresh, parts.caches, group.namespace) : { statefulSets: new Map(), pods: [] };
   return snapshotFrom(parts, group, { sources, fresh: { ...fresh, ...known }, unread: [] });
 }
 
@@ -229,7 +229,7 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
 }
 
 function noteFresh(memory: GroupMemory, fresh: FreshRead, askedMs: number): void {
-  memory.isFreshWanted = false;
+  memory.needsDirectRead = false;
   memory.freshMs = askedMs;
   memory.freshness.clear();
   memory.freshness.expect(fresh.read);

@@ -43,7 +43,7 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionLookMs(memory, decision, nowMs),
     // A dead watch does not report our own writes either; then the group is read past it.
-    memory.freshness.isBehind() ? longestWaitMs : undefined,
+    memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceLookMs,
   ];
   // The caches already show the new state, so the next turn follows at once, unless several decisions in a row were stale.

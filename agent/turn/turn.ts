@@ -56,10 +56,10 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
       memory.ledger = undefined;
       if (error instanceof LedgerChanged && attempt < restarts) {
         // Freshly read objects are not kept, and the caches may not have them yet.
-        memory.isFreshWanted ||= memory.freshness.isBehind();
+        memory.needsDirectRead ||= memory.freshness.hasStaleCache();
         continue;
       }
-      memory.isFreshWanted = true;
+      memory.needsDirectRead = true;
       turn.report(messageOf(error));
       return { retry: { afterMs: askedPauseMs(error) } };
     }
@@ -104,7 +104,7 @@ class Turn {
     if (definition === undefined) return {};
     if (!isSameDefinition(definition, this.#group)) {
       // The objects of the former definition were read, so a zone that joined may be unknown. The next turn uses the new definition.
-      this.#memory.isFreshWanted ||= gathered.fresh !== undefined;
+      this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
       return { lookAgainInMs: 0 };
     }
     // After a stall another process may have decided, and a later report of this process would hide its decision.
@@ -116,7 +116,7 @@ class Turn {
     this.#decision = decision;
     if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
       // A silent watch may be dead, and a watch that was dead may not have reported every change yet.
-      this.#memory.isFreshWanted = true;
+      this.#memory.needsDirectRead = true;
       return await this.run();
     }
     if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
@@ -300,7 +300,7 @@ class Turn {
     const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
     const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
     memory.freshness.expect(outcomes.flatMap(({ changed }) => changed ?? []));
-    memory.isFreshWanted ||= outcomes.some(({ result }) => result === 'unknown');
+    memory.needsDirectRead ||= outcomes.some(({ result }) => result === 'unknown');
     const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
     const { run } = announced;
@@ -316,7 +316,7 @@ class Turn {
       await this.#store(after, epoch, 'whenWorthIt');
       return undefined;
     } catch (error) {
-      memory.isFreshWanted = true;
+      memory.needsDirectRead = true;
       this.#storePauseMs = askedPauseMs(error);
       return `the ledger could not be updated after the actions: ${messageOf(error)}`;
     }

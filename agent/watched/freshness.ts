@@ -1,10 +1,10 @@
 // Tracks the object states that the caches must reach before the next decision, after writes by the agent and direct reads.
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 
-/** An object that the agent wrote or read directly, and the state that the cache must reach. */
+/** An object that the agent wrote or read directly, and the state that the cache must reach: its deletion, or a resource version. */
 export type ChangedObject = { readonly namespace: string; readonly name: string; readonly uid: string } & (
-  | { readonly kind: 'pod'; readonly isGoing: true }
-  | { readonly kind: 'pod' | 'statefulSet'; readonly isGoing?: false; readonly resourceVersion: string }
+  | { readonly kind: 'pod'; readonly isDeleted: true }
+  | { readonly kind: 'pod' | 'statefulSet'; readonly isDeleted?: false; readonly resourceVersion: string }
 );
 
 /** The cached state of one object. */
@@ -34,7 +34,7 @@ export class Freshness {
   }
 
   /** Reports whether a cache is stale for an expected object. Forgets the objects whose state the caches have reached. */
-  isBehind(): boolean {
+  hasStaleCache(): boolean {
     this.#expected = this.#expected.filter((object) => !this.#isSeen(object));
     return this.#expected.length > 0;
   }
@@ -46,7 +46,7 @@ export class Freshness {
 
   #isSeen(object: ChangedObject): boolean {
     const cached = this.#caches.lookUp(object.kind, object.namespace, object.name);
-    if (object.isGoing) return cached === undefined || cached.uid !== object.uid || cached.isTerminating;
+    if (object.isDeleted) return cached === undefined || cached.uid !== object.uid || cached.isTerminating;
     const { resourceVersion } = object;
     if (cached === undefined) return this.#caches.hasSeen(object.kind, object.namespace, resourceVersion);
     if (cached.resourceVersion === resourceVersion) return true;

@@ -112,7 +112,7 @@ export class HighWaterMark {
   }
 
   /** Reports whether the version is known to be older than the newest one seen. */
-  isBehind(resourceVersion: string): boolean {
+  isOlder(resourceVersion: string): boolean {
     return this.#value !== undefined && (compareResourceVersions(resourceVersion, this.#value) ?? 0) < 0;
   }
 
@@ -122,6 +122,6 @@ export class HighWaterMark {
   }
 
   raise(resourceVersion: string): void {
-    if (!this.isBehind(resourceVersion)) this.#value = resourceVersion;
+    if (!this.isOlder(resourceVersion)) this.#value = resourceVersion;
   }
 }

@@ -102,7 +102,7 @@ class Following<View> implements Reflector<View> {
       const selection = { namespace, labelSelector, fieldSelector, timeoutMs, site: `${site}.list` };
       const listed = await listProjected(env, resource, { ...selection, project: (object) => this.#entryOf(object) });
       if (this.#stopped.signal.aborted) return false;
-      if (this.#mark.isBehind(listed.resourceVersion)) {
+      if (this.#mark.isOlder(listed.resourceVersion)) {
         await this.#refuseList(listed.resourceVersion);
         return false;
       }

@@ -41,7 +41,7 @@ function decreases(decision: GroupDecision): readonly Scale[] {
 }
 
 /** Returns the zones whose pods a decision replaces or removes. */
-function disturbed(decision: GroupDecision): readonly string[] {
+function disruptedZones(decision: GroupDecision): readonly string[] {
   return [...new Set([...replacements(decision), ...decreases(decision)].map((action) => action.zone))];
 }
 
@@ -62,7 +62,7 @@ const oneZone: Invariant = {
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disrupted at the same time`] : [];
     // grafana/rollout-operator skips a paused zone with unavailable pods, if it is the only such zone.
     const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
-    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(context, decision, zone));
+    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isSingleRepair(context, decision, zone));
     const broken = bound.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
@@ -73,7 +73,7 @@ const oneZone: Invariant = {
 };
 
 /** Reports whether the decision only repairs one stuck pod of the zone, and no other zone has a claim or is unknown. */
-function isCureAlone(context: GroupContext, decision: GroupDecision, zone: string): boolean {
+function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: string): boolean {
   const [cured, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
   if (cured === undefined || view === undefined || more.length > 0 || decreases(decision).length > 0) return false;
@@ -114,7 +114,7 @@ const knownOnly: Invariant = {
   title: 'no pod is disrupted while a zone is unknown or its status is older than its spec',
   scope: 'all',
   violations: ({ context, decision }) => {
-    if (disturbed(decision).length === 0) return [];
+    if (disruptedZones(decision).length === 0) return [];
     const unread = context.view.zones.filter((view) => view.unknown !== undefined).map((view) => view.unknown ?? '');
     if (!profileOf(context.group).waitsForObservedGeneration) return replacements(decision).length === 0 ? [] : unread;
     const old = context.view.zones.filter(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
@@ -155,9 +155,9 @@ const rightPartition: Invariant = {
         .map((pod) => `${pod.name} would be replaced without being chosen`);
       const isRaised = action.to > set.partition;
       // Pinned pods come back at their own revision at any partition.
-      const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
-      const isPartial = !traitsOf(context.group).pinsPods && !isHeld;
-      return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
+      const isFullyUpdated = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
+      const isUnfinished = !traitsOf(context.group).pinsPods && !isFullyUpdated;
+      return [...others, ...(isRaised && isUnfinished ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
     });
   },
 };
@@ -184,7 +184,7 @@ const settled: Invariant = {
     const before = context.view.ledger.run?.openZone;
     const open = zoneNamed(context, before);
     const begun = replacements(decision).find(
-      ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(context, decision, zone),
+      ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isSingleRepair(context, decision, zone),
     );
     return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} starts before zone ${before} is ready`] : [];
   },
@@ -232,7 +232,7 @@ const delayWindow: Invariant = {
         ? view?.zone.forceReplicas === undefined
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
-      return leaving(view, action).flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
+      return removedPods(view, action).flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
     });
   },
 };
@@ -251,7 +251,7 @@ function delayViolations(context: GroupContext, pod: PodView, afterMs: number): 
     : [`${pod.name} is removed without a recent confirmation`];
 }
 
-function leaving(view: ZoneView, { from, to }: Scale) {
+function removedPods(view: ZoneView, { from, to }: Scale) {
   const first = view.set?.firstOrdinal ?? 0;
   return view.pods.filter((pod) => pod.ordinal >= first + to && pod.ordinal < first + from);
 }
@@ -402,7 +402,7 @@ export function replicaWrites({ decision, snapshot }: Pick<DecidedGroup, 'decisi
 }
 
 /** Returns the violations of S16: an increase and a decrease of one zone, one after the other, with the same inputs. */
-export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
+export function oscillationViolations(writes: readonly ReplicaWrite[]): readonly string[] {
   const last = new Map<string, { readonly direction: number; readonly inputs: string }>();
   const found: string[] = [];
   for (const write of writes) {

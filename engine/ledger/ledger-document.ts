@@ -422,7 +422,7 @@ function compare(a: string, b: string): number {
 }
 
 /** The most pods of one zone that a ledger can name. A document with more is rejected before any list is made. */
-const mostOrdinals = 100_000;
+const maxOrdinals = 100_000;
 
 /** Returns the rows of pins, in any order. */
 function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
@@ -452,7 +452,7 @@ function pinsOf(rows: readonly z.infer<typeof pinRow>[]): readonly Pin[] | undef
   const seen = new Set<string>();
   const pins: Pin[] = [];
   for (const row of rows) {
-    const ordinals = 'ordinals' in row ? ordinalsIn(row.ordinals, mostOrdinals) : [row.ordinal];
+    const ordinals = 'ordinals' in row ? ordinalsIn(row.ordinals, maxOrdinals) : [row.ordinal];
     if (ordinals === undefined) return undefined;
     for (const ordinal of ordinals) {
       const key = `${row.zone} ${ordinal}`;

@@ -96,7 +96,7 @@ export const podsPerPage = 50;
 /** chat.update takes 4,000 characters of text; escapes make some longer. */
 const longestMessage = 3900;
 const longestPart = 600;
-const mostZones = 20;
+const maxZones = 20;
 /** In characters: 50 lines of a name and a state stay below the limit of a message. */
 const longestName = 60;
 
@@ -149,8 +149,8 @@ function untilText(untilMs: number | undefined): string {
 
 function zonesText(live: RunFacts | undefined): string {
   if (live === undefined || live.zones.length < 2) return '';
-  const zones = live.zones.slice(0, mostZones).map(({ zone, updated, pods }) => `${inline(zone, longestName)} ${updated}/${pods}`);
-  return `Zones: ${zones.join(', ')}${live.zones.length > mostZones ? ` and ${live.zones.length - mostZones} more` : ''}`;
+  const zones = live.zones.slice(0, maxZones).map(({ zone, updated, pods }) => `${inline(zone, longestName)} ${updated}/${pods}`);
+  return `Zones: ${zones.join(', ')}${live.zones.length > maxZones ? ` and ${live.zones.length - maxZones} more` : ''}`;
 }
 
 /** Returns the reply in the thread of a run. */

@@ -300,9 +300,9 @@ function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods
   const available = new Set<number>();
   let starting = 0;
   for (const pod of members) {
-    const isGoing = claimed.has(pod.uid) || exposed.has(pod);
-    if (isUp(pod) && !isGoing) available.add(pod.ordinal);
-    else if (isGoing || pod.isTerminating || pod.revision === desiredRevision) starting += 1;
+    const isBeingReplaced = claimed.has(pod.uid) || exposed.has(pod);
+    if (isUp(pod) && !isBeingReplaced) available.add(pod.ordinal);
+    else if (isBeingReplaced || pod.isTerminating || pod.revision === desiredRevision) starting += 1;
   }
   return {
     surplus: pods.filter(isSurplus),

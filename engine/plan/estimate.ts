@@ -71,7 +71,7 @@ export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   };
   const likely = forward(input, times, 'p50');
   if (likely.isIdle) return undefined;
-  if (likely.run.end !== 'done') return { unknown: heldBy(likely.run) };
+  if (likely.run.end !== 'done') return { unknown: unfinishedReason(likely.run) };
   const slow = forward(input, times, 'p90');
   const later = slow.run.end === 'done' ? slow : undefined;
   const zones = [...likely.zones].map(([zone, atMs]): [string, LikelyEnd] => [zone, likelyEnd(atMs, later?.zones.get(zone))]);
@@ -172,7 +172,7 @@ function patient(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: n
   return { ...pod, readyChangedMs: nowMs - usualMs + Math.max(1000, usualMs / 4) };
 }
 
-function heldBy({ end, last: { decision } }: ForwardRun): string {
+function unfinishedReason({ end, last: { decision } }: ForwardRun): string {
   if (end === 'limit') return 'it does not end within 60 days';
   const [wait] = decision.waits;
   if (decision.run?.outcome === 'failed') return decision.run.failure;

@@ -7,7 +7,7 @@ import { snapshotFromManifests } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { readsTime } from '../rules/policy.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { heldPartitions } from '../strategies/partition.ts';
+import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile, step } from '../world/world.ts';
 import type { Refusal } from './document.ts';
@@ -33,7 +33,7 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   const nowMs = usesCalendar ? input.nowMs : nowhereMs;
   const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   if (input.running !== undefined) return seenSnapshots(input, input.running, nowMs, after);
-  const before = heldPartitions(snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot);
+  const before = withHoldingPartitions(snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot);
   return { usesCalendar, nowMs, before, after };
 }
 

@@ -36,13 +36,13 @@ export interface Asked {
 }
 
 /** The most calls of pods before the result is final: the delay, the preparation and the withdrawal. */
-const mostCalls = 3;
+const maxCalls = 3;
 
 /** The verdict on one API request. Pods that must prepare first answer at once. */
 export function judged(asked: Asked, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
   let snapshot = withPreparations(asked, to);
   let judgement = judge(snapshot, request);
-  for (let call = 0; call < mostCalls && judgement.outcome === 'prepare'; call += 1) {
+  for (let call = 0; call < maxCalls && judgement.outcome === 'prepare'; call += 1) {
     snapshot = answered({ ...asked, snapshot }, judgement.actions);
     judgement = judge(snapshot, request);
   }
@@ -64,7 +64,7 @@ export function decided(asked: Asked): Answer {
     snapshot = withRun({ ...asked, snapshot }, movedOnInTime(asked, run, decision.run.wave));
     decision = decideGroup(snapshot, asked.group);
   }
-  for (let call = 0; call < mostCalls && isCallingPods(decision); call += 1) {
+  for (let call = 0; call < maxCalls && isCallingPods(decision); call += 1) {
     snapshot = answered({ ...asked, snapshot }, decision.actions);
     decision = decideGroup(snapshot, asked.group);
   }

@@ -27,7 +27,7 @@ interface Seen {
 interface Target {
   readonly rule: string;
   readonly source?: Source | undefined;
-  readonly isHeld: (seen: Seen) => boolean;
+  readonly isBlocked: (seen: Seen) => boolean;
   readonly isPassed: (seen: Seen) => boolean;
   /** Returns whether the state of a case can reach the rule; undefined for a case about another group. Absent: always. */
   readonly isReachable?: (seen: Seen) => boolean | undefined;
@@ -37,8 +37,8 @@ interface Target {
 export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): readonly RuleCoverage[] {
   const seen = cases.flatMap(({ name, results, asked }): readonly Seen[] => (asked === undefined ? [] : [{ name, results, asked }]));
   const targets = [...bundle.groups.flatMap(groupTargets), ...bundle.policies.flatMap(policyTargets)];
-  return targets.map(({ rule, source, isHeld, isPassed, isReachable }) => {
-    const held = seen.filter(isHeld).map(({ name }) => name);
+  return targets.map(({ rule, source, isBlocked, isPassed, isReachable }) => {
+    const held = seen.filter(isBlocked).map(({ name }) => name);
     const passed = seen.filter(isPassed).map(({ name }) => name);
     const states = seen.flatMap((one) => isReachable?.(one) ?? []);
     const isOutOfReach = (held.length === 0 || passed.length === 0) && states.length > 0 && !states.includes(true);
@@ -56,10 +56,10 @@ export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): 
 const noPodLeft = 'with the replicas of the cases, earlier waves contain every pod of this wave';
 
 /** The rule answered, from this place when the target has one. */
-function answers(rule: string, source?: Source): Pick<Target, 'isHeld' | 'isPassed'> {
+function answers(rule: string, source?: Source): Pick<Target, 'isBlocked' | 'isPassed'> {
   const isOwn = (answer: RuleResult): boolean => answer.rule === rule && (source === undefined || isSame(answer.source, source));
   return {
-    isHeld: ({ results }) => results.some((answer) => isOwn(answer) && blocks(answer)),
+    isBlocked: ({ results }) => results.some((answer) => isOwn(answer) && blocks(answer)),
     isPassed: ({ results }) => results.some((answer) => isOwn(answer) && answer.outcome === 'ok'),
   };
 }
@@ -78,7 +78,7 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
   return targets.map((target) => ({
     ...target,
     rule: `${group.name} ${target.rule}`,
-    isHeld: (seen) => isAbout(seen) && target.isHeld(seen),
+    isBlocked: (seen) => isAbout(seen) && target.isBlocked(seen),
     isPassed: (seen) => isAbout(seen) && target.isPassed(seen),
     ...(target.isReachable === undefined ? {} : { isReachable: (seen: Seen) => (isAbout(seen) ? target.isReachable?.(seen) : undefined) }),
   }));
@@ -139,7 +139,7 @@ function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): 
   ].map((id) => ({
     rule: `rollout.deadlines.${id.replace('-deadline', '')}`,
     source: sources['rollout.deadlines'],
-    isHeld: failed.isHeld,
+    isBlocked: failed.isBlocked,
     isPassed: answers(id).isPassed,
   }));
 }
@@ -156,8 +156,8 @@ function boundsTargets(group: GroupDefinition): readonly Target[] {
     {
       rule: 'replicas.bounds',
       source: zoneSource(group, 'replicas', isBounded),
-      isHeld: (seen) =>
-        floor.isHeld(seen) || ceiling.isHeld(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
+      isBlocked: (seen) =>
+        floor.isBlocked(seen) || ceiling.isBlocked(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
       isPassed: (seen) =>
         floor.isPassed(seen) || ceiling.isPassed(seen) || seen.results.some((answer) => isCount(answer) && answer.limit === undefined),
     },
@@ -176,7 +176,7 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
     .map(({ rule, has, id, related }) => ({
       rule,
       source: zoneSource(group, 'protect', has),
-      isHeld: answers(id).isHeld,
+      isBlocked: answers(id).isBlocked,
       isPassed: ({ results, asked }) => related.includes(asked.action) && !results.some(blocks),
     }));
 }
@@ -186,10 +186,10 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
   const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
   const isHere = ({ asked }: Seen): boolean => asked.waves?.to === index;
-  const after = (rule: string, source: Source | undefined): Pick<Target, 'isHeld' | 'isPassed'> => {
+  const after = (rule: string, source: Source | undefined): Pick<Target, 'isBlocked' | 'isPassed'> => {
     const own = answers(rule, source);
     return {
-      isHeld: (seen) => isHere(seen) && own.isHeld(seen),
+      isBlocked: (seen) => isHere(seen) && own.isBlocked(seen),
       isPassed: (seen) => isMovedOn(seen) || (isHere(seen) && own.isPassed(seen)),
     };
   };
@@ -207,7 +207,7 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
     return {
       rule: `${name(part)}.gates ${gate}`,
       source,
-      isHeld: (seen) => isOwnWave(seen) && own.isHeld(seen),
+      isBlocked: (seen) => isOwnWave(seen) && own.isBlocked(seen),
       isPassed: (seen) => isOwnWave(seen) && own.isPassed(seen),
       ...reach[part],
     };
@@ -234,7 +234,7 @@ function policyTargets(policy: PolicyDefinition): readonly Target[] {
   const rules = policy.rules.map(({ name, source }): Target => {
     const rule = `${policy.name}/${name}`;
     const own = answers(rule);
-    return { rule, source, isHeld: (seen) => own.isHeld(seen) || seen.asked.warned.includes(rule), isPassed: own.isPassed };
+    return { rule, source, isBlocked: (seen) => own.isBlocked(seen) || seen.asked.warned.includes(rule), isPassed: own.isPassed };
   });
   const windows = policy.windows.map(({ name, actions, source }): Target => {
     const opened = answers('window');
@@ -242,8 +242,8 @@ function policyTargets(policy: PolicyDefinition): readonly Target[] {
     return {
       rule: `${policy.name} window ${name}`,
       source,
-      isHeld: answers('window', source).isHeld,
-      isPassed: (seen) => isNamed(seen) && opened.isPassed(seen) && !opened.isHeld(seen),
+      isBlocked: answers('window', source).isBlocked,
+      isPassed: (seen) => isNamed(seen) && opened.isPassed(seen) && !opened.isBlocked(seen),
     };
   });
   return [...rules, ...windows, ...limitTargets(policy)];
@@ -266,7 +266,7 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
     return {
       rule: `${policy.name} limits.${field}`,
       source,
-      isHeld: ({ results }) => results.some((answer) => isOwn(answer) && binds(answer)),
+      isBlocked: ({ results }) => results.some((answer) => isOwn(answer) && binds(answer)),
       isPassed: ({ results }) => results.some((answer) => isOwn(answer) && answer.outcome === 'ok' && !binds(answer)),
     };
   });

@@ -19,7 +19,7 @@ import {
   type Snapshot,
   type StatefulSetView,
 } from '../snapshot.ts';
-import { heldPartitions } from '../strategies/partition.ts';
+import { withHoldingPartitions } from '../strategies/partition.ts';
 
 interface StateQuestion {
   readonly bundle: PolicyBundle;
@@ -50,7 +50,7 @@ export function caseState(question: StateQuestion): CaseState {
   const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
   const problems = [...read.problems, ...unknownZones(question)];
   let snapshot: Snapshot = {
-    ...heldPartitions(read.snapshot),
+    ...withHoldingPartitions(read.snapshot),
     policies: bundle.policies,
     exceptions: bundle.exceptions,
     ...defined({ agentNamespace }),

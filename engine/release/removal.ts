@@ -33,14 +33,14 @@ export interface RemovalReport {
 }
 
 /**
- * `none`: there is nothing to tell, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how
+ * `none`: no report is due, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how
  * long it has been gone counts from then on.
  */
 export type GroupRemoval =
   | { readonly kind: 'none' }
   | { readonly kind: 'unsure'; readonly because: string }
   | { readonly kind: 'wait'; readonly leftMs?: number }
-  | { readonly kind: 'tell'; readonly words: readonly RemovalReport[] };
+  | { readonly kind: 'report'; readonly reports: readonly RemovalReport[] };
 
 /** Decides the report about a removed group. `none` for drop-in groups, released groups, and if every StatefulSet is deleted. */
 export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
@@ -54,11 +54,11 @@ export function decideRemoval({ group, run, snapshot, sources, goneForMs }: Remo
   if (goneForMs < removalGraceMs) return { kind: 'wait', leftMs: removalGraceMs - goneForMs };
   const seen = members.map((member) => viewMember(snapshot, namespace, member));
   if (seen.some(({ unknown }) => unknown !== undefined)) return { kind: 'wait' };
-  const words = seen.flatMap((member) => {
+  const reports = seen.flatMap((member) => {
     const { zone, statefulSet, set } = member;
     return set === undefined ? [] : [{ zone, statefulSet, ...wordOf(group, set, outdatedOf(member), run?.outcome === 'running') }];
   });
-  return words.length === 0 ? { kind: 'none' } : { kind: 'tell', words };
+  return reports.length === 0 ? { kind: 'none' } : { kind: 'report', reports };
 }
 
 /** Returns as a sentence part what a release ends: an unfinished run with its waves, and blocked pods. Undefined if nothing. */

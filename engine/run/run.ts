@@ -65,14 +65,14 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   // The target of a rollback is the revision that ran before; the revision that it replaces has failed.
-  const previous = known.outcome === 'completed' || isGoingBack(known) ? known.target : known.previous;
+  const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
   const next = keepRolledBack(context, started, known);
   return isBack ? { ...next, restores } : next;
 }
 
 /** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
-function isGoingBack({ kind, rolledBack }: RunState): boolean {
+function isRollingBack({ kind, rolledBack }: RunState): boolean {
   return kind === 'rollback' && rolledBack !== undefined;
 }
 

@@ -183,18 +183,18 @@ export function partitionSource({ namespace, name }: Pick<StatefulSetView, 'name
 }
 
 /** Returns a snapshot of manifests with the partitions of the agent: manifests omit them, and members at rest have 1000000. */
-export function heldPartitions(snapshot: Snapshot): Snapshot {
+export function withHoldingPartitions(snapshot: Snapshot): Snapshot {
   const members = new Set(
     snapshot.groups
       .filter((group) => traitsOf(group).holdsPartition)
       .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
   );
   if (members.size === 0) return snapshot;
-  const isHeld = ({ namespace, name, updateStrategy, partition }: StatefulSetView): boolean =>
+  const isAtRest = ({ namespace, name, updateStrategy, partition }: StatefulSetView): boolean =>
     members.has(`${namespace}/${name}`) && updateStrategy === 'RollingUpdate' && partition === 0;
   return {
     ...snapshot,
-    statefulSets: snapshot.statefulSets.map((set) => (isHeld(set) ? { ...set, partition: holdingPartition } : set)),
+    statefulSets: snapshot.statefulSets.map((set) => (isAtRest(set) ? { ...set, partition: holdingPartition } : set)),
   };
 }
 

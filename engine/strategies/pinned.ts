@@ -17,7 +17,7 @@ import { templateOf } from './pinned/pins.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 /** Most replacements of a pod to bring it to one revision. Then a person must act. */
-const mostPlacements = 2;
+const maxPlacements = 2;
 
 /** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */
 const pauseMs = 30_000;
@@ -84,12 +84,12 @@ function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): rea
  * act; `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
-  const limit = `${mostPlacements} attempts`;
+  const limit = `${maxPlacements} attempts`;
   const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
   const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));
   if (lasting.length > 0) {
     const wanted = [...new Set(lasting.map(({ pin }) => pin.revision))];
-    const fact = `${describe(lasting)} came back ${mostPlacements} times, but not at ${wanted.join(', ')}: the webhook on pod creation was not called or did not answer`;
+    const fact = `${describe(lasting)} came back ${maxPlacements} times, but not at ${wanted.join(', ')}: the webhook on pod creation was not called or did not answer`;
     const source = { object: `ControllerRevision ${context.group.namespace}/${wanted[0]}` };
     return result('pin-applied', 'wait', fact, { limit, source });
   }
@@ -104,7 +104,7 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
 /** Reports whether all attempts of a pod are used up. An attempt that a fast clock dated ahead counts as earlier than every request. */
 function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
   const { placements, atMs = 0 } = pin;
-  if (placements < mostPlacements) return false;
+  if (placements < maxPlacements) return false;
   const sinceMs = isWithinClockSkew(context, atMs) ? atMs : 0;
   return !requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }

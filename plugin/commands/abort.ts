@@ -2,32 +2,32 @@
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
+import { publishedRun, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/text.ts';
 
-export interface AbortFlags extends AskFlags {
+export interface AbortFlags extends RequestFlags {
   readonly rollback?: boolean;
 }
 
 export function abort(context: CommandContext, options: AbortFlags): Promise<ExitCode> {
-  return ask(context, options, (asked) => {
-    const { name } = asked;
-    const run = publishedRun(asked);
+  return readAndSubmit(context, options, (requested) => {
+    const { name } = requested;
+    const run = publishedRun(requested);
     if (run === undefined || run.outcome === 'completed') return { text: () => `${name}: no run is in progress; nothing was aborted\n` };
     if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
-    if (options.rollback === true) refuseRollback(asked);
+    if (options.rollback === true) refuseRollback(requested);
     return {
       // A retried run can be aborted again, which is a new request.
-      key: `${run.id} ${asked.cluster.env.clock.nowMs()}`,
+      key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'abort', runId: run.id, ...(options.rollback === true ? { rollback: true } : {}) },
-      text: (by) => resultText(asked, options, by),
+      text: (by) => resultText(requested, options, by),
     };
   });
 }
 
 /** @throws Failure if the strategy keeps no previous version of the pods. */
-function refuseRollback({ name, definition }: Asked): void {
+function refuseRollback({ name, definition }: RequestedGroup): void {
   const strategy = definition?.rollout.strategy;
   if (strategy === undefined || strategyTraits[strategy].canRollBack) return;
   throw usageFailure(
@@ -36,7 +36,7 @@ function refuseRollback({ name, definition }: Asked): void {
   );
 }
 
-function resultText({ name, live }: Asked, { reason, rollback }: AbortFlags, by: string | undefined): string {
+function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string | undefined): string {
   const { desired, updated } = podTotals(live.decision);
   const { wave } = live.decision;
   const next =
@@ -55,10 +55,10 @@ function resultText({ name, live }: Asked, { reason, rollback }: AbortFlags, by:
 }
 
 /** Continues a failed or aborted run, and restarts a run that was rolled back. */
-export function retry(context: CommandContext, options: AskFlags): Promise<ExitCode> {
-  return ask(context, options, (asked) => {
-    const { name, live } = asked;
-    const run = publishedRun(asked);
+export function retry(context: CommandContext, options: RequestFlags): Promise<ExitCode> {
+  return readAndSubmit(context, options, (requested) => {
+    const { name, live } = requested;
+    const run = publishedRun(requested);
     // Pods with the wrong revision after a restart block a run that has not failed.
     const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
     const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';
@@ -67,7 +67,7 @@ export function retry(context: CommandContext, options: AskFlags): Promise<ExitC
     return {
       isPermit: true,
       // A run that fails again needs a new request, and so does a request written by a clock behind that of the agent.
-      key: `${run.id} ${asked.cluster.env.clock.nowMs()}`,
+      key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },
       text: (by) =>
         isRolledBack

@@ -4,23 +4,23 @@ import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
+import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/text.ts';
 
-export interface ApproveOptions extends AskFlags {
+export interface ApproveOptions extends RequestFlags {
   readonly wave?: string;
   readonly rule?: string;
   readonly for?: string;
 }
 
 export function approve(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
-  return ask(context, options, (asked) => answerRequest(asked, options, 'approve'));
+  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'approve'));
 }
 
 export function reject(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
-  return ask(context, options, (asked) => answerRequest(asked, options, 'reject'));
+  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'reject'));
 }
 
 /** A wave or a rule that can be approved. */
@@ -34,13 +34,13 @@ export interface Approvable {
   readonly isWithoutRun?: boolean;
 }
 
-function answerRequest(asked: Asked, options: ApproveOptions, action: 'approve' | 'reject'): Request {
-  const { name } = asked;
-  const subject = subjectOf(asked, options, action);
+function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: 'approve' | 'reject'): Request {
+  const { name } = requested;
+  const subject = subjectOf(requested, options, action);
   const { wave, rule, approval } = subject;
   const digest = action === 'approve' ? digestIn(subject, name) : undefined;
-  const expiresMs = options.for === undefined ? undefined : asked.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
-  const run = subject.isWithoutRun === true ? undefined : runningRun(asked);
+  const expiresMs = options.for === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+  const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
   if (run === undefined && expiresMs === undefined && action === 'approve')
     throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --for 1h');
   const what = subjectText(subject);
@@ -96,54 +96,54 @@ function requiredText(approval: ApprovalDefinition | undefined): string {
   return `; ${approval.count} different people must approve`;
 }
 
-function currentRun(asked: Asked): string | undefined {
-  const run = publishedRun(asked);
+function currentRun(requested: RequestedGroup): string | undefined {
+  const run = publishedRun(requested);
   return run === undefined || run.outcome === 'completed' ? undefined : run.id;
 }
 
 /** Returns the id of the current run. @throws Failure if no run is in progress. */
-function runningRun(asked: Asked): string {
-  const run = currentRun(asked);
+function runningRun(requested: RequestedGroup): string {
+  const run = currentRun(requested);
   if (run !== undefined) return run;
-  throw new Failure({ exitCode: exitCodes.refused, what: `${asked.name}: no run is in progress, so no approval is needed` });
+  throw new Failure({ exitCode: exitCodes.refused, what: `${requested.name}: no run is in progress, so no approval is needed` });
 }
 
-function subjectOf(asked: Asked, { wave, rule }: ApproveOptions, action: string): Approvable {
+function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, action: string): Approvable {
   if (wave !== undefined && rule !== undefined) throw usageFailure('--wave and --rule exclude each other', 'name one of them');
-  if (wave !== undefined) return waveNamed(asked, wave);
-  if (rule !== undefined) return ruleNamed(asked, rule);
-  const waiting = waitingFor(asked);
+  if (wave !== undefined) return waveNamed(requested, wave);
+  if (rule !== undefined) return ruleNamed(requested, rule);
+  const waiting = waitingFor(requested);
   const [only, ...others] = waiting;
   if (only === undefined) {
     throw new Failure({
       exitCode: exitCodes.refused,
-      what: `${asked.name} does not wait for an approval`,
-      todo: `kubectl rollout-group ${action} ${asked.name} --wave NAME, or see kubectl rollout-group explain ${asked.name}`,
+      what: `${requested.name} does not wait for an approval`,
+      todo: `kubectl rollout-group ${action} ${requested.name} --wave NAME, or see kubectl rollout-group explain ${requested.name}`,
     });
   }
   if (others.length === 0) return only;
   const names = waiting.map((one) => (one.wave === undefined ? `--rule ${one.rule}` : `--wave ${one.wave}`));
-  throw usageFailure(`${asked.name} waits for ${waiting.length} approvals`, `choose one: ${names.join(', ')}`);
+  throw usageFailure(`${requested.name} waits for ${waiting.length} approvals`, `choose one: ${names.join(', ')}`);
 }
 
 /** Returns the waves and rules whose approval the group waits for now. */
-export function waitingFor(asked: Asked): readonly Approvable[] {
-  const { decision } = asked.live;
+export function waitingFor(requested: RequestedGroup): readonly Approvable[] {
+  const { decision } = requested.live;
   const rules = new Set(decision.waits.map(({ rule }) => rule));
-  const wave = rules.has('approval') && decision.wave !== undefined ? [waveNamed(asked, decision.wave.name)] : [];
-  const ofPolicies = asked.read.world.policies.policies.flatMap((policy) =>
+  const wave = rules.has('approval') && decision.wave !== undefined ? [waveNamed(requested, decision.wave.name)] : [];
+  const ofPolicies = requested.read.world.policies.policies.flatMap((policy) =>
     policy.rules
       .filter(
         (rule) => rules.has(`${policy.name}/${rule.name}`) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'),
       )
-      .map((rule) => ruleOf(asked, policy, rule)),
+      .map((rule) => ruleOf(requested, policy, rule)),
   );
   return [...wave, ...ofPolicies];
 }
 
-function waveNamed(asked: Asked, wanted: string): Approvable {
-  const { definition, name } = asked;
-  const published = asked.live.decision.wave?.name === wanted ? digestOfWait(asked, 'approval') : undefined;
+function waveNamed(requested: RequestedGroup, wanted: string): Approvable {
+  const { definition, name } = requested;
+  const published = requested.live.decision.wave?.name === wanted ? digestOfWait(requested, 'approval') : undefined;
   if (definition === undefined) return { wave: wanted, ...(published === undefined ? {} : { digest: published }) };
   const wave = definition.rollout.waves.find((one) => one.name === wanted);
   if (wave === undefined)
@@ -153,26 +153,26 @@ function waveNamed(asked: Asked, wanted: string): Approvable {
   return { wave: wanted, approval, digest: published ?? digestOfWaves(definition) };
 }
 
-function ruleNamed(asked: Asked, wanted: string): Approvable {
-  const { read, name } = asked;
+function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
+  const { read, name } = requested;
   const [found] = read.world.policies.policies.flatMap((policy) =>
     policy.rules.filter((one) => `${policy.name}/${one.name}` === wanted).map((rule) => ({ policy, rule })),
   );
-  const digest = digestOfWait(asked, wanted);
+  const digest = digestOfWait(requested, wanted);
   if (found === undefined) return { rule: wanted, ...(digest === undefined ? {} : { digest }) };
   const { policy, rule } = found;
-  if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(asked, policy, rule);
+  if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(requested, policy, rule);
   throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
 }
 
-function ruleOf(asked: Asked, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
+function ruleOf(requested: RequestedGroup, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
   const id = `${policy.name}/${rule.name}`;
-  const isWithoutRun = !rule.actions.includes('rollout') || currentRun(asked) === undefined;
-  return { rule: id, approval: rule.approval, digest: digestOfWait(asked, id) ?? digestOfRule(policy, rule), isWithoutRun };
+  const isWithoutRun = !rule.actions.includes('rollout') || currentRun(requested) === undefined;
+  return { rule: id, approval: rule.approval, digest: digestOfWait(requested, id) ?? digestOfRule(policy, rule), isWithoutRun };
 }
 
 /** Returns the digest that the agent published with the wait. It takes precedence over a definition that was edited since. */
-function digestOfWait({ live }: Asked, rule: string): string | undefined {
+function digestOfWait({ live }: RequestedGroup, rule: string): string | undefined {
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 

@@ -7,19 +7,21 @@ import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts'
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
+import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
 
-export interface CancelOptions extends AskFlags {
+export interface CancelOptions extends RequestFlags {
   readonly intent?: string;
   readonly zone?: string;
 }
 
 export function run(context: CommandContext, options: CancelOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const asked = await askedGroup(cluster, options.group);
-    return options.intent === undefined ? cancelScaleDown(context, options, asked) : deleteRequest(context, options, asked, options.intent);
+    const requested = await readRequestedGroup(cluster, options.group);
+    return options.intent === undefined
+      ? cancelScaleDown(context, options, requested)
+      : deleteRequest(context, options, requested, options.intent);
   });
 }
 
@@ -29,7 +31,10 @@ interface StoredRequest {
 }
 
 /** Lists the intents and exceptions of the group. */
-async function listRequests({ env, timeoutMs }: Cluster, { target: { namespace, group } }: Asked): Promise<readonly StoredRequest[]> {
+async function listRequests(
+  { env, timeoutMs }: Cluster,
+  { target: { namespace, group } }: RequestedGroup,
+): Promise<readonly StoredRequest[]> {
   const lists = [rolloutIntents, rolloutExceptions].map(async (resource): Promise<readonly StoredRequest[]> => {
     try {
       const { items } = await listObjects(env, resource, { namespace, site: 'cancel.list', timeoutMs });
@@ -50,9 +55,14 @@ function groupOf({ spec }: KubernetesObject): unknown {
   return typeof target === 'object' && target !== null && 'group' in target ? target.group : undefined;
 }
 
-async function deleteRequest(context: CommandContext, options: CancelOptions, asked: Asked, wanted: string): Promise<ExitCode> {
-  const { cluster, name } = asked;
-  const all = await listRequests(cluster, asked);
+async function deleteRequest(
+  context: CommandContext,
+  options: CancelOptions,
+  requested: RequestedGroup,
+  wanted: string,
+): Promise<ExitCode> {
+  const { cluster, name } = requested;
+  const all = await listRequests(cluster, requested);
   const found = all.find(({ object }) => object.metadata.name === wanted);
   if (found === undefined) {
     const names = all.map(({ object }) => object.metadata.name).sort();
@@ -75,13 +85,15 @@ async function deleteRequest(context: CommandContext, options: CancelOptions, as
 }
 
 /** Requests that the zone keeps its replicas while the same lower number is requested, and that its prepared pods return to service. */
-function cancelScaleDown(context: CommandContext, options: CancelOptions, asked: Asked): Promise<ExitCode> {
-  const { live, name } = asked;
+function cancelScaleDown(context: CommandContext, options: CancelOptions, requested: RequestedGroup): Promise<ExitCode> {
+  const { live, name } = requested;
   const zone = findZone(live, options.zone);
   const pending = live.decision.steps.filter((step) => step.kind === 'scaleDown' && (zone === undefined || step.zone === zone));
   const [first, ...others] = pending;
   if (first === undefined) {
-    return submit(context, options, asked, { text: () => `${placeText(name, zone)} has no pending scale-down; nothing was cancelled\n` });
+    return submit(context, options, requested, {
+      text: () => `${placeText(name, zone)} has no pending scale-down; nothing was cancelled\n`,
+    });
   }
   if (others.length > 0) {
     throw usageFailure(
@@ -90,7 +102,7 @@ function cancelScaleDown(context: CommandContext, options: CancelOptions, asked:
     );
   }
   const { zone: pendingZone, from, to } = first;
-  return submit(context, options, asked, {
+  return submit(context, options, requested, {
     key: `${pendingZone} ${to ?? ''}`,
     spec: { action: 'cancel', zone: pendingZone, ...(to === undefined ? {} : { replicas: to }) },
     text: () =>

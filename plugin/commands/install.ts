@@ -1,16 +1,24 @@
 // The verbs install and uninstall: print the objects of an installation as YAML, or apply or delete them one by one.
 import { isUnknown } from '../../engine/snapshot.ts';
-import { type HeldSet, heldLeftovers, heldWarning, installation, installNotes, leftovers, removal } from '../../install/installation.ts';
+import {
+  type BlockedStatefulSet,
+  installation,
+  installNotes,
+  leftovers,
+  partitionLeftovers,
+  partitionWarning,
+  removal,
+} from '../../install/installation.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { accessFor, type DryRun, isMeant, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { accessFor, confirmByPrompt, type DryRun, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { findingBlocks } from '../output/findings.ts';
 import { plural } from '../output/text.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { applyInstallation, deleteInstallation, readHeldSets } from '../source/cluster/install.ts';
+import { applyInstallation, deleteInstallation, readBlockedStatefulSets } from '../source/cluster/install.ts';
 import { readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
@@ -81,7 +89,7 @@ export async function uninstall(context: CommandContext, flags: UninstallFlags):
   const held = isFound ? await remove(context, flags, options, hasDefinitions) : [];
   if (held === undefined) return exitCodes.refused;
   if (!context.quiet) {
-    for (const { what, command } of [...heldLeftovers(held), ...leftovers(options, { hasDefinitions, isFound })])
+    for (const { what, command } of [...partitionLeftovers(held), ...leftovers(options, { hasDefinitions, isFound })])
       context.stderr.write(`remains: ${what}\n  ${command}\n`);
   }
   return exitCodes.done;
@@ -93,14 +101,14 @@ async function remove(
   flags: UninstallFlags,
   options: InstallOptions,
   hasDefinitions: boolean,
-): Promise<readonly HeldSet[] | undefined> {
+): Promise<readonly BlockedStatefulSet[] | undefined> {
   const { dryRun } = flags;
   return withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', async (cluster) => {
-    const held = await readHeldSets(cluster, options);
+    const held = await readBlockedStatefulSets(cluster, options);
     if (isUnknown(held)) context.stderr.write(`the partitions of the StatefulSets are unknown: ${held.unknown}\n`);
     else if (held.length > 0) {
-      context.stderr.write(heldWarning(held));
-      if (dryRun === undefined && !(await isMeant(context, flags, ''))) return undefined;
+      context.stderr.write(partitionWarning(held));
+      if (dryRun === undefined && !(await confirmByPrompt(context, flags, ''))) return undefined;
     }
     const count = await deleteInstallation(cluster, options, {
       dryRun,

@@ -9,13 +9,13 @@ import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { fieldManager } from '../live/intents.ts';
-import { type Asked, type AskFlags, askedGroup } from '../live/submit-request.ts';
+import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
-import { accessFor, findZone, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { accessFor, confirmByName, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
-export interface OverrideOptions extends AskFlags, PromptFlags {
+export interface OverrideOptions extends RequestFlags, PromptFlags {
   readonly rule: string;
   readonly for: string;
   readonly zone?: string;
@@ -27,18 +27,18 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
   const { reason, rule } = options;
   if (reason === undefined) throw usageFailure('an override needs a reason', 'add --reason "why"');
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const asked = await askedGroup(cluster, options.group);
-    const { name, target } = asked;
-    refuseRule(asked, rule);
-    const zone = findZone(asked.live, options.zone);
+    const requested = await readRequestedGroup(cluster, options.group);
+    const { name, target } = requested;
+    refuseRule(requested, rule);
+    const zone = findZone(requested.live, options.zone);
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
-    const object = exceptionObject(asked, { ...options, reason, zone, expiresMs });
-    refuseSecondException(asked, rule, zone, object.metadata.name);
+    const object = exceptionObject(requested, { ...options, reason, zone, expiresMs });
+    refuseSecondException(requested, rule, zone, object.metadata.name);
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
     const preview = `This overrides rule ${rule}${scope}.\n`;
-    if (!isServerDryRun && !(await isMeantByName(context, options, preview, target.group))) return exitCodes.refused;
+    if (!isServerDryRun && !(await confirmByName(context, options, preview, target.group))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
     const written = await applyObject(env, rolloutExceptions, object, {
       fieldManager,
@@ -61,7 +61,7 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
 }
 
 /** @throws Failure if the rule does not exist or cannot be overridden. */
-function refuseRule({ read, name }: Asked, rule: string): void {
+function refuseRule({ read, name }: RequestedGroup, rule: string): void {
   if (rulesWithoutException.includes(rule)) {
     throw new Failure({
       exitCode: exitCodes.refused,
@@ -82,7 +82,7 @@ function refuseRule({ read, name }: Asked, rule: string): void {
 }
 
 /** @throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
-function refuseSecondException({ read, target }: Asked, rule: string, zone: string | undefined, own: string): void {
+function refuseSecondException({ read, target }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>
       one.namespace === target.namespace &&
@@ -107,7 +107,7 @@ interface Override extends Omit<OverrideOptions, 'zone'> {
 }
 
 function exceptionObject(
-  { target: { namespace, group } }: Asked,
+  { target: { namespace, group } }: RequestedGroup,
   { rule, zone, reason, expiresMs, podsAtMost, replicasAtLeast }: Override,
 ): KubernetesObject {
   if (podsAtMost !== undefined && replicasAtLeast !== undefined)

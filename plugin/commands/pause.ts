@@ -4,15 +4,15 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups, scopeOf } from '../live/groups.ts';
-import { applyIntent, deleteIntent, pauseIntent, standingPauses } from '../live/intents.ts';
-import type { AskFlags } from '../live/submit-request.ts';
+import { applyIntent, deleteIntent, listActivePauses, pauseIntent } from '../live/intents.ts';
+import type { RequestFlags } from '../live/submit-request.ts';
 import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { zoneProgress } from '../output/group-text.ts';
 import { instantText, sourceText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
-export interface ResumeOptions extends AskFlags {
+export interface ResumeOptions extends RequestFlags {
   readonly zone?: string;
 }
 
@@ -48,7 +48,7 @@ function finishingText(live: LiveGroup | undefined): string {
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const { target, live, zone } = await readPlace(cluster, options);
-    const pauses = await standingPauses(cluster, target, cluster.env.clock.nowMs()).catch(
+    const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
     // A pause of the whole group pauses every zone and cannot be ended for a single zone.

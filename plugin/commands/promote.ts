@@ -3,71 +3,71 @@ import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
-import { isMeant, isMeantByName, type PromptFlags } from '../live/write-options.ts';
+import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
+import { confirmByName, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
 
-export interface PromoteOptions extends AskFlags, PromptFlags {
+export interface PromoteOptions extends RequestFlags, PromptFlags {
   readonly wave?: string;
   readonly gate?: string;
   readonly full?: boolean;
 }
 
 export function run(context: CommandContext, options: PromoteOptions): Promise<ExitCode> {
-  return ask(context, options, (asked) => promoteRequest(context, options, asked));
+  return readAndSubmit(context, options, (requested) => promoteRequest(context, options, requested));
 }
 
-function promoteRequest(context: CommandContext, options: PromoteOptions, asked: Asked): Request {
-  const { name, target, live } = asked;
+function promoteRequest(context: CommandContext, options: PromoteOptions, requested: RequestedGroup): Request {
+  const { name, target, live } = requested;
   const { gate, full } = options;
   if (full === true && options.wave !== undefined) throw usageFailure('--full already includes every wave', 'omit --wave');
-  const runId = runningRun(asked);
-  const wave = full === true ? undefined : waveNamed(asked, options.wave ?? live.decision.wave?.name);
-  if (gate !== undefined) refuseUnknownGate(asked, gate);
+  const runId = runningRun(requested);
+  const wave = full === true ? undefined : waveNamed(requested, options.wave ?? live.decision.wave?.name);
+  if (gate !== undefined) refuseUnknownGate(requested, gate);
   const where = wave === undefined ? 'every wave' : `wave ${wave}`;
-  const skipped = skippedText(asked, wave, gate);
+  const skipped = skippedText(requested, wave, gate);
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
     isPermit: true,
     key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
     spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
-    isMeant: () => (full === true ? isMeantByName(context, options, preview, target.group) : isMeant(context, options, preview)),
+    confirm: () => (full === true ? confirmByName(context, options, preview, target.group) : confirmByPrompt(context, options, preview)),
     text: (by) =>
       `${name}: ${where} promoted by ${by}, skips ${skipped}\n  budgets, zone order, windows, policies and approvals still apply; the promotion ends with run ${runId}\n`,
   };
 }
 
-function runningRun(asked: Asked): string {
-  const run = publishedRun(asked);
+function runningRun(requested: RequestedGroup): string {
+  const run = publishedRun(requested);
   if (run?.outcome === 'running') return run.id;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${asked.name}: no run is in progress, so no wave can be promoted`,
-    ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${asked.name}` }),
+    what: `${requested.name}: no run is in progress, so no wave can be promoted`,
+    ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${requested.name}` }),
   });
 }
 
-function wavesOf({ definition }: Asked): readonly WaveDefinition[] {
+function wavesOf({ definition }: RequestedGroup): readonly WaveDefinition[] {
   return definition?.rollout.waves ?? [];
 }
 
-function waveNamed(asked: Asked, wanted: string | undefined): string {
-  const names = wavesOf(asked).map(({ name }) => name);
-  if (wanted === undefined) throw usageFailure(`the current wave of ${asked.name} is unknown`, 'add --wave NAME or --full');
+function waveNamed(requested: RequestedGroup, wanted: string | undefined): string {
+  const names = wavesOf(requested).map(({ name }) => name);
+  if (wanted === undefined) throw usageFailure(`the current wave of ${requested.name} is unknown`, 'add --wave NAME or --full');
   if (names.length > 0 && !names.includes(wanted))
-    throw usageFailure(`${asked.name} has no wave ${wanted}`, `its waves: ${names.join(', ')}`);
+    throw usageFailure(`${requested.name} has no wave ${wanted}`, `its waves: ${names.join(', ')}`);
   return wanted;
 }
 
-function refuseUnknownGate({ definition, name }: Asked, gate: string): void {
+function refuseUnknownGate({ definition, name }: RequestedGroup, gate: string): void {
   const gates = definition?.gates.map((one) => one.name);
   if (gates === undefined || gates.includes(gate)) return;
   throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'the group defines no gate' : `its gates: ${gates.join(', ')}`);
 }
 
 /** Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. */
-function skippedText(asked: Asked, wave: string | undefined, gate: string | undefined): string {
+function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
   if (gate !== undefined) return `gate ${gate}`;
-  const meant = wavesOf(asked).filter(({ name }) => wave === undefined || name === wave);
+  const meant = wavesOf(requested).filter(({ name }) => wave === undefined || name === wave);
   if (meant.length === 0) return 'soak and gates';
   const soakMs = meant.reduce((sum, { after }) => sum + after.soakMs, 0);
   const gates = [...new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]))];

@@ -3,13 +3,13 @@ import { ordinalRanges } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask } from '../live/submit-request.ts';
+import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
-export interface ProtectOptions extends AskFlags {
+export interface ProtectOptions extends RequestFlags {
   readonly zone?: string;
   readonly pod?: readonly string[];
   readonly for?: string;
@@ -17,10 +17,10 @@ export interface ProtectOptions extends AskFlags {
 }
 
 export function run(context: CommandContext, options: ProtectOptions): Promise<ExitCode> {
-  return ask(context, options, (asked) => {
-    const { name, live } = asked;
-    const expiresMs = endOf(options, asked.cluster.env.clock.nowMs());
-    const { zone, ordinals } = podsOf(asked, options, findZone(live, options.zone));
+  return readAndSubmit(context, options, (requested) => {
+    const { name, live } = requested;
+    const expiresMs = endOf(options, requested.cluster.env.clock.nowMs());
+    const { zone, ordinals } = podsOf(requested, options, findZone(live, options.zone));
     const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
     const where = `${which}${placeText(name, zone)}`;
     return {
@@ -52,7 +52,7 @@ interface Protected {
 }
 
 /** Returns the zone and the ordinals of the named pods. @throws Failure if a name is not a pod of the group, or the pods are in several zones. */
-function podsOf({ live, name }: Asked, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
+function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
     const owner = live.decision.zones.find(({ statefulSet }) => wanted.replace(/-\d+$/, '') === statefulSet && /-\d+$/.test(wanted));

@@ -10,7 +10,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
-import { accessFor, type DryRun, findZone, isMeant, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
+import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { secondText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 
@@ -42,7 +42,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
       return exitCodes.done;
     }
     if (options.dryRun === 'server') return printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
-    if (!(await isMeant(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
+    if (!(await confirmByPrompt(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
     for (const about of await restartAll(cluster, meant, patch, { name, isDryRun: false })) {
       if (options.reason !== undefined)
         await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });

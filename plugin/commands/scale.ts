@@ -8,7 +8,15 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
-import { accessFor, type DryRun, isMeant, isMeantByName, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
+import {
+  accessFor,
+  confirmByName,
+  confirmByPrompt,
+  type DryRun,
+  type PromptFlags,
+  printObjects,
+  recordReason,
+} from '../live/write-options.ts';
 import { propagationLines } from '../output/scale.ts';
 import { plural } from '../output/text.ts';
 
@@ -95,8 +103,8 @@ async function isConfirmed(
   options: ScaleOptions,
   { preview, from, group }: { readonly preview: string; readonly from: number; readonly group: string },
 ): Promise<boolean> {
-  if (options.to === 0) return isMeantByName(context, options, preview, group);
-  return options.to > from || isMeant(context, options, preview);
+  if (options.to === 0) return confirmByName(context, options, preview, group);
+  return options.to > from || confirmByPrompt(context, options, preview);
 }
 
 function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {

@@ -11,15 +11,15 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Back, type Revision, readRevisions, readRuns, revisionMeant } from '../live/history.ts';
-import { applyIntent, deleteIntent, undosOf } from '../live/intents.ts';
+import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
-import type { AskFlags } from '../live/submit-request.ts';
+import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
-import { accessFor, findZone, isMeant, isMeantByName, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { accessFor, confirmByName, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { plural } from '../output/text.ts';
 
-export interface UndoOptions extends AskFlags, PromptFlags, Back {
+export interface UndoOptions extends RequestFlags, PromptFlags, Back {
   readonly zone?: string;
 }
 
@@ -97,7 +97,7 @@ function refuseDenied({ snapshot }: Members, member: Member, name: string): void
 
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string, group: string): Promise<boolean> {
   const isChosenByName = options.toRevision !== undefined || options.toCommit !== undefined;
-  return isChosenByName ? isMeantByName(context, options, preview, group) : isMeant(context, options, preview);
+  return isChosenByName ? confirmByName(context, options, preview, group) : confirmByPrompt(context, options, preview);
 }
 
 /** Writes the intent, then the templates, and returns the written objects. */
@@ -111,7 +111,7 @@ async function write(
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo of the revision that is requested now would block it.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
-  for (const undo of isDryRun ? [] : await undosOf(cluster, target, revisions)) await deleteIntent(cluster, undo);
+  for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteIntent(cluster, undo);
   return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), reason, isDryRun }))];
 }
 

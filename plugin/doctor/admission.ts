@@ -4,7 +4,7 @@ import { enforceLabel } from '../../install/object.ts';
 import { type Check, type CheckResult, orOk, result, skipped } from './check.ts';
 
 /** Problems that are listed one by one: more of them have the same cause. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
 export const webhookRegistration: Check = ({ registration }) => {
@@ -16,10 +16,10 @@ export const webhookRegistration: Check = ({ registration }) => {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
   }
   const results: CheckResult[] = problems
-    .slice(0, mostNamed)
+    .slice(0, maxNamed)
     .map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`));
-  if (problems.length > mostNamed) {
-    results.push(result('FAIL', 'webhooks', `${problems.length - mostNamed} more differences from the installed configuration`));
+  if (problems.length > maxNamed) {
+    results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the installed configuration`));
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
   for (const name of open) {

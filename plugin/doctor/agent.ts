@@ -146,7 +146,7 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
   );
 
 /** Lines per account and namespace: more of them have the same cause, such as a Role that was never bound. */
-const mostNamed = 3;
+const maxNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
@@ -158,9 +158,9 @@ function permissionsOf({ rights, name: agentUser }: AccountFact): readonly Check
     const texts = missing.map(
       ({ right, where, verbs }) => `${agentUser} may not ${verbs.join(', ')} ${resourceText(right)} ${where}: ${right.without}`,
     );
-    if (texts.length <= mostNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
-    const named = missing.slice(0, mostNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
-    const message = `${agentUser} lacks ${texts.length} rights ${missing[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - mostNamed} more`;
+    if (texts.length <= maxNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
+    const named = missing.slice(0, maxNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
+    const message = `${agentUser} lacks ${texts.length} rights ${missing[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - maxNamed} more`;
     return [{ ...result(verdict, 'RBAC', message, 'RG6007'), details: texts }];
   });
   return orOk('RBAC', results, `${agentUser} has all rights that it needs`);

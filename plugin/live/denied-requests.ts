@@ -8,7 +8,7 @@ import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';
 
 /** The most requests that are judged to find one id. More would take too long. */
-const mostTried = 5_000;
+const maxJudged = 5_000;
 
 /** Judges the request that the text encodes against the current state; undefined if the text is no request. Rejects if the cluster cannot be read. */
 export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
@@ -22,7 +22,7 @@ export async function findDenied(cluster: Cluster, namespace: string, id: string
   let tried = 0;
   for (const request of possibleRequests(snapshot, namespace)) {
     tried += 1;
-    if (tried > mostTried) return undefined;
+    if (tried > maxJudged) return undefined;
     const judgement = judge(snapshot, request);
     if (judgement.decisionId === id && judgement.outcome !== 'allow') return judgement;
   }

@@ -38,17 +38,17 @@ export function pauseIntent({ namespace, group, zone, reason, expiresMs }: Pause
 }
 
 /** An active intent, with the object to delete. */
-interface StandingIntent {
+interface StoredIntent {
   readonly view: IntentView;
   readonly object: KubernetesObject;
 }
 
 /** Returns the unexpired intents that pause the group or one of its zones: `pause`, `hold`, and an unverified `abort`. */
-export async function standingPauses(
+export async function listActivePauses(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
   nowMs: number,
-): Promise<readonly StandingIntent[]> {
+): Promise<readonly StoredIntent[]> {
   const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
   return items.flatMap((object) => {
     const view = observeIntent(object);
@@ -63,7 +63,7 @@ export function isPause(intent: IntentView, nowMs: number): boolean {
 }
 
 /** Returns the undo intents that name one of these revisions. */
-export async function undosOf(
+export async function listUndos(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
   revisions: readonly { readonly zone: string; readonly revision: string }[],

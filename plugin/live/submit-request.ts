@@ -16,13 +16,13 @@ import { notesOn } from './notes.ts';
 import { type GroupName, groupNamed, nameOf } from './target.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
-export interface AskFlags extends ConnectionFlags {
+export interface RequestFlags extends ConnectionFlags {
   readonly group: string;
   readonly reason?: string;
   readonly dryRun?: DryRun;
 }
 
-export interface Asked {
+export interface RequestedGroup {
   readonly cluster: Cluster;
   readonly target: GroupName;
   /** The name in messages and commands. */
@@ -43,7 +43,7 @@ export interface Request {
   /** The request permits something: it is refused unless a webhook verifies the requester. */
   readonly isPermit?: boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
-  readonly isMeant?: () => Promise<boolean>;
+  readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. @throws Failure when the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
   /** Returns the output, with what happens next. `by` is the requester as the API server knows them. */
@@ -51,16 +51,20 @@ export interface Request {
 }
 
 /** Reads the group and submits the request. @throws Failure when the kind is not installed or the requester cannot be verified. */
-export function ask(context: CommandContext, flags: AskFlags, wishFor: (asked: Asked) => Request | Promise<Request>): Promise<ExitCode> {
+export function readAndSubmit(
+  context: CommandContext,
+  flags: RequestFlags,
+  requestFor: (requested: RequestedGroup) => Request | Promise<Request>,
+): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
-    const asked = await askedGroup(cluster, flags.group);
-    const wish = await wishFor(asked);
-    return submit(context, flags, asked, wish);
+    const requested = await readRequestedGroup(cluster, flags.group);
+    const request = await requestFor(requested);
+    return submit(context, flags, requested, request);
   });
 }
 
 /** Reads the group of a request. @throws Failure when there is no such group. */
-export async function askedGroup(cluster: Cluster, group: string): Promise<Asked> {
+export async function readRequestedGroup(cluster: Cluster, group: string): Promise<RequestedGroup> {
   const target = groupNamed(group, cluster);
   const read = await readEvidence(cluster, scopeOf([target]));
   const [live] = read.groups;
@@ -70,28 +74,33 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
   return { cluster, target, name, live, read, ...(definition && { definition }) };
 }
 
-export async function submit(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Request): Promise<ExitCode> {
+export async function submit(
+  context: CommandContext,
+  flags: RequestFlags,
+  { cluster, target, live }: RequestedGroup,
+  request: Request,
+): Promise<ExitCode> {
   const { stdout } = context;
-  const { key = '', isPermit = false } = wish;
-  if (wish.spec === undefined) {
-    stdout.write(wish.text(undefined));
+  const { key = '', isPermit = false } = request;
+  if (request.spec === undefined) {
+    stdout.write(request.text(undefined));
     return exitCodes.done;
   }
-  const spec = { ...wish.spec, ...(flags.reason === undefined ? {} : { reason: flags.reason }) };
+  const spec = { ...request.spec, ...(flags.reason === undefined ? {} : { reason: flags.reason }) };
   const object = intentObject(target, spec, key);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
   const checked = isPermit || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
   if (isPermit) {
-    const vouched = vouchedFor(checked, spec.action);
-    wish.check?.(vouched);
+    const verified = verifiedIntent(checked, spec.action);
+    request.check?.(verified);
   }
   if (flags.dryRun === 'server') return printObjects(context, checked === undefined ? [] : [checked]);
-  if (wish.isMeant !== undefined && !(await wish.isMeant())) return exitCodes.refused;
+  if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the first.
   const own = isPermit ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
-  stdout.write(wish.text(userIn(written)));
+  stdout.write(request.text(userIn(written)));
   writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
   return exitCodes.done;
 }
@@ -112,7 +121,7 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
 }
 
 /** Returns the intent with its verified requester. @throws Failure when no webhook wrote the requester into it. */
-function vouchedFor(object: KubernetesObject | undefined, action: string): IntentView {
+function verifiedIntent(object: KubernetesObject | undefined, action: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
   throw new Failure({
@@ -124,7 +133,7 @@ function vouchedFor(object: KubernetesObject | undefined, action: string): Inten
 }
 
 /** Returns the published run, whose id requests name; undefined without a run. @throws Failure when no agent published the group. */
-export function publishedRun({ live, name }: Pick<Asked, 'live' | 'name'>): PublishedRun | undefined {
+export function publishedRun({ live, name }: Pick<RequestedGroup, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({
     exitCode: exitCodes.unreachable,

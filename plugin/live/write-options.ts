@@ -82,7 +82,7 @@ export interface PromptFlags {
 }
 
 /** Asks for a yes after showing `preview`. True at once with --yes and without a terminal, as in kubectl. */
-export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
+export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
   if (yes === true || input === false || ask === undefined) return true;
   stderr.write(preview);
   const isYes = /^y(?:es)?$/i.test((await ask('Go on? [y/N] ')).trim());
@@ -91,7 +91,7 @@ export async function isMeant({ ask, stderr }: CommandContext, { yes, input }: P
 }
 
 /** Asks the user to type the name, or takes --confirm. @throws Failure without a terminal, or when another name was given. */
-export async function isMeantByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
+export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);
   if (flags.input === false || ask === undefined) throw usageFailure(`${preview.trim()}; it must be confirmed`, `give --confirm ${name}`);

@@ -29,7 +29,7 @@ export interface ShownRun extends SimulatedRun {
   /** The entries for people, in order of time. */
   readonly timeline: readonly TimelineEntry[];
   /** The rule results that blocked the group when the run ended. */
-  readonly heldBy: readonly string[];
+  readonly blockedBy: readonly string[];
   /** The smallest scenario of a run that broke an invariant; `npm run soak -- --plan` repeats it. */
   readonly smallest?: { readonly scenario: Scenario; readonly triedRuns: number; readonly isCutShort: boolean };
 }
@@ -168,11 +168,11 @@ async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Pl
 function told(simulated: Simulated, { scenario, result, turns, last }: Played): Pick<Simulation, 'shown' | 'spans'> {
   const { group } = simulated;
   const run = summaryOf(scenario.seed, result);
-  const isHeld = run.end !== 'done';
+  const isUnfinished = run.end !== 'done';
   const shown: ShownRun = {
     ...run,
     timeline: readableEntries(result.timeline, group),
-    heldBy: isHeld ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
+    blockedBy: isUnfinished ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
   // Lanes cover the whole run, not only the time between the first and the last turn.
   const from = turns[0]?.nowMs ?? 0;

@@ -43,7 +43,7 @@ export interface GuessInput {
 }
 
 /** Maximum number of zones of a group. */
-const mostZones = 50;
+const maxZones = 50;
 
 /** Proposes groups. The order of the objects does not matter. */
 export function guessGroups({ objects, groups, claimed = new Map(), namespace = 'default' }: GuessInput): Guesses {
@@ -130,7 +130,7 @@ function families(sets: readonly ZoneCandidate[]): readonly Family[] {
     read: (members: readonly ZoneCandidate[]) => Omit<Family, 'sets'> | undefined,
   ): void => {
     for (const members of candidates.values()) {
-      const family = members.length < 2 || members.length > mostZones ? undefined : read(members);
+      const family = members.length < 2 || members.length > maxZones ? undefined : read(members);
       if (family === undefined) continue;
       found.push({ ...family, sets: members });
       for (const set of members) left.delete(set);

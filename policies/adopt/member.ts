@@ -86,8 +86,8 @@ function delayedWithoutMirror(set: AdoptedStatefulSet, replicas: ReplicasReading
   return { findings: [adoptionFinding(set, 'RG4020', field, message)] };
 }
 
-function forceIgnoredBecause(isWritten: boolean, isHeld: boolean): string | undefined {
-  if (isHeld) return 'cannot act on a StatefulSet that is not scaled';
+function forceIgnoredBecause(isWritten: boolean, isScalingBlocked: boolean): string | undefined {
+  if (isScalingBlocked) return 'cannot act on a StatefulSet that is not scaled';
   return isWritten ? undefined : 'acts only on a StatefulSet that follows a leader or mirrors another object';
 }
 

@@ -19,7 +19,7 @@ import { type UrlParts, urlParts } from './url.ts';
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
 
 /** The maximum of our schema. No StatefulSet has as many pods, so a larger number means the same. */
-const mostUnavailable = 100_000;
+const unavailableLimit = 100_000;
 
 /** Reads the annotation rollout-max-unavailable: a positive integer or `1%` to `100%`; any other value means 1. */
 export function readMaxUnavailable(set: AdoptedStatefulSet): Reading<CountOrPercent> {
@@ -38,7 +38,7 @@ function maxUnavailable(text: string): CountOrPercent | undefined {
     return percent !== undefined && percent >= 1 && percent <= 100 ? `${percent}%` : undefined;
   }
   const count = goInteger(trimmed);
-  return count !== undefined && count >= 1 ? Math.min(count, mostUnavailable) : undefined;
+  return count !== undefined && count >= 1 ? Math.min(count, unavailableLimit) : undefined;
 }
 
 /** Reads the label grafana.com/min-time-between-zones-downscale, a Go duration. */

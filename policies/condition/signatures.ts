@@ -91,12 +91,13 @@ function nullHint(type: ConditionType): string | undefined {
   return type.kind === 'nothing' ? 'use has or known; an absent value is unknown, never null' : undefined;
 }
 
-/** Returns the common type of all arguments; `any` after a report. */
+/** Returns the type that all arguments have. Reports the first argument of another type and returns `any`. */
 function allSame(args: readonly Argument[], report: Report): ConditionType {
   const first = args.find(({ type }) => type.kind !== 'any')?.type ?? any;
   for (const [index, { type }] of args.entries()) {
     if (type.kind === 'any' || type.kind === first.kind) continue;
-    report(index, `${sentenceStart(describeType(type))} is compared with ${describeType(first)}`, literalHint(first) ?? literalHint(type));
+    const message = `The argument is ${describeType(type)}; the other arguments are ${describeType(first)}`;
+    report(index, message, literalHint(first) ?? literalHint(type));
     return any;
   }
   return first;

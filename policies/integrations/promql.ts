@@ -23,7 +23,7 @@ class NotAQuery extends Error {
 }
 
 /** A query that is nested deeper is refused, so that no text makes the reader overflow. */
-const mostDepth = 100;
+const maxDepth = 100;
 const wordOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan2', 'default', 'if', 'ifnot']);
 const signOperators: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '==', '!=', '<=', '>=', '<', '>']);
 const matchOperators: ReadonlySet<string> = new Set(['=', '!=', '=~', '!~']);
@@ -121,7 +121,7 @@ class Reader {
 
   #expression(): void {
     this.#depth += 1;
-    if (this.#depth > mostDepth) throw new NotAQuery(`is nested deeper than ${mostDepth} levels`, this.#peek().at);
+    if (this.#depth > maxDepth) throw new NotAQuery(`is nested deeper than ${maxDepth} levels`, this.#peek().at);
     this.#operand();
     while (this.#takesOperator()) this.#operand();
     this.#depth -= 1;

@@ -195,7 +195,7 @@ const findDelayInSingleZone: LintCheck = (context) =>
 type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 
 /** Messages name at most this many StatefulSets and count the others. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** Returns the StatefulSets that the group names or selects, if the files have them only in another namespace. */
 export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
@@ -228,7 +228,7 @@ const findGroupsInOtherNamespace: LintCheck = (context) =>
     const sets = membersElsewhere(context, group);
     if (sets.length === 0) return [];
     const { text, place } = describeElsewhere(group, sets);
-    const related = sets.slice(0, mostNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
+    const related = sets.slice(0, maxNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
     if (isMisspelt(context, group, sets)) return [finding('RG2119', place, text, { related })];
     const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
     return [finding('RG2119', place, text, { related, severity: 'notice', hint: isWritten ? writtenHint : unwrittenHint })];
@@ -283,15 +283,15 @@ const findStatefulSetsWithoutGroup: LintCheck = (context) => {
   const left = setManifests(context).filter(({ namespace, name }) => !taken.has(`${namespace}/${name}`));
   const [first] = left;
   if (first === undefined) return [];
-  const related = left.slice(1, mostNamed).map((set) => sourceOf(set.place(['metadata', 'name'])));
+  const related = left.slice(1, maxNamed).map((set) => sourceOf(set.place(['metadata', 'name'])));
   const message = `${counted(left.length, 'StatefulSet')} ${left.length === 1 ? 'is' : 'are'} in no group: ${named(left, 'full')}`;
   return [finding('RG2120', first.place(['metadata', 'name']), message, { related })];
 };
 
 function named(sets: readonly Manifest[], form: 'short' | 'full' = 'short'): string {
   const names = [...new Set(sets.map(({ namespace, name }) => (form === 'full' ? `${namespace}/${name}` : name)))];
-  const more = names.length - mostNamed;
-  return more > 0 ? `${names.slice(0, mostNamed).join(', ')} and ${more} more` : listed(names, 'and');
+  const more = names.length - maxNamed;
+  return more > 0 ? `${names.slice(0, maxNamed).join(', ')} and ${more} more` : listed(names, 'and');
 }
 
 export const memberChecks: readonly LintCheck[] = [

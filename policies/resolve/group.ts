@@ -253,7 +253,7 @@ function definitionSources(
 }
 
 /** Maximum number of stages. A stage without further pods ends at once. */
-const mostStages = 98;
+const maxStages = 98;
 /** The stages are computed for a zone of this size. In a larger zone the last stage is larger. */
 const manyPods = 1_000;
 
@@ -277,7 +277,7 @@ function scheduleOf({ kind, start, step = '100%', factor = 2 }: ScheduleSpec): S
 /** Returns the number of stages of a large zone; percentages give the same number for every zone. */
 function stagesOf(schedule: ScheduleDefinition): number {
   let count = 1;
-  for (let pods = sizeOf(schedule.start); pods < manyPods && count < mostStages; count += 1) pods = grown(schedule, pods, count);
+  for (let pods = sizeOf(schedule.start); pods < manyPods && count < maxStages; count += 1) pods = grown(schedule, pods, count);
   return count;
 }
 

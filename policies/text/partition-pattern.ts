@@ -32,7 +32,7 @@ interface LinearPattern {
 }
 
 /** Longest compiled pattern, in instructions of RE2, with repetitions written out. */
-const mostInstructions = 1000;
+const maxInstructions = 1000;
 
 /** Longest pattern and longest text in characters. A longer text does not match; no name of a Kubernetes object is longer. */
 const longestPattern = 10_000;
@@ -47,7 +47,7 @@ export function compileLinear(source: string): LinearPattern | { readonly proble
   } catch (error) {
     return { problem: problemOf(error instanceof Error ? error.message : '') };
   }
-  if (compiled.programSize() > mostInstructions) return { problem: 'is too large' };
+  if (compiled.programSize() > maxInstructions) return { problem: 'is too large' };
   return { groupCount: compiled.groupCount(), exec: (text) => search(compiled, text) };
 }
 

@@ -32,7 +32,7 @@ function figuresOf(strategy: LargeRunOptions['strategy'], run: LargeRun, facts: 
   const longest = Math.max(...run.slack.sent.map((text) => text.length));
   const fullest = Math.max(...run.slack.sent.map((text) => podLinesOf(text).length));
   const replaced = facts.stretches.reduce((sum, { ordinals }) => sum + ordinals.length, 0);
-  const { promised, broken, mostRepeated } = facts.placements;
+  const { promised, broken, maxRepeated } = facts.placements;
   const figure = (name: string, [value, bar]: readonly [number, number], unit: Figure['unit'], floor: string): Figure => ({
     what: `${what}, ${name}`,
     value,
@@ -47,14 +47,14 @@ function figuresOf(strategy: LargeRunOptions['strategy'], run: LargeRun, facts: 
       'waves',
       `${replaced} pods left, ${expected.length} waves of zones`,
     ),
-    figure('down at once', [facts.mostDown, atOnce], 'pods', `${facts.refused} evictions were refused by the PodDisruptionBudget`),
+    figure('down at once', [facts.maxDown, atOnce], 'pods', `${facts.refused} evictions were refused by the PodDisruptionBudget`),
     figure('other zones disturbed meanwhile', [facts.zonesTogether, 0], 'times', 'by the audit log'),
-    figure('open claims', [facts.ledger.mostClaims, openClaimLimit], 'pods', `${facts.ledger.writes} writes of the ledger`),
-    figure('ledger', [facts.ledger.mostBytes / 1024, ledgerByteLimit / 1024], 'KiB', 'the longest that was stored'),
+    figure('open claims', [facts.ledger.maxClaims, openClaimLimit], 'pods', `${facts.ledger.writes} writes of the ledger`),
+    figure('ledger', [facts.ledger.maxBytes / 1024, ledgerByteLimit / 1024], 'KiB', 'the longest that was stored'),
     ...(strategy === 'pinned'
       ? [
           figure('pods that did not come back as promised', [replaced - promised + broken.length, 0], 'pods', 'the revision in the ledger'),
-          figure('attempts at one pod', [mostRepeated, 1], 'times', 'each successor is made at its revision at once'),
+          figure('attempts at one pod', [maxRepeated, 1], 'times', 'each successor is made at its revision at once'),
         ]
       : []),
     figure('pods on a page of Slack', [fullest, podsPerPage], 'pods', `${pages.length} pages, ${run.slack.sent.length} requests`),

@@ -36,9 +36,9 @@ export interface LoadReport {
 }
 
 /** Of connections that are kept, as many as a busy API server has. More would make of every pause of the machine a storm of handshakes. */
-const mostConnections = 32;
+const connectionLimit = 32;
 /** Requests that have left and are not answered; beyond it one waits, and the load is late. */
-const mostInHand = 400;
+const maxInHand = 400;
 /** What is asked before the clock runs, one request after the other on so many connections: code is compiled and connections are open then. */
 const warmSeconds = 1;
 const warmConnections = 8;
@@ -50,7 +50,7 @@ export const restCount = restsAt.length;
 const rotatesAt = 0.55;
 /** New connections are taken for what is left then, so that a short load meets the new certificate too. */
 const renewsAt = 0.65;
-const mostProblems = 5;
+const maxProblems = 5;
 const leastCount = 20;
 /** Longer than any deadline of the server. */
 const longestMs = 15_000;
@@ -84,7 +84,7 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   for (let index = 0; index < count; index += 1) {
     const dueMs = beganMs + (index * 1000) / rate;
     if (performance.now() < dueMs) await delay(dueMs - performance.now());
-    while (answers.inHand >= mostInHand) await delay(1);
+    while (answers.inHand >= maxInHand) await delay(1);
     lateMs = performance.now() - dueMs;
     if (index === Math.floor(count * rotatesAt)) rotate();
     if (index === Math.floor(count * renewsAt)) client.renew();
@@ -139,7 +139,7 @@ class Answers {
   #note(problem: string | undefined): void {
     if (problem === undefined) return;
     this.failed += 1;
-    if (this.problems.length < mostProblems) this.problems.push(problem);
+    if (this.problems.length < maxProblems) this.problems.push(problem);
   }
 }
 
@@ -173,7 +173,7 @@ class Client {
   /** Takes new connections for what is asked from now on; what is in hand keeps the old ones. */
   renew(): void {
     // API servers do not resume sessions.
-    this.#agents.unshift(new Agent({ keepAlive: true, maxSockets: mostConnections, maxCachedSessions: 0, ca: [...this.#ca] }));
+    this.#agents.unshift(new Agent({ keepAlive: true, maxSockets: connectionLimit, maxCachedSessions: 0, ca: [...this.#ca] }));
   }
 
   /** What is wrong with the answer, or why there is none. Never rejects, and never asks again. */

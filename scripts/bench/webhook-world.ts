@@ -91,7 +91,7 @@ function evicting(endpoint: ServedEndpoint, api: MemoryApi): ServedEndpoint {
   };
 }
 
-const mostKnown = 200;
+const maxKnown = 200;
 
 /** The API server in memory as the port that the webhook reaches it by. */
 function memoryKubernetes(
@@ -119,7 +119,7 @@ function memoryKubernetes(
         const answer = answerOf(api, request);
         busyMs += performance.now() - startedMs;
         if (request.method !== 'GET' && request.path.includes('/configmaps')) writes += 1;
-        if (request.method === 'GET' && known.size < mostKnown) known.set(request.path, answer);
+        if (request.method === 'GET' && known.size < maxKnown) known.set(request.path, answer);
         return answer;
       },
       stream: async (request, onLine) => {

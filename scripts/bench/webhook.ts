@@ -18,11 +18,11 @@ export function usualLoad(isLong: boolean): WebhookLoad {
 
 const rate = 200;
 const evictionRate = 50;
-const mostSeconds = 60;
+const maxSeconds = 60;
 
 /** Measures, in two times the seconds and a little more. Rejects when a process of a load does not come to its end. */
 export async function webhookFigures({ seconds, isLong }: WebhookLoad, progress: (line: string) => void): Promise<readonly Figure[]> {
-  const short = Math.min(mostSeconds, seconds / 3);
+  const short = Math.min(maxSeconds, seconds / 3);
   const reviews: Omit<Load, 'kind' | 'seconds'> = { scenario: 'reviews', rate, ...(isLong ? { bigEvery: 100 } : {}) };
   const measured = async (what: string, load: Load): Promise<Measured> => {
     const result = await measureLoad(load);

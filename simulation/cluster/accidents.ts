@@ -82,8 +82,8 @@ export class Accidents {
       case 'webhookAway':
         if (this.#options.webhook === undefined) return false;
         this.#options.told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
-        this.#options.webhook.setAway(true);
-        return this.#setting('webhook', event.forMs, () => this.#options.webhook?.setAway(false));
+        this.#options.webhook.setUnavailable(true);
+        return this.#setting('webhook', event.forMs, () => this.#options.webhook?.setUnavailable(false));
       default:
         event satisfies never;
         return false;
@@ -98,7 +98,7 @@ export class Accidents {
     this.#options.kubelets.setPace(1, 1);
     this.#lag(0);
     this.#options.controller.goFresh();
-    this.#options.webhook?.setAway(false);
+    this.#options.webhook?.setUnavailable(false);
   }
 
   #podName(zone: string, ordinal: number): string {

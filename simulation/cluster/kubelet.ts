@@ -42,7 +42,7 @@ interface Running extends Omit<PodCondition, 'phase'> {
 
 const brokenImage = /^broken\//;
 /** Back-off of a crashing container, doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
-const backOff = { firstMs: 10_000, mostMs: 300_000 };
+const backOff = { firstMs: 10_000, maxMs: 300_000 };
 
 /** Runs the pods of all nodes and writes their status. */
 export class Kubelets {
@@ -246,7 +246,7 @@ export class Kubelets {
     pod.container = 'backOff';
     pod.restartCount += 1;
     this.#write(pod);
-    this.#later(pod, Math.min(backOff.firstMs * 2 ** (pod.restartCount - 1), backOff.mostMs), () => this.#run(pod));
+    this.#later(pod, Math.min(backOff.firstMs * 2 ** (pod.restartCount - 1), backOff.maxMs), () => this.#run(pod));
   }
 
   #breakOff(pod: Running): void {

@@ -86,8 +86,8 @@ export class People {
       case 'deletePod': {
         const pod = `${this.#setOf(event.zone)}-${event.ordinal}`;
         this.#options.told(`delete ${pod}`);
-        const isGoing = this.#options.server.get('pods', this.#options.namespace, pod)?.metadata.deletionTimestamp !== undefined;
-        return this.#options.server.terminate(actor, this.#options.namespace, pod) && !isGoing;
+        const isTerminating = this.#options.server.get('pods', this.#options.namespace, pod)?.metadata.deletionTimestamp !== undefined;
+        return this.#options.server.terminate(actor, this.#options.namespace, pod) && !isTerminating;
       }
       case 'scaleByHand':
         this.#options.told(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
@@ -425,7 +425,7 @@ const intentResource = 'rolloutintents.rollout-group.dev';
 const lookEveryMs = 20_000;
 const patienceMs = 120_000;
 /** Attempts after which the agent asks for help. */
-const mostTries = 2;
+const maxTries = 2;
 
 interface Pinned {
   readonly zone: string;
@@ -442,7 +442,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
   const look = (): void => {
     scheduler.after(lookEveryMs, look);
     const { pins = [], run } = ledgerOf(server, namespace, group);
-    const waiting = pins.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
+    const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
     // Earlier requests no longer count.

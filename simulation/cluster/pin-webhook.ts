@@ -25,22 +25,22 @@ export interface PodAdmitted {
   readonly namespace: string;
   readonly pod: string;
   /** The revision at which the StatefulSet controller creates the pod. */
-  readonly asked: string;
+  readonly createdRevision: string;
   /** The webhook did not answer. */
-  readonly isAway: boolean;
+  readonly isUnavailable: boolean;
 }
 
 export interface PinWebhook {
   /** Returns the pod to store. If the webhook does not answer, the pod is unchanged (`failurePolicy: Ignore`). */
   readonly admit: (pod: Json) => Json;
-  readonly setAway: (isAway: boolean) => void;
+  readonly setUnavailable: (isUnavailable: boolean) => void;
 }
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
 /** Creates the model. It reads the stored objects, like the endpoint, which reads without a resource version. */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
-  let isAway = false;
+  let isUnavailable = false;
 
   const revisionOf = (pod: NewPod, name: string): ReadRevision => readRevision(server.get(revisionResource, namespace, name), pod);
   const placed = (content: Json): Json => {
@@ -63,11 +63,11 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
   return {
     admit: (pod) => {
       const { name, labels } = pod['metadata'] as ModelObject['metadata'];
-      admitted({ namespace, pod: name, asked: labels?.[revisionLabel] ?? '', isAway });
-      return isAway ? pod : placed(pod);
+      admitted({ namespace, pod: name, createdRevision: labels?.[revisionLabel] ?? '', isUnavailable });
+      return isUnavailable ? pod : placed(pod);
     },
-    setAway: (next) => {
-      isAway = next;
+    setUnavailable: (next) => {
+      isUnavailable = next;
     },
   };
 }

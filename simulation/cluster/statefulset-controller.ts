@@ -27,7 +27,7 @@ interface ControllerOptions extends World {
 }
 
 /** Back-off after a failed turn, doubled each time, as in a rate limited queue. */
-const retry = { firstMs: 100, mostMs: 20_000 };
+const retry = { firstMs: 100, maxMs: 20_000 };
 
 /** Reconciles each StatefulSet that is due, from caches that lag. */
 export class StatefulSetController {
@@ -125,7 +125,7 @@ export class StatefulSetController {
   #tryAgain(key: string): void {
     const count = this.#failures.get(key) ?? 0;
     this.#failures.set(key, count + 1);
-    this.#lookAt(key, this.#options.scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.mostMs));
+    this.#lookAt(key, this.#options.scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.maxMs));
   }
 
   #lookAt(key: string, atMs: number): void {

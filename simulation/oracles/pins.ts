@@ -23,7 +23,7 @@ import { type Book, isDisruption, type Place, type SetFacts, type Zone } from '.
 /** The partition under which the StatefulSet controller replaces no pod. */
 const holding = 1_000_000;
 /** Deletions of a pod for one revision before a person is asked. */
-const mostTries = 2;
+const maxTries = 2;
 
 /** The last deleted pod of a place, and the pin of its successor. */
 interface Left {
@@ -189,7 +189,7 @@ class PinJudge implements Oracle {
     const isSame = known?.revision === pinned && this.#book.terms.wasMember(place.zone.statefulSet, known.sinceMs);
     const tries = isSame ? { ...known, count: known.count + 1 } : { revision: pinned, count: 1, sinceMs: atMs };
     this.#tries.set(place, tries);
-    if (tries.count > mostTries)
+    if (tries.count > maxTries)
       scene.violated('S7', `${by} takes ${name} away for the ${tries.count}. time, and it never came back at ${pinned}`);
   }
 
@@ -208,7 +208,7 @@ class PinJudge implements Oracle {
       this.#noted.add(uid);
       if (place !== undefined) this.#tries.delete(place);
     }
-    if (revision !== admitted.asked && (admitted.isAway || revision !== pinned)) {
+    if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== pinned)) {
       this.#book.scene.violated('S6', `${name} is made at ${revision}, for which neither the StatefulSet controller nor the ledger asks`);
     }
     const left = place === undefined ? undefined : this.#left.get(place);
@@ -228,7 +228,7 @@ class PinJudge implements Oracle {
       owner !== facts.uid ||
       controllerOf(after) !== owner ||
       !this.#book.terms.wasMember(zone.statefulSet, atMs - 10_000);
-    if (isOther || is === before || admitted.isAway || admitted.asked !== facts.currentRevision) return;
+    if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
     if (is === wanted) return;
     this.#book.scene.violated('S6', `${after.metadata.name} comes back at ${is}, after ${before}, and should at ${wanted}`);

@@ -11,7 +11,7 @@ const latencyMs = { from: 5, to: 50 };
 const longestWaitMs = 3000;
 const lookAgainMs = 100;
 /** Events in an unfollowed cache before they are processed. */
-const mostUnread = 100;
+const maxUnread = 100;
 
 interface FrontEndOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
@@ -115,7 +115,7 @@ export class WatchCache {
     this.#lastDueMs = Math.max(this.#lastDueMs, dueMs);
     this.#expected.push({ commit, dueMs: this.#lastDueMs });
     if (this.#followers.size > 0) this.#setTimer();
-    else if (this.#expected.length > mostUnread) this.catchUp();
+    else if (this.#expected.length > maxUnread) this.catchUp();
   }
 
   /** Later events are delivered again. */

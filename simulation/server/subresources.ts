@@ -9,7 +9,7 @@ import { matchesSelector } from './selector.ts';
 import { type Core, keep, type Target, timeOf, update, type WriteOptions } from './write.ts';
 
 /** Largest number of disrupted pods in one budget. */
-const mostDisruptedPods = 2000;
+const maxDisruptedPods = 2000;
 
 interface Evicting extends WriteOptions {
   readonly budgets: ServedKind;
@@ -62,7 +62,7 @@ function decrement(core: Core, pod: ModelObject, budget: ModelObject, options: E
   const allowed = count(status['disruptionsAllowed']);
   const disrupted = objectOf(status['disruptedPods']);
   if (allowed < 0) throw refusedBudget(options.budgets, name, 'pdb disruptions allowed is negative');
-  if (Object.keys(disrupted).length > mostDisruptedPods) {
+  if (Object.keys(disrupted).length > maxDisruptedPods) {
     throw refusedBudget(options.budgets, name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller');
   }
   if (allowed === 0) throw budgetExceeded(whyNot(name, status));

@@ -158,10 +158,10 @@ export function update(
 /** Stores the new state of an object; without its last finalizer it is removed instead. */
 export function keep(core: Core, kind: ServedKind, { before, after }: StateChange, { actor, isDryRun }: WriteOptions): ModelObject {
   if (isSame(after, before)) return before;
-  const isGoing = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
+  const isRemoved = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
   if (!isDryRun) {
     const change = { resource: resourceOf(kind), before, actor };
-    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change, object: after });
+    if (!isRemoved) return core.storage.commit({ type: 'MODIFIED', ...change, object: after });
     // Other changes of the request are dropped.
     core.storage.commit({ type: 'DELETED', ...change, object: before });
   }

@@ -71,7 +71,7 @@ describe.each<Group>(['adopted', 'evicting'])('a rollout of an %s group whose le
           const { cluster, late } = await rollWith(group, once(site, moment, visit, what));
           const deleted = cluster.deletedPods();
           if (deleted.length !== 6 || new Set(deleted).size !== 6) wrong.push(`${where}: ${deleted.length} deletions`);
-          const { zones, pods } = cluster.mostDown();
+          const { zones, pods } = cluster.maxDown();
           if (zones !== 1 || pods !== 1) wrong.push(`${where}: ${pods} pods in ${zones} zones down`);
           if (late.length > 0) wrong.push(`${where}: ${late.length} writes after the end: ${late[0]}`);
         } catch (error) {

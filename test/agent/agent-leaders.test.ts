@@ -25,7 +25,7 @@ describe('two processes', () => {
     expect(second.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict')).toEqual([]);
     expect(new Set(cluster.deletedPods()).size).toBe(9);
     expect(cluster.deletedPods()).toHaveLength(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('a deletion that was announced and never sent is made impossible, not waited out', async () => {
@@ -63,7 +63,7 @@ describe('two processes', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
     expect(first.reports).toHaveLength(reported);
     expect(cluster.deletedPods()).toHaveLength(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('do not stop when a Lease was deleted and counts from the start', async () => {

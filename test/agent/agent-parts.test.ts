@@ -23,7 +23,7 @@ describe('an agent that lacks something', () => {
     cluster.rollTo('app:2');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
     expect(cluster.deletedPods()).toHaveLength(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     const ids = process.degradations().map(({ id, reason }) => `${id} ${reason}`);
     expect(ids).toEqual(expect.arrayContaining(['lease forbidden', 'ledger forbidden', 'watch/nodes forbidden']));
   });
@@ -86,7 +86,7 @@ describe('the view of the agent', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
     expect(process.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict')).toEqual([]);
     expect(new Set(cluster.deletedPods()).size).toBe(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe('the view of the agent', () => {
     expect(cluster.deletedPods()).toHaveLength(1);
     cluster.rollTo('app:3');
     await cluster.env.until(() => rolled(cluster, 'app:3'), 1_200_000);
-    expect(cluster.mostDown().zones).toBe(1);
+    expect(cluster.maxDown().zones).toBe(1);
   });
 });
 
@@ -139,7 +139,7 @@ describe('evictions', () => {
     const process = startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 
@@ -215,6 +215,6 @@ describe('time', () => {
     await cluster.env.until(() => cluster.deletedPods().length === 3, 15_000);
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
     expect(first.reports).toHaveLength(stoppedAt);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 });

@@ -144,7 +144,7 @@ describe('policies', () => {
     cluster.api.put(groupKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: broken });
     cluster.rollTo('app:2');
     await cluster.env.until(() => cluster.deletedPods().length === 2);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     process.crash();
     const deleted = cluster.deletedPods().length;
     const next = startProcess({ env: cluster.env, name: 'agent-2' });

@@ -15,7 +15,7 @@ describe('a rollout', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
     expect(cluster.deletedPods()).toHaveLength(9);
     expect(new Set(cluster.deletedPods()).size).toBe(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
 
     await cluster.env.advance(60_000);
     const before = cluster.writes().length;

@@ -1,4 +1,4 @@
-// A namespace in which an agent looks after a group while the watcher keeps its book: what the suites of the agent share.
+// A namespace with one group, an agent, and a watcher that records what the agent does. The suites of the agent share it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

@@ -23,13 +23,13 @@ describe('a claim whose request may be on its way', () => {
     await cluster.env.advance(100_000);
     expect(cluster.deletedPods()).toEqual([]);
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('does not block the group for an hour because the clock was set back', async () => {
     const cluster = await afterDeath(-3_600_000);
     await cluster.env.until(() => cluster.deletedPods().length > 0, 180_000);
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 });

@@ -53,7 +53,7 @@ describe('a gate that enforces', () => {
     expect([second, third].map((one) => (one?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0))).toEqual([10_000, 20_000]);
 
     await env.until(() => rolled(cluster, 'app:2'), 600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     await env.advance(60_000);
     const [questions, writes] = [metrics.asked.length, cluster.writes().length];
     await env.advance(600_000);

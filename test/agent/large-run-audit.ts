@@ -14,12 +14,12 @@ interface Stretch {
 export interface LargeRunFacts {
   readonly stretches: readonly Stretch[];
   /** Of the whole group, at any time: asked to leave, and their successors not Ready yet. */
-  readonly mostDown: number;
+  readonly maxDown: number;
   /** Times at which pods of more than one zone were down. */
   readonly zonesTogether: number;
   /** Evictions that the API server refused for the budget, whose controller may hear of a Ready pod after the agent has: they are asked for again. */
   readonly refused: number;
-  readonly ledger: { readonly writes: number; readonly mostBytes: number; readonly mostClaims: number };
+  readonly ledger: { readonly writes: number; readonly maxBytes: number; readonly maxClaims: number };
   readonly placements: PlacementFacts;
 }
 
@@ -29,7 +29,7 @@ interface PlacementFacts {
   /** Of those, names of the pods whose successors were made at another revision. */
   readonly broken: readonly string[];
   /** How often one pod was taken away so that it comes back at one revision. */
-  readonly mostRepeated: number;
+  readonly maxRepeated: number;
   /** Of all successors, as they were made, each once. */
   readonly images: readonly string[];
 }
@@ -54,12 +54,12 @@ export async function largeRunFacts(
     ...readyAt.map(({ pod, at }) => ({ at, zone: setOf(pod), by: -1 })),
   ].sort((one, other) => before(one.at, other.at) || one.by - other.by);
   const down = new Map<string, number>();
-  let [mostDown, zonesTogether] = [0, 0];
+  let [maxDown, zonesTogether] = [0, 0];
   for (const { zone, by } of changes) {
     down.set(zone, (down.get(zone) ?? 0) + by);
     const counts = [...down.values()].filter((count) => count > 0);
-    mostDown = Math.max(
-      mostDown,
+    maxDown = Math.max(
+      maxDown,
       counts.reduce((sum, count) => sum + count, 0),
     );
     if (by > 0 && counts.length > 1) zonesTogether += 1;
@@ -67,7 +67,7 @@ export async function largeRunFacts(
   const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 429).length;
   const stored = ledgersIn(events);
   const placements = placementsOf(events, left, stored);
-  return { stretches: stretchesOf(left), mostDown, zonesTogether, refused, ledger: ledgerOf(stored), placements };
+  return { stretches: stretchesOf(left), maxDown, zonesTogether, refused, ledger: ledgerOf(stored), placements };
 }
 
 /** What the waves ask for: zone after zone in each, the highest ordinals first, and only those that the wave before has left. */
@@ -157,8 +157,8 @@ function ledgerOf(stored: readonly StoredLedger[]): LargeRunFacts['ledger'] {
   const claims = stored.map(({ ledger }) => (ledger.claims ?? []).reduce((sum, { uids }) => sum + (uids?.length ?? 1), 0));
   return {
     writes: stored.length,
-    mostBytes: Math.max(0, ...stored.map(({ bytes }) => bytes)),
-    mostClaims: Math.max(0, ...claims),
+    maxBytes: Math.max(0, ...stored.map(({ bytes }) => bytes)),
+    maxClaims: Math.max(0, ...claims),
   };
 }
 
@@ -196,7 +196,7 @@ function placementsOf(events: readonly AuditEvent[], left: readonly AuditEvent[]
     broken: replaced.flatMap(({ name, next, promise }) =>
       promise !== undefined && (next === undefined || revisionOf(next) !== promise) ? [name] : [],
     ),
-    mostRepeated: Math.max(0, ...stored.map(({ ledger }) => Math.max(0, ...(ledger.pins ?? []).map(({ placements = 0 }) => placements)))),
+    maxRepeated: Math.max(0, ...stored.map(({ ledger }) => Math.max(0, ...(ledger.pins ?? []).map(({ placements = 0 }) => placements)))),
     images: [...new Set(replaced.flatMap(({ next }) => next?.spec.containers.map(({ image }) => image) ?? ['none']))].sort(),
   };
 }

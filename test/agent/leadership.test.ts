@@ -85,6 +85,6 @@ describe('an agent that may work alone', () => {
     // Its deletion may be on the way when the second one finds what it announced.
     expect(cluster.env.requests.filter(({ site }) => site === 'revoke.touchPod')).toHaveLength(1);
     expect(cluster.deletedPods()).toHaveLength(9);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 });

@@ -1,4 +1,4 @@
-// Which namespaces an agent looks after: its own, several, or all; and what it does when only some of the kinds are installed.
+// Tests the namespaces that an agent watches (its own, several, or all), and an agent in a cluster with only some of the kinds.
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';

@@ -41,7 +41,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
 
   const groupPath = (namespace: string): string => `${groupsOf(namespace)}/server`;
 
-  /** Two zones and an agent that looks after them; the partitions are the agent's to write. */
+  /** Two zones and an agent. Only the agent writes the partitions. */
   async function open(
     namespace: string,
     { replicas, rollout }: { readonly replicas: number; readonly rollout: object },

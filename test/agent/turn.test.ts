@@ -62,7 +62,7 @@ describe('a turn', () => {
     expect(cluster.env.requests.filter(({ site }) => site === 'act.deletePod')).toEqual([]);
     ready('True');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it.each(['an adopted', 'a native'])('of %s group replaces no pod when another zone fails while the ledger is written', async (kind) => {
@@ -87,7 +87,7 @@ describe('a turn', () => {
     setReady('True');
     ledger.isSlow = false;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
-    expect(cluster.mostDown().zones).toBe(1);
+    expect(cluster.maxDown().zones).toBe(1);
   });
 
   it('that was overtaken while the ledger was written is taken again at once, when what overtook it has passed', async () => {
@@ -166,7 +166,7 @@ describe('a turn', () => {
     expect(gone.filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
     isStalled = false;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('ends at once when the ledger may not be written for a while, and the pause that the server asks for is kept', async () => {

@@ -45,6 +45,6 @@ describe('a high-water mark', () => {
 
   it('is ahead only of versions that are known to be older', () => {
     const mark = new HighWaterMark('100');
-    expect(['99', '100', '101', 'abc'].map((version) => mark.isBehind(version))).toEqual([true, false, false, false]);
+    expect(['99', '100', '101', 'abc'].map((version) => mark.isOlder(version))).toEqual([true, false, false, false]);
   });
 });

@@ -82,7 +82,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
       said += line;
     },
   });
-  const exchanges = createExchanges({ env: {}, mostSockets: 8 });
+  const exchanges = createExchanges({ env: {}, maxSockets: 8 });
   const close = () => {
     for (const one of [http, pods, exchanges]) one.close();
   };

@@ -166,7 +166,7 @@ export const tellingRows: readonly Row[] = [
   },
   {
     id: 55,
-    what: 'it looks after some namespaces only',
+    what: 'it watches some namespaces only',
     here: 'Named namespaces or all, with rights for those; webhooks enforce where a namespace is opted in by a label.',
     tests: [
       ...namespaces('several: only groups in them roll'),

@@ -107,7 +107,7 @@ describe('an installation', () => {
     expect(objectOf('Deployment')).toMatchObject({ spec: { selector: { matchLabels: labels }, template: { metadata: { labels } } } });
   });
 
-  it('looks after what the scope names', () => {
+  it('covers the namespaces that the scope names', () => {
     const args = (changes: Parameters<typeof optionsOf>[0]) => JSON.stringify(objectOf('Deployment', optionsOf(changes)));
     expect(args({ scope })).toContain('"-namespaces=mimir"');
     expect(args({})).toContain('"-namespaces=*"');

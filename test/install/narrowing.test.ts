@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { installation } from '../../install/installation.ts';
-import { membersNamed, mostMembers, narrowed } from '../../install/narrowing.ts';
+import { maxMembers, membersNamed, narrowed } from '../../install/narrowing.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { registrationProblems } from '../../install/registered.ts';
 import type { Member } from '../../install/scope.ts';
@@ -68,7 +68,7 @@ describe('rows that are narrowed to what is protected', () => {
   });
 
   it('are left as they are installed when there are too many, and when the installation has narrowed them for good', () => {
-    const many = Array.from({ length: mostMembers + 1 }, (_, index) => member(`set-${index}`));
+    const many = Array.from({ length: maxMembers + 1 }, (_, index) => member(`set-${index}`));
     expect(narrowed(now, many)).toEqual(rows());
     const forGood = rows({ scope: scopeOf(group), isMembersOnly: true });
     expect(narrowed(forGood, [member('ingester-zone-a')])).toEqual(forGood);

@@ -12,7 +12,7 @@ export interface MemoryCluster {
   /** UIDs of pods that somebody asked to delete or evict, and the server did. */
   readonly deletedPods: () => readonly string[];
   /** The most zones, and the most pods, that were not ready at one moment since the beginning. */
-  readonly mostDown: () => { readonly zones: number; readonly pods: number };
+  readonly maxDown: () => { readonly zones: number; readonly pods: number };
   /** Gives every StatefulSet of the group the image. */
   readonly rollTo: (image: string) => void;
 }
@@ -41,9 +41,9 @@ export function newCluster({ times, customKinds, seed = 1 }: ClusterOptions = {}
   };
   env.replaceServer((request) => {
     const uid = podUidOf(api, request);
-    const isNew = uid !== undefined && !isGoing(api, request);
+    const isNew = uid !== undefined && !isTerminating(api, request);
     const answer = api.serve(request);
-    if (uid !== undefined && isNew && isGoing(api, request)) deleted.push(uid);
+    if (uid !== undefined && isNew && isTerminating(api, request)) deleted.push(uid);
     return answer;
   });
   return {
@@ -55,7 +55,7 @@ export function newCluster({ times, customKinds, seed = 1 }: ClusterOptions = {}
         .filter(({ method, path }) => method !== 'GET' && !path.includes('/leases'))
         .map(({ method, path }) => `${method} ${path}`),
     deletedPods: () => deleted,
-    mostDown: () => most,
+    maxDown: () => most,
     rollTo: (image) => {
       for (const name of memberNames) if (api.get('statefulsets', 'mimir', name) !== undefined) workloads.setImage(name, image);
     },
@@ -121,6 +121,6 @@ function podUidOf(api: MemoryApi, request: ServedRequest): string | undefined {
   return name === undefined ? undefined : api.get('pods', 'mimir', name)?.metadata.uid;
 }
 
-function isGoing(api: MemoryApi, request: ServedRequest): boolean {
+function isTerminating(api: MemoryApi, request: ServedRequest): boolean {
   return api.get('pods', 'mimir', podNameOf(request) ?? '')?.metadata.deletionTimestamp !== undefined;
 }

@@ -8,7 +8,7 @@ import { type RandomCase, randomCase } from './random-groups.ts';
 
 const holding = 1_000_000;
 /** How often a pod is taken away so that it comes back at one revision, before a person says so. */
-const mostTries = 2;
+const maxTries = 2;
 const revisions = ['rev-1', 'rev-2', 'rev-3'];
 
 /**
@@ -187,7 +187,7 @@ function checkGoing({ name, set, pods, going, before, after, claims }: Zone, ret
     else if (said.replaces !== uid || said.placements < 1) found.push(`R1: the pin of ${pod} is that of another pod`);
     const tried = triedOf(ordinal);
     const isRetried = tried !== undefined && retries.some((atMs) => atMs > (tried.atMs ?? 0));
-    if (tried !== undefined && tried.replaces !== uid && tried.placements >= mostTries && !isRetried)
+    if (tried !== undefined && tried.replaces !== uid && tried.placements >= maxTries && !isRetried)
       found.push(`R3: ${pod} goes for the ${tried.placements + 1}. time`);
     if (misplaced.length > 0 && !misplaced.some((one) => one.uid === uid))
       found.push(`R4: ${pod} goes while ${misplaced[0]?.name} did not come back`);

@@ -141,7 +141,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   const pod = { ...newPodOf(world) };
   let pinned = 0;
   const given = new Set<string>();
-  let [reviews, mostClaims] = [0, 0];
+  let [reviews, maxClaims] = [0, 0];
   let seen = { requests: env.requests.length, calls: 0 };
   for (let index = 0; index < count; index++) {
     const forged = random.next() < 0.5 ? forge(random) : aimed(random, { ...world, pod });
@@ -169,7 +169,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
     fail(trespassSince(world, seen));
     seen = { requests: env.requests.length, calls: podCalls.length };
     if (index % 250 !== 249) continue;
-    mostClaims = Math.max(mostClaims, await world.openClaims());
+    maxClaims = Math.max(maxClaims, await world.openClaims());
     // Longer than what is announced counts when nothing comes of it.
     await env.advance(150_000);
     expect(await world.openClaims()).toBe(0);
@@ -178,7 +178,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   expect(errors).toEqual([]);
   // Bodies that reach nothing would show nothing.
   expect(reviews).toBeGreaterThan(count / 4);
-  expect(mostClaims).toBeGreaterThan(0);
+  expect(maxClaims).toBeGreaterThan(0);
   expect(podCalls.length).toBeGreaterThan(0);
   expect(pinned).toBeGreaterThan(0);
   // Nobody is refused a pod.

@@ -19,11 +19,11 @@ export interface Pair extends PairText {
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 /** A longer bundle was not made for one server, and each certificate costs time at every check. */
-const mostCertificates = 100;
+const maxCertificates = 100;
 
 /** Returns the certificates of a PEM text, one text each. Empty for a text without a certificate. */
 export function certificatesIn(pem: string): readonly string[] {
-  return [...pem.matchAll(block)].slice(0, mostCertificates).map(([text]) => `${text}\n`);
+  return [...pem.matchAll(block)].slice(0, maxCertificates).map(([text]) => `${text}\n`);
 }
 
 /** Returns the pair. Throws Error with the problem; the message contains no key material. */

@@ -18,7 +18,7 @@ import {
 } from './pair.ts';
 
 /** No more names are copied from a certificate that lacks one. */
-const mostNames = 100;
+const maxNames = 100;
 /** The previous certificate is kept at least this long after the new one was created, and at most for this share of its life. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
@@ -82,7 +82,7 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
   const missing = missingNames(current, needed);
   if (missing.length > 0) {
     // Keep existing names: replicas with other settings, as during an update, would otherwise replace the certificate in turns.
-    const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, mostNames);
+    const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, maxNames);
     return { state: renewed(moment, all, state), reason: `the certificate is not valid for ${missing.join(', ')}` };
   }
   if (nowMs >= renewalMs(state, moment.renewShare)) {

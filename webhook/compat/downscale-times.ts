@@ -48,7 +48,7 @@ export interface DownscaleTimes {
 const annotationAttempts = 5;
 /** Time for which a repeated request is recognised: longer than API servers and most clients retry. */
 const repeatMs = 60_000;
-const mostRemembered = 1_000;
+const maxRemembered = 1_000;
 
 interface Remembered {
   readonly from: number;
@@ -93,7 +93,7 @@ function remember(remembered: Map<string, Remembered>, uid: string, entry: Remem
   remembered.delete(uid);
   remembered.set(uid, entry);
   for (const oldest of remembered.keys()) {
-    if (remembered.size <= mostRemembered) return;
+    if (remembered.size <= maxRemembered) return;
     remembered.delete(oldest);
   }
 }

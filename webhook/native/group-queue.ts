@@ -38,7 +38,7 @@ interface Waiting extends QueuedRequest {
 }
 
 /** Most requests judged with one snapshot. */
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 /** A request with less time left is not processed. */
 const leastMs = 20;
 /** Longest delay between two attempts after a conflict; it grows with each attempt. */
@@ -80,7 +80,7 @@ export class GroupQueue {
   }
 
   async #judgeNext(): Promise<void> {
-    let batch = this.#waiting.splice(0, mostAtOnce);
+    let batch = this.#waiting.splice(0, maxAtOnce);
     for (let attempt = 1; batch.length > 0; attempt += 1) {
       batch = this.#inTime(batch);
       if (batch.length === 0) return;

@@ -29,7 +29,7 @@ const longestReadMs = 1_500;
 /** API servers cut longer warnings. */
 const longestWarning = 250;
 /** An answer has at most ten operations, and one of them is a test. */
-const mostChanges = 9;
+const maxChanges = 9;
 
 /** Never denies a pod: without a decision it keeps the revision of the StatefulSet controller, with a warning. Writes nothing. */
 export function pinEndpoint(options: PinOptions): Endpoint {
@@ -90,7 +90,7 @@ class PodPlacement {
     const test: PatchOperation = { op: 'test', path: '/metadata/labels/controller-revision-hash', value: from };
     return {
       allowed: true,
-      patch: [test, ...patchBetween(pod.content, wanted, mostChanges)],
+      patch: [test, ...patchBetween(pod.content, wanted, maxChanges)],
       auditAnnotations: { outcome: 'pinned', group: `${group.namespace}/${group.name}`, from, to },
     };
   }

@@ -60,7 +60,7 @@ const stamped: ReadonlySet<string> = new Set(['rolloutintents', 'rolloutexceptio
 
 /** Limits of the schema. */
 const longestName = 512;
-const mostGroups = 200;
+const maxGroups = 200;
 
 /** API servers wait at most 30 s for a webhook, so a stamp of this request is not older. */
 const oneRequestMs = 30_000;
@@ -102,7 +102,7 @@ function isStampOf(value: unknown, user: ReviewUser, nowMs: number): boolean {
 
 /** Drops groups beyond the limits of the schema: with fewer groups a user can approve only less. */
 function identityOf({ name, groups }: ReviewUser): JsonObject {
-  return { user: name, groups: groups.filter(({ length }) => length <= longestName).slice(0, mostGroups) };
+  return { user: name, groups: groups.filter(({ length }) => length <= longestName).slice(0, maxGroups) };
 }
 
 /** Returns the spec; empty without one, which the schema denies later. */

@@ -24,7 +24,7 @@ const longestMessage = 1000;
 const longestLine = 320;
 /** API servers cut longer warnings. */
 const longestWarning = 250;
-const mostWarnings = 10;
+const maxWarnings = 10;
 
 /**
  * Denies objects with errors (422, a line per error) and a wrong requester (403). Deletions and updates without a change of the spec pass,
@@ -61,7 +61,7 @@ function validate(review: Review, options: ValidateOptions, nowMs: number): Answ
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
   const answer: Answer = errors.length === 0 ? { allowed: true } : deny(422, refusal(review, errors));
-  return withWarnings(answer, atMost(warnings, mostWarnings));
+  return withWarnings(answer, atMost(warnings, maxWarnings));
 }
 
 function withWarnings(answer: Answer, more: readonly string[]): Answer {

@@ -36,7 +36,7 @@ interface RegistrationOptions {
 const lookMs = 15_000;
 const requestTimeoutMs = 5_000;
 /** Namespaces read per check; the next check continues there. */
-const mostNamespaces = 200;
+const maxNamespaces = 200;
 
 /** Starts at once and never throws. Reports only the loss of labels and configurations that it saw. Returns a function that stops it. */
 export function startRegistration(options: RegistrationOptions): () => void {
@@ -53,8 +53,8 @@ export function startRegistration(options: RegistrationOptions): () => void {
 
   const readLabels = async (known: readonly Member[]): Promise<void> => {
     const all = [...new Set(namespaces ?? known.map((member) => member.namespace))].sort();
-    const next = Math.max(0, all.length <= mostNamespaces ? 0 : all.findIndex((namespace) => namespace > last));
-    for (const namespace of [...all.slice(next), ...all.slice(0, next)].slice(0, mostNamespaces)) {
+    const next = Math.max(0, all.length <= maxNamespaces ? 0 : all.findIndex((namespace) => namespace > last));
+    for (const namespace of [...all.slice(next), ...all.slice(0, next)].slice(0, maxNamespaces)) {
       last = namespace;
       const options = { site: 'registration.namespace', timeoutMs: requestTimeoutMs };
       const found = await getObject(env, resources.namespaces, { name: namespace }, options).catch(() => 'unread' as const);

@@ -8,7 +8,7 @@ import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.t
 import * as words from './plan-text.ts';
 
 /** If the plan has more groups, only the groups that need attention are unfolded. */
-const mostUnfolded = 6;
+const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
 export function renderPlanHtml(plan: Plan): string {
@@ -16,7 +16,7 @@ export function renderPlanHtml(plan: Plan): string {
   const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
   const same = groups.filter((group) => !changed.includes(group));
   const title = plan.groups.length === 1 ? `Plan of ${name(plan.groups[0])}` : `Plan of ${plan.groups.length} groups`;
-  const isOpen = (group: GroupPlan) => changed.length <= mostUnfolded || group.refused.length > 0 || group.outcome === 'blocked';
+  const isOpen = (group: GroupPlan) => changed.length <= maxUnfolded || group.refused.length > 0 || group.outcome === 'blocked';
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>

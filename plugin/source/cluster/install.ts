@@ -7,7 +7,7 @@ import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
-import type { HeldSet } from '../../../install/installation.ts';
+import type { BlockedStatefulSet } from '../../../install/installation.ts';
 import { removal } from '../../../install/installation.ts';
 import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { everywhere } from '../../../install/scope.ts';
@@ -219,10 +219,10 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
 }
 
 /** Returns the StatefulSets with the blocking partition, and members of `partition` and `pinned` with a partition. Sorted. */
-export async function readHeldSets(
+export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,
-): Promise<Known<readonly HeldSet[]>> {
+): Promise<Known<readonly BlockedStatefulSet[]>> {
   try {
     const namespaces = scope.namespaces.length === 0 ? await watchedNamespaces(cluster, agentNamespace) : scope.namespaces;
     const { listing } = await listForPlan(cluster, namespaces, agentNamespace);

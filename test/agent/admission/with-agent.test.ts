@@ -82,7 +82,7 @@ describe('an agent and webhooks over one group (S30)', () => {
       };
       await env.finish(drain(), 3_600_000);
       await env.until(() => rolled(world, 'app:2'), 3_600_000);
-      expect(world.mostDown(), `seed ${seed}`).toEqual({ zones: 1, pods: 1 });
+      expect(world.maxDown(), `seed ${seed}`).toEqual({ zones: 1, pods: 1 });
       await env.advance(20_000);
       // Whoever reads the ledger next sees that everything is over.
       const seen = await env.finish(

@@ -34,7 +34,7 @@ export function loopback(): Loopback {
       return `127.0.0.1:${(server.address() as AddressInfo).port}`;
     },
     exchanges: () => {
-      const exchanges = createExchanges({ env: {}, mostSockets: 8 });
+      const exchanges = createExchanges({ env: {}, maxSockets: 8 });
       opened.push(exchanges);
       return exchanges;
     },

@@ -29,7 +29,7 @@ let exchanges: Exchanges;
 
 beforeEach(() => {
   servers = [];
-  exchanges = createExchanges({ env: {}, mostSockets: 4 });
+  exchanges = createExchanges({ env: {}, maxSockets: 4 });
 });
 
 afterEach(async () => {

@@ -89,7 +89,7 @@ describe('Events of a group that stays as it is', () => {
       groupRemovalFacts({
         group,
         snapshot: { ...snapshotOf(), nowMs },
-        words: [
+        reports: [
           { ...word, isWarning: true },
           { ...word, isWarning: false },
         ],

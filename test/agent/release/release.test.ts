@@ -77,7 +77,7 @@ describe('a group whose definition is deleted', () => {
     expect(partitions(cluster)).toEqual([2, holding, holding]);
     await cluster.env.until(() => isAllBack(cluster), 600_000);
     expect(partitions(cluster)).toEqual([0, 0, 0]);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
     const done = released.flatMap(({ performed }) => performed ?? []);
     expect(done.map(({ action, result }) => ('zone' in action ? `${action.zone} ${result}` : ''))).toEqual(['a done', 'b done', 'c done']);
     expect(ledgerIn(cluster)).toEqual({
@@ -113,7 +113,7 @@ describe('a group whose definition is deleted', () => {
     await cluster.env.advance(50_000);
     expect(partitions(cluster)).toEqual([2, holding, holding]);
     await cluster.env.until(() => isAllBack(cluster), 600_000);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('waits with the next zone while pods of the one before do not come back', async () => {
@@ -122,7 +122,7 @@ describe('a group whose definition is deleted', () => {
     removeGroup(cluster);
     await cluster.env.advance(600_000);
     expect(partitions(cluster)).toEqual([0, holding, holding]);
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('does not touch a StatefulSet that a user blocks after the release, also if processes die meanwhile', async () => {
@@ -174,7 +174,7 @@ describe('a release', () => {
     await cluster.env.advance(600_000);
     expect(partitions(cluster).slice(1)).toEqual([holding, holding]);
     expect(ledgerIn(cluster).release).toEqual(expect.not.objectContaining({ goneMs: expect.anything() }));
-    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('does not happen when another definition takes the members, nor when that one is deleted without onPolicyDeleted', async () => {
@@ -361,7 +361,7 @@ describe('failures of the agent', () => {
         removeGroup(cluster);
         await cluster.env.until(() => isAllBack(cluster), 900_000);
         expect([what, visits >= visit]).toEqual([what, true]);
-        expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+        expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
         expect(cluster.writes().filter((write) => write.includes('/statefulsets/')).length).toBeGreaterThan(3);
         expect(partitions(cluster)).toEqual([0, 0, 0]);
       }

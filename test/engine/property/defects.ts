@@ -139,8 +139,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'pods that the StatefulSet controller may replace count as available',
     file: 'engine/observe/view.ts',
-    find: 'const isGoing = claimed.has(pod.uid) || exposed.has(pod);',
-    replace: 'const isGoing = claimed.has(pod.uid);',
+    find: 'const isBeingReplaced = claimed.has(pod.uid) || exposed.has(pod);',
+    replace: 'const isBeingReplaced = claimed.has(pod.uid);',
     by: 'partitions',
   },
   {
@@ -174,8 +174,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'a pod is taken away a third time so that it comes back at its revision',
     file: 'engine/strategies/pinned.ts',
-    find: 'const mostPlacements = 2;',
-    replace: 'const mostPlacements = 3;',
+    find: 'const maxPlacements = 2;',
+    replace: 'const maxPlacements = 3;',
     by: 'pins',
   },
   {

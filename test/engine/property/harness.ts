@@ -2,7 +2,7 @@
 
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleResult, replacedBy } from '../../../engine/decision.ts';
-import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants/invariants.ts';
+import { oscillationViolations, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants/invariants.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { decidedLedger } from '../../../engine/ledger/ledger.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
@@ -196,7 +196,7 @@ export function checkRuns(firstSeed: number, groups: number, most = 5): Property
         if (begun !== undefined && 'zone' in begun && begun.zone !== open) opened.push(begun.zone);
       },
     });
-    for (const what of flapping(writes)) found.push({ seed, what });
+    for (const what of oscillationViolations(writes)) found.push({ seed, what });
     if (new Set(opened).size !== opened.length && group.rollout.waves.length === 1 && group.profile === 'native')
       found.push({ seed, what: `S8: zones are begun again: ${opened.join(' ')}` });
   }

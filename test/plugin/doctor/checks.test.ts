@@ -177,7 +177,7 @@ describe('doctor', () => {
       'FAIL webhooks RG6025 Service a/b does not exist',
     ],
     [
-      'a namespace that the agent does not look after, and not that it is silent there',
+      'a namespace that the agent does not watch, and not that it is silent there',
       {
         published: [],
         accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], flag: '-namespaces=loki' } }],

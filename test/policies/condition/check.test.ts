@@ -65,12 +65,12 @@ const mistakes: readonly Row[] = [
   [{ '<': [{ var: 'target.ready' }] }, 'RG3004', ['<'], 'The operator "<" takes 2 to 3 arguments, not 1'],
   [{ and: [] }, 'RG3004', ['and'], 'The operator "and" takes at least 1 argument, not 0'],
   [{ '<': [{ var: 'target.ready' }, '3'] }, 'RG3005', ['<', 1], 'The argument is text; a number, an instant or a duration is expected'],
-  [{ '==': [{ var: 'target.ready' }, '3'] }, 'RG3005', ['==', 1], 'Text is compared with a number'],
+  [{ '==': [{ var: 'target.ready' }, '3'] }, 'RG3005', ['==', 1], 'The argument is text; the other arguments are a number'],
   [
     { '>': [{ age: { var: 'target.lastDownscaleAt' } }, 3600] },
     'RG3005',
     ['>', 1],
-    'A number is compared with a duration',
+    'The argument is a number; the other arguments are a duration',
     'write a duration as { "duration": "6h" }',
   ],
   [

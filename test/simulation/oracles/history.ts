@@ -191,9 +191,13 @@ export class History {
   /** Gone, and made again: the StatefulSet controller asks for the revision `asked`, and `revision` is stored. */
   comeBack(
     pod: string,
-    { asked = 'r1', revision = asked, isAway = false }: Partial<PodAdmitted> & { readonly revision?: string } = {},
+    {
+      createdRevision = 'r1',
+      revision = createdRevision,
+      isUnavailable = false,
+    }: Partial<PodAdmitted> & { readonly revision?: string } = {},
   ): void {
-    for (const oracle of this.#oracles) oracle.podAdmitted?.({ namespace, pod, asked, isAway });
+    for (const oracle of this.#oracles) oracle.podAdmitted?.({ namespace, pod, createdRevision, isUnavailable });
     this.replace(pod, revision);
   }
 

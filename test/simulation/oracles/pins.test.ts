@@ -40,11 +40,11 @@ function note(history: History, pins: readonly PinText[], claimed: readonly stri
 }
 
 /** An agent pins the pod and takes it away; it comes back as it should, or without the webhook. */
-function pinned(history: History, pod: string, isAway = false): void {
+function pinned(history: History, pod: string, isUnavailable = false): void {
   history.renew();
   note(history, [pin(pod)], [pod]);
   history.take(pod);
-  history.advance(5_000).comeBack(pod, isAway ? { isAway } : { revision: 'r2' });
+  history.advance(5_000).comeBack(pod, isUnavailable ? { isUnavailable } : { revision: 'r2' });
   history.advance(20_000);
 }
 
@@ -98,19 +98,19 @@ describe('a pod that comes back', () => {
     const history = pinnedZones();
     pinned(history, 'ing-a-2');
     lose(history, 'ing-a-2');
-    history.comeBack('ing-a-2', { isAway: true });
+    history.comeBack('ing-a-2', { isUnavailable: true });
     expect(history.found('S6')).toEqual([]);
     lose(history, 'ing-a-2');
-    history.comeBack('ing-a-2', { isAway: true, revision: 'r2' });
+    history.comeBack('ing-a-2', { isUnavailable: true, revision: 'r2' });
     expect(history.found('S6')).toEqual(['ing-a-2 is made at r2, for which neither the StatefulSet controller nor the ledger asks']);
   });
 
   it("is the StatefulSet controller's doing above the partition, or of a past that it works with", () => {
     const history = pinnedZones();
     lose(history, 'ing-a-2');
-    history.comeBack('ing-a-2', { asked: 'r0' });
+    history.comeBack('ing-a-2', { createdRevision: 'r0' });
     lose(history, 'ing-a-1');
-    history.comeBack('ing-a-1', { asked: 'r2' });
+    history.comeBack('ing-a-1', { createdRevision: 'r2' });
     expect(history.found('S6')).toEqual([]);
   });
 });

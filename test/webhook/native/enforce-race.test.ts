@@ -110,7 +110,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
       await world.env.until(() => (world.api.get('pods', 'mimir', pod.name)?.metadata.uid ?? pod.uid) !== pod.uid);
       await world.env.advance(5000);
     }
-    expect(world.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(world.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
   it('three processes and many pods: a zone is drained within its budget', async () => {

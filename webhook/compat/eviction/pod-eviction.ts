@@ -49,7 +49,7 @@ interface Outcome {
 }
 
 /** Attempts per eviction: another one may be granted meanwhile, and each attempt settles one competitor. */
-const mostAttempts = 8;
+const maxAttempts = 8;
 
 /** Returns the endpoint. Unknown facts deny with code 429, which drains retry. */
 export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
@@ -125,11 +125,11 @@ interface BudgetRequest {
 }
 
 async function underBudget(judge: EvictionJudge, request: BudgetRequest): Promise<Outcome> {
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const outcome = await attempted(judge, request);
     if (outcome !== undefined) return outcome;
   }
-  const why = `${mostAttempts} times another disruption under ${request.budget.name} was announced while this one was judged`;
+  const why = `${maxAttempts} times another disruption under ${request.budget.name} was announced while this one was judged`;
   throw new EvictionNotRecorded(`${why}; the eviction is retried`);
 }
 

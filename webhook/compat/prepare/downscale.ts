@@ -108,13 +108,13 @@ async function statefulSetOf(
 }
 
 /** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
-const mostMs = 2_000;
+const maxMs = 2_000;
 
 /** Sends DELETE to the pods that the scale-up keeps, prepared or not. Skips terminating and absent pods. Never rejects. */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;
-  const endMs = env.clock.monotonicMs() + mostMs;
+  const endMs = env.clock.monotonicMs() + maxMs;
   const leftMs = (): number => Math.min(requestMs(env, call), Math.max(0, endMs - env.clock.monotonicMs()));
   try {
     const site = 'prepareDownscale.readGrowing';

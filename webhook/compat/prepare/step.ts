@@ -34,7 +34,7 @@ export interface PrepareRequest extends PrepareTools {
 const withdrawalMs = 1_000;
 
 /** More pods cannot be asked before the deadline. A mistyped replica count must not stop the process. */
-const mostPods = 10_000;
+const maxPods = 10_000;
 
 /** A reason to deny. */
 interface Refusal {
@@ -55,7 +55,7 @@ export async function prepare(request: PrepareRequest): Promise<Answer> {
   const key = group === '' ? `${review.namespace}//${review.name}` : `${review.namespace}/${group}`;
   const lock = locks.take(key, review.name);
   try {
-    const refusal = await prepareInTurn(request, group, 'heldBy' in lock ? lock.heldBy : undefined);
+    const refusal = await prepareInTurn(request, group, 'holder' in lock ? lock.holder : undefined);
     if (refusal !== undefined) return refusal.answer ?? refused(review, change, refusal.problem);
     return { allowed: true, message: `all pods that leave ${review.name} were prepared: ${change.from - change.to}` };
   } finally {
@@ -63,13 +63,13 @@ export async function prepare(request: PrepareRequest): Promise<Answer> {
   }
 }
 
-async function prepareInTurn(request: PrepareRequest, group: string, heldBy: string | undefined): Promise<Refusal | undefined> {
+async function prepareInTurn(request: PrepareRequest, group: string, holder: string | undefined): Promise<Refusal | undefined> {
   const checked = await checkOthers(request, group);
   if ('problem' in checked) return checked;
   const { members, others, loaded } = checked;
   // The holder of the lock may be about to record its downscale. Without a time between zones nothing has to wait for it.
-  if (heldBy !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
-    return { problem: `${heldBy} of the same group is being scaled down` };
+  if (holder !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
+    return { problem: `${holder} of the same group is being scaled down` };
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
@@ -121,8 +121,8 @@ async function selfNow(request: PrepareRequest, members: readonly StatefulSetVie
   if (self.uid !== set.uid || self.replicas !== change.from || self.labels[labelKeys.group] !== set.labels[labelKeys.group]) {
     return { problem: `the StatefulSet differs from the request: it has ${self.replicas} replicas, or is in another group` };
   }
-  if (change.from - change.to > mostPods) {
-    return { problem: `it would remove ${change.from - change.to} pods, but at most ${mostPods} can be asked to prepare` };
+  if (change.from - change.to > maxPods) {
+    return { problem: `it would remove ${change.from - change.to} pods, but at most ${maxPods} can be asked to prepare` };
   }
   const missing = missingSetting(self);
   return missing === undefined ? self : { problem: missing };
@@ -175,9 +175,9 @@ export class GroupLocks {
   readonly #holders = new Map<string, { readonly statefulSet: string }>();
 
   /** Takes the lock, or returns its holder. Releasing it twice does nothing. */
-  take(key: string, statefulSet: string): { readonly release: () => void } | { readonly heldBy: string } {
+  take(key: string, statefulSet: string): { readonly release: () => void } | { readonly holder: string } {
     const holder = this.#holders.get(key);
-    if (holder !== undefined) return { heldBy: holder.statefulSet };
+    if (holder !== undefined) return { holder: holder.statefulSet };
     const own = { statefulSet };
     this.#holders.set(key, own);
     return {

@@ -54,7 +54,7 @@ describe('the account whose rights are looked at', () => {
     expect(unknown).toMatch(/^no permission to get serviceaccounts in rollout-group, /);
   });
 
-  it('is not asked about namespaces that its agent is not told to look after', async () => {
+  it('is not asked about namespaces that its agent does not watch', async () => {
     const pod = podOf('rollout-group', 'agent-1', 'other');
     const told = (flag: string) => ({
       pods: [{ ...pod, spec: { ...pod.spec, containers: [{ name: 'agent', image: 'agent:1', args: ['-v', flag] }] } }],

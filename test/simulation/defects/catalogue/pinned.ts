@@ -19,7 +19,7 @@ export const pinnedDefects: readonly Defect[] = [
   {
     id: 'misplaced-for-ever',
     title: 'a pod that does not come back at its revision is taken away again and again',
-    edits: [{ file: 'engine/strategies/pinned.ts', find: 'const mostPlacements = 2;', replace: 'const mostPlacements = 1_000;' }],
+    edits: [{ file: 'engine/strategies/pinned.ts', find: 'const maxPlacements = 2;', replace: 'const maxPlacements = 1_000;' }],
     breaks: ['S7'],
   },
   {

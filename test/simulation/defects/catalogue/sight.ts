@@ -63,7 +63,7 @@ export const sightDefects: readonly Defect[] = [
     title: 'a list of the past is taken in, and what came into being since is lost',
     edits: [
       noWaitingLook,
-      { file: reflector, find: 'if (this.#mark.isBehind(listed.resourceVersion)) {', replace: "if (listed.resourceVersion === '') {" },
+      { file: reflector, find: 'if (this.#mark.isOlder(listed.resourceVersion)) {', replace: "if (listed.resourceVersion === '') {" },
     ],
     alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['S21', 'L8', 'L10', 'L12', 'unfinished'],

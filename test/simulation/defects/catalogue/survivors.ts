@@ -119,7 +119,7 @@ export const survivors: readonly Survivor[] = [
   {
     id: 'no-fresh-read-by-a-new-leader',
     title: 'a new leader begins from its caches instead of a read from the quorum',
-    edits: [{ file: 'agent/turn/gather.ts', find: 'isFreshWanted: true,', replace: 'isFreshWanted: false,' }, noLastLook],
+    edits: [{ file: 'agent/turn/gather.ts', find: 'needsDirectRead: true,', replace: 'needsDirectRead: false,' }, noLastLook],
     alsoWithout: 'the look before each request',
     breaks: ['S1', 'S2', 'S5', 'S6', 'S21'],
     survives: 'requests name UID and resourceVersion, the ledger has the claims, and caches that are silent for 10 s are read past',

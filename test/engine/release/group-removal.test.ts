@@ -1,4 +1,4 @@
-// What there is to tell when the definition of a group goes away.
+// Tests the report about a group whose definition is removed.
 import { describe, expect, it } from 'vitest';
 import { decideRemoval, type GroupRemoval, type RemovalQuestion, removalGraceMs, undoneBy } from '../../../engine/release/removal.ts';
 import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
@@ -40,12 +40,12 @@ function decided(more: Partial<RemovalQuestion> = {}): GroupRemoval {
   return decideRemoval({ group: held, snapshot: cluster(), sources: whole, goneForMs: removalGraceMs, ...more });
 }
 
-/** Of the first zone, in a few words. */
+/** Returns the report about the first zone in short form. */
 function told(more: Partial<RemovalQuestion> = {}): string {
-  const parting = decided(more);
-  const [first] = parting.kind === 'tell' ? parting.words : [];
+  const removal = decided(more);
+  const [first] = removal.kind === 'report' ? removal.reports : [];
   return first === undefined
-    ? parting.kind
+    ? removal.kind
     : `${first.isWarning ? 'Warning' : 'Normal'} ${first.note.replace(/^.* to this StatefulSet/, '')}`;
 }
 
@@ -55,8 +55,8 @@ describe('a group that is gone', () => {
       'group ingester has no definition any more, so no rollout order applies to this StatefulSet: the partition stays at 1000000, ' +
       'so template changes reach no pod (outdated now: 0-2); define the group again, or lower ' +
       'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release does that automatically';
-    const words = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
-    expect(decided()).toEqual({ kind: 'tell', words });
+    const reports = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
+    expect(decided()).toEqual({ kind: 'report', reports });
   });
 
   it('warns while pods stay behind or a run was under way, and not otherwise', () => {

@@ -1,4 +1,4 @@
-// The definition of a group that releases nothing goes away: what its StatefulSets are told, how often, and by whom.
+// Tests the Events and log lines about a removed group without `onPolicyDeleted: release`: which, how often, and by which process.
 import { describe, expect, it } from 'vitest';
 import { EventWriter } from '../../../agent/published/events.ts';
 import { GroupObjects } from '../../../agent/published/group-objects.ts';
