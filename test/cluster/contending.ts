@@ -2,10 +2,10 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { type Lease, type LeaseOptions, startLease } from '../../cluster/lease/lease.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
-import type { FakeApi, FakeObject } from '../kit/fake-api.ts';
+import type { ModelApi } from '../kit/model-server.ts';
 import { seededRandom, type VirtualEnv } from '../kit/virtual-env.ts';
 
-export const leasePath = '/apis/coordination.k8s.io/v1/leases';
+export const leases = 'leases.coordination.k8s.io';
 
 const limits = { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
 
@@ -89,12 +89,11 @@ export function startProcess(base: VirtualEnv, { identity, rate = 1, seed = 1, .
   };
 }
 
-export function specOf(api: FakeApi): Readonly<Record<string, unknown>> | undefined {
-  return api.get(leasePath, 'ns', 'agent')?.['spec'] as Readonly<Record<string, unknown>> | undefined;
+export function specOf(api: ModelApi): Readonly<Record<string, unknown>> | undefined {
+  return api.get(leases, 'ns', 'agent')?.['spec'] as Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Somebody edits the Lease, or writes one. */
-export function edit(api: FakeApi, spec: Readonly<Record<string, unknown>>, metadata: Readonly<Record<string, unknown>> = {}): void {
-  const object: FakeObject = { metadata: { ...metadata, namespace: 'ns', name: 'agent' }, spec: { ...specOf(api), ...spec } };
-  api.put(leasePath, object);
+export function edit(api: ModelApi, spec: Readonly<Record<string, unknown>>, metadata: Readonly<Record<string, unknown>> = {}): void {
+  api.put(leases, { metadata: { ...metadata, namespace: 'ns', name: 'agent' }, spec: { ...specOf(api), ...spec } });
 }

@@ -1,4 +1,4 @@
-// A reflector on an API server in memory, with everything that it tells written down.
+// A reflector on the model of the API server, with everything that it tells written down.
 
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import {
@@ -9,10 +9,12 @@ import {
   type ReflectorState,
   startReflector,
 } from '../../cluster/watch/reflector.ts';
-import { FakeApi } from '../kit/fake-api.ts';
+import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
-export const collection = '/api/v1/configmaps';
+/** Interval of the server's bookmarks, and the longest time from a change to its event, in milliseconds. */
+export const bookmarkMs = 60_000;
+export const deliveryMs = 50;
 
 export interface View {
   readonly name: string;
@@ -29,7 +31,7 @@ export function viewOf(object: KubernetesObject): View {
 }
 
 interface Following {
-  readonly api: FakeApi;
+  readonly api: ModelApi;
   readonly env: VirtualEnv;
   readonly reflector: Reflector<View>;
   readonly changes: Change<View>[];
@@ -40,6 +42,8 @@ interface Following {
   /** Somebody writes an object. */
   readonly put: (name: string, value: string) => void;
   readonly remove: (name: string) => void;
+  /** Waits until an open watch has delivered every change so far. */
+  readonly deliver: () => Promise<void>;
   /** Names and values in the store, sorted. */
   readonly values: () => readonly string[];
   readonly listCount: () => number;
@@ -48,18 +52,19 @@ interface Following {
 
 export function follow(
   options: Partial<ReflectorOptions<View>> & {
-    readonly serve?: (api: FakeApi) => Serve;
+    readonly serve?: (api: ModelApi) => Serve;
     readonly seed?: number;
     readonly before?: readonly string[];
   } = {},
 ): Following {
   const { serve, seed = 1, before = [], ...rest } = options;
-  const api = new FakeApi();
+  const env = virtualEnv({ seed });
+  const api = new ModelApi({ env, seed });
+  env.replaceServer(serve?.(api) ?? api.serve);
   const put = (name: string, value: string): void => {
-    api.put(collection, { metadata: { namespace: 'ns', name }, data: { value } });
+    api.put('configmaps', { metadata: { namespace: 'ns', name }, data: { value } });
   };
   for (const name of before) put(name, '1');
-  const env = virtualEnv({ seed, serve: serve?.(api) ?? api.serve });
   const changes: Change<View>[] = [];
   const states: ReflectorState[] = [];
   const faults: ReflectorFault[] = [];
@@ -82,7 +87,8 @@ export function follow(
     states,
     faults,
     put,
-    remove: (name) => api.remove(collection, 'ns', name),
+    remove: (name) => api.remove('configmaps', 'ns', name),
+    deliver: () => env.advance(deliveryMs),
     values: () =>
       reflector.store
         .list()

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeApi } from '../kit/fake-api.ts';
+import { ModelApi } from '../kit/model-server.ts';
 import { rounds } from '../kit/share.ts';
 import { type Serve, seededRandom, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 import { type Process, startProcess } from './contending.ts';
@@ -8,8 +8,8 @@ import { type Process, startProcess } from './contending.ts';
 const stepMs = 100;
 
 /** Answers take up to 20 ms; some are lost, some requests take effect late. */
-function network(api: FakeApi, env: () => VirtualEnv, random: () => number, share: () => number): Serve {
-  const wait = (delayMs: number) => new Promise<void>((resolve) => void env().timers.after(delayMs, resolve));
+function network(api: ModelApi, env: VirtualEnv, random: () => number, share: () => number): Serve {
+  const wait = (delayMs: number) => new Promise<void>((resolve) => void env.timers.after(delayMs, resolve));
   return async (request) => {
     await wait(random() * 10);
     if (random() >= share()) return { ...(await api.serve(request)), delayMs: random() * 10 };
@@ -29,18 +29,11 @@ function network(api: FakeApi, env: () => VirtualEnv, random: () => number, shar
 }
 
 function world(seed: number, faults: number, rates: readonly number[]) {
-  const api = new FakeApi();
+  const env = virtualEnv({ seed });
   const random = seededRandom(seed);
-  let env: VirtualEnv | undefined;
   let share = faults;
-  const serve = network(
-    api,
-    () => env as VirtualEnv,
-    random,
-    () => share,
-  );
-  env = virtualEnv({ seed, serve });
-  const processes = rates.map((rate, index) => startProcess(env as VirtualEnv, { identity: `p${index}`, rate, seed: seed + index }));
+  env.replaceServer(network(new ModelApi({ env, seed }), env, random, () => share));
+  const processes = rates.map((rate, index) => startProcess(env, { identity: `p${index}`, rate, seed: seed + index }));
   const calm = (): void => {
     share = 0;
   };

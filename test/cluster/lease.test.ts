@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { microTime } from '../../cluster/lease/lease.ts';
-import { FakeApi } from '../kit/fake-api.ts';
+import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
-import { edit, leasePath, type Process, type ProcessOptions, specOf, startProcess } from './contending.ts';
+import { edit, leases, type Process, type ProcessOptions, specOf, startProcess } from './contending.ts';
 
-function setUp(serve: (api: FakeApi) => Serve = (api) => api.serve) {
-  const api = new FakeApi();
-  const env = virtualEnv({ serve: serve(api) });
+function setUp(serve: (api: ModelApi) => Serve = (api) => api.serve) {
+  const env = virtualEnv();
+  const api = new ModelApi({ env });
+  env.replaceServer(serve(api));
   return {
     api,
     env,
@@ -15,7 +16,7 @@ function setUp(serve: (api: FakeApi) => Serve = (api) => api.serve) {
 }
 
 /** A process that holds the Lease. */
-async function leading(serve?: (api: FakeApi) => Serve, options: Partial<ProcessOptions> = {}) {
+async function leading(serve?: (api: ModelApi) => Serve, options: Partial<ProcessOptions> = {}) {
   const set = setUp(serve);
   const process = set.start('one', options);
   await set.env.advance(1);
@@ -56,7 +57,7 @@ describe('a Lease', () => {
     edit(api, { holderIdentity: '', preferredHolder: 'x' }, { labels: { a: 'b' } });
     start('one');
     await env.advance(5000);
-    expect(api.get(leasePath, 'ns', 'agent')).toMatchObject({
+    expect(api.get(leases, 'ns', 'agent')).toMatchObject({
       metadata: { labels: { a: 'b' } },
       spec: { holderIdentity: 'one', preferredHolder: 'x' },
     });
@@ -170,7 +171,7 @@ describe('a holder', () => {
 
   it('whose Lease was deleted stops, and takes it again with a larger epoch', async () => {
     const { api, env, told } = await leading();
-    api.remove(leasePath, 'ns', 'agent');
+    api.remove(leases, 'ns', 'agent');
     await env.advance(2100);
     expect(told).toEqual(['acquired 1', 'lost: the Lease was deleted']);
     await env.advance(3000);
@@ -192,7 +193,7 @@ describe('a holder', () => {
     const { api, env, told, lease } = await leading();
     edit(api, {}, { labels: { a: 'b' } });
     await env.advance(30_000);
-    expect([told, lease.mayAct(0), api.get(leasePath, 'ns', 'agent')?.metadata.labels]).toEqual([['acquired 1'], true, { a: 'b' }]);
+    expect([told, lease.mayAct(0), api.get(leases, 'ns', 'agent')?.metadata.labels]).toEqual([['acquired 1'], true, { a: 'b' }]);
   });
 
   it('whose renewal landed without an answer goes on', async () => {
@@ -214,9 +215,9 @@ describe('a contender', () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4, renewTime: '1999-01-01T00:00:00.000000Z' });
     const { told, lease } = start('one');
-    for (let seconds = 0; seconds < 120; seconds += 10) {
+    for (let seconds = 10; seconds <= 120; seconds += 10) {
       await env.advance(10_000);
-      edit(api, { renewTime: `1999-01-01T00:00:${seconds}.000000Z` });
+      edit(api, { renewTime: microTime(Date.UTC(1999, 0, 1, 0, 0, seconds)) });
     }
     expect([told, lease.holder()]).toEqual([[], 'other']);
   });
@@ -249,7 +250,7 @@ describe('a contender', () => {
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const { told } = start('one');
     await env.advance(1000);
-    api.remove(leasePath, 'ns', 'agent');
+    api.remove(leases, 'ns', 'agent');
     await env.advance(13_000);
     expect(told).toEqual([]);
     await env.advance(4000);

@@ -3,26 +3,26 @@ import { describe, expect, it } from 'vitest';
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject, listObjects, listProjected, splitList } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
-import { FakeApi } from '../kit/fake-api.ts';
-import { list, type Served, type ServedRequest, status, virtualEnv } from '../kit/virtual-env.ts';
+import { ModelApi } from '../kit/model-server.ts';
+import { list, status, virtualEnv } from '../kit/virtual-env.ts';
 
 const options = { site: 'test.read' };
-const path = '/api/v1/configmaps';
 
-function withObjects(count: number): FakeApi {
-  const api = new FakeApi();
+function withObjects(count: number) {
+  const env = virtualEnv();
+  const api = new ModelApi({ env });
   for (let index = 0; index < count; index++)
-    api.put(path, { metadata: { namespace: 'ns', name: `cm-${String(index).padStart(5, '0')}` } });
-  return api;
+    api.put('configmaps', { metadata: { namespace: 'ns', name: `cm-${String(index).padStart(5, '0')}` } });
+  env.replaceServer(api.serve);
+  return { api, env };
 }
 
 describe('listObjects', () => {
   it('reads pages of 250 without a resourceVersion until nothing is left', async () => {
-    const api = withObjects(600);
-    const env = virtualEnv({ serve: api.serve });
+    const { api, env } = withObjects(600);
     const listed = await env.finish(listObjects(env, resources.configMaps, { ...options, namespace: 'ns' }));
-    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list(path).map(({ metadata }) => metadata.name));
-    expect(listed.resourceVersion).toBe(String(api.revision));
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list('configmaps').map(({ metadata }) => metadata.name));
+    expect(listed.resourceVersion).toBe(String(api.server.revision()));
     expect(env.requests.map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')])).toEqual([
       ['250', null, false],
       ['250', null, true],
@@ -31,24 +31,23 @@ describe('listObjects', () => {
   });
 
   it('starts again when the list expires midway, and returns each object once', async () => {
-    const api = withObjects(1200);
+    const { api, env } = withObjects(1200);
     let hasExpired = false;
-    const serve = (request: ServedRequest): Served | Promise<Served> => {
+    env.replaceServer((request) => {
       if (!hasExpired && request.query.has('continue')) {
         hasExpired = true;
-        api.remove(path, 'ns', 'cm-00003');
+        api.remove('configmaps', 'ns', 'cm-00003');
         api.compact();
       }
       return api.serve(request);
-    };
-    const env = virtualEnv({ serve });
+    });
     const listed = await env.finish(listObjects(env, resources.configMaps, options));
-    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list(path).map(({ metadata }) => metadata.name));
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list('configmaps').map(({ metadata }) => metadata.name));
   });
 
   it('gives up when it expires every time', async () => {
-    const api = withObjects(600);
-    const env = virtualEnv({ serve: (request) => (request.query.has('continue') ? status(410, 'Expired') : api.serve(request)) });
+    const { api, env } = withObjects(600);
+    env.replaceServer((request) => (request.query.has('continue') ? status(410, 'Expired') : api.serve(request)));
     await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toMatchObject({ status: 410 });
     expect(env.requests.length).toBe(8);
   });
@@ -103,7 +102,7 @@ describe('listObjects', () => {
 
 describe('listProjected', () => {
   it('keeps what is taken from each object', async () => {
-    const env = virtualEnv({ serve: withObjects(501).serve });
+    const { env } = withObjects(501);
     const { items } = await env.finish(listProjected(env, resources.configMaps, { ...options, project: ({ metadata }) => metadata.name }));
     expect([items.length, items[0], items[500]]).toEqual([501, 'cm-00000', 'cm-00500']);
   });
@@ -113,13 +112,13 @@ describe('getObject', () => {
   const target = { namespace: 'ns', name: 'cm-00000' };
 
   it('answers the object', async () => {
-    const env = virtualEnv({ serve: withObjects(1).serve });
+    const { env } = withObjects(1);
     const object = await env.finish(getObject(env, resources.configMaps, target, options));
     expect(object?.metadata.name).toBe('cm-00000');
   });
 
   it('returns undefined when no object has this name', async () => {
-    const env = virtualEnv({ serve: withObjects(0).serve });
+    const { env } = withObjects(0);
     expect(await env.finish(getObject(env, resources.configMaps, target, options))).toBeUndefined();
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { list, type Served, type ServedRequest, status, VirtualWatch } from '../kit/virtual-env.ts';
-import { collection, follow } from './following.ts';
+import { bookmarkMs, deliveryMs, follow } from './following.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -16,35 +16,39 @@ const watches = (requests: readonly ServedRequest[]) => requests.filter(({ isStr
 
 describe('a watch', () => {
   it('that says nothing for 90 s is opened again, without a list', async () => {
-    const { env, put, values, listCount, watchCount, faults } = follow();
+    const { env, put, deliver, values, listCount, watchCount, faults } = follow({
+      serve: (api) => (request) => api.serve({ ...request, path: request.path.replace('allowWatchBookmarks=true', '') }),
+    });
     await env.settle();
     await env.advance(89_000);
     expect(watchCount()).toBe(1);
     await env.advance(2000);
     expect([watchCount(), listCount(), env.openWatchCount(), faults]).toEqual([2, 1, 1, ['stalled']]);
     put('a', '1');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual(['a=1']);
   });
 
-  it('is kept for an hour of nothing but bookmarks', async () => {
-    const { env, api, watchCount, reflector } = follow();
+  it('is kept while nothing but bookmarks come, until the server ends it', async () => {
+    const { env, watchCount, listCount, faults } = follow();
     await env.settle();
-    for (let minutes = 0; minutes < 60; minutes++) {
-      await env.advance(minute);
-      api.sendBookmarks();
-    }
-    expect([watchCount(), reflector.silentMs()]).toEqual([1, 0]);
+    const endsMs = Number(watches(env.requests)[0]?.query.get('timeoutSeconds')) * 1000;
+    await env.advance(endsMs - 1);
+    expect([watchCount(), faults]).toEqual([1, []]);
+    await env.advance(1);
+    expect([watchCount(), listCount(), faults]).toEqual([2, 1, []]);
   });
 
   it('that ends after minutes is opened again at once', async () => {
-    const { env, api, put, values, watchCount, listCount } = follow();
+    const { env, api, put, deliver, values, watchCount, listCount } = follow();
     await env.settle();
     await env.advance(minute);
     api.cutWatches();
     put('a', '1');
-    await env.advance(1);
+    await deliver();
     expect([watchCount(), listCount(), values()]).toEqual([2, 1, ['a=1']]);
+    const [, opened] = watches(env.requests);
+    expect(env.clock.monotonicMs() - (opened?.sentAtMs ?? 0)).toBe(deliveryMs);
   });
 
   it('that ends at once each time is opened less and less often, at most twice a minute in the end', async () => {
@@ -64,13 +68,13 @@ describe('a watch', () => {
   });
 
   it('that ends at once after an event is opened again after a second or two', async () => {
-    const { env, put, api, told } = follow();
+    const { env, put, deliver, api, told } = follow();
     await env.settle();
     for (let index = 1; index <= 5; index++) {
       put('a', String(index));
-      await env.settle();
+      await deliver();
       api.cutWatches();
-      await env.advance(2000);
+      await env.advance(2000 - deliveryMs);
     }
     expect(gaps(watches(env.requests)).every((gap) => gap >= 1000 && gap <= 2000)).toBe(true);
     expect(told()).toEqual(['added a=1', 'modified a=2', 'modified a=3', 'modified a=4', 'modified a=5']);
@@ -90,11 +94,10 @@ describe('a watch', () => {
   });
 
   it('that is refused with 410 leads to a list, and not at once each time', async () => {
-    const { env, api } = follow({ serve: (fake) => (request) => (request.isStream ? status(410, 'Expired') : fake.serve(request)) });
+    const { env } = follow({ serve: (api) => (request) => (request.isStream ? status(410, 'Expired') : api.serve(request)) });
     await env.advance(10 * minute);
     expect(gaps(lists(env.requests)).every((gap) => gap >= 800)).toBe(true);
     expect(lists(env.requests).length).toBeLessThan(60);
-    expect(api.revision).toBe(100);
   });
 
   it.each([
@@ -102,9 +105,9 @@ describe('a watch', () => {
     ['is no event', '[]'],
     ['has no object', '{"type":"MODIFIED"}'],
     ['has no version', '{"type":"MODIFIED","object":{"metadata":{"name":"a"}}}'],
-    ['has no name', '{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"900"}}}'],
+    ['has no name', '{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"9000"}}}'],
     ['is a bookmark without a version', '{"type":"BOOKMARK","object":{"metadata":{}}}'],
-    ['is of an unknown type', '{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"900"}}}'],
+    ['is of an unknown type', '{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"9000"}}}'],
   ])('with a line that %s is counted and followed by a list', async (_, line) => {
     let watch: VirtualWatch | undefined;
     const { env, put, values, faults, listCount } = follow({
@@ -146,9 +149,9 @@ describe('a watch', () => {
 
   it('that swallows an event is found out within 40 minutes', async () => {
     let isDeaf = false;
-    const { env, api, put, values, faults } = follow({
-      serve: (fake) => async (request) => {
-        const served = await fake.serve(request);
+    const { env, put, deliver, values, faults } = follow({
+      serve: (api) => async (request) => {
+        const served = await api.serve(request);
         if (!('watch' in served)) return served;
         const through = new VirtualWatch();
         served.watch.onOver(() => through.end());
@@ -161,12 +164,9 @@ describe('a watch', () => {
     await env.settle();
     isDeaf = true;
     put('a', '1');
+    await deliver();
     isDeaf = false;
-    for (let minutes = 0; minutes < 40; minutes++) {
-      api.sendBookmarks();
-      if (minutes % 7 === 6) api.cutWatches();
-      await env.advance(minute);
-    }
+    await env.advance(40 * minute);
     expect([values(), faults]).toEqual([['a=1'], ['missed-change']]);
   });
 });
@@ -174,16 +174,16 @@ describe('a watch', () => {
 describe('a list', () => {
   it('of the past is ignored', async () => {
     let isStale = false;
-    const { env, api, put, reflector, values, faults } = follow({
+    const { env, api, put, deliver, reflector, values, faults } = follow({
       before: ['a'],
-      serve: (fake) => (request) => {
+      serve: (api) => (request) => {
         if (isStale && !request.isStream) return list('ConfigMapList', '50', []);
-        return fake.serve(request);
+        return api.serve(request);
       },
     });
     await env.settle();
     put('b', '1');
-    await env.settle();
+    await deliver();
     isStale = true;
     api.cutWatches();
     put('c', '1');
@@ -201,15 +201,15 @@ describe('a list', () => {
     let isCut = false;
     const { env, api, values, reflector } = follow({
       before: ['a', 'b'],
-      serve: (fake) => (request) =>
+      serve: (api) => (request) =>
         isCut && !request.isStream
-          ? { status: 200, body: '{"kind":"ConfigMapList","metadata":{"resourceVersion":"999"},"items":[' }
-          : fake.serve(request),
+          ? { status: 200, body: '{"kind":"ConfigMapList","metadata":{"resourceVersion":"9999"},"items":[' }
+          : api.serve(request),
     });
     await env.settle();
     isCut = true;
     api.cutWatches();
-    api.put('/api/v1/pods', { metadata: { name: 'p', namespace: 'ns' } });
+    api.put('leases.coordination.k8s.io', { metadata: { name: 'l', namespace: 'ns' } });
     api.compact();
     await env.advance(minute);
     expect([values(), reflector.state()]).toMatchObject([['a=1', 'b=1'], { kind: 'failing', reason: 'unreachable', hasSynced: true }]);
@@ -239,11 +239,9 @@ describe('a server that refuses', () => {
     let isRefusing = false;
     const { env, api, values, reflector } = follow({
       before: ['a'],
-      serve: (fake) => (request) => (isRefusing ? status(403, 'Forbidden') : fake.serve(request)),
+      serve: (api) => (request) => (isRefusing ? status(403, 'Forbidden') : api.serve(request)),
     });
-    await env.advance(minute);
-    api.sendBookmarks();
-    await env.settle();
+    await env.advance(bookmarkMs);
     const contactMs = env.clock.nowMs();
     isRefusing = true;
     api.cutWatches();
@@ -280,11 +278,11 @@ describe('a server that refuses', () => {
     let isAway = false;
     const { env, api, put, values, reflector, listCount, states } = follow({
       before: ['a'],
-      serve: (fake) => (request) => (isAway ? { lost: 'before-apply' } : fake.serve(request)),
+      serve: (api) => (request) => (isAway ? { lost: 'before-apply' } : api.serve(request)),
     });
     await env.advance(minute);
     isAway = true;
-    api.cutWatches('reset');
+    api.cutWatches();
     await env.advance(20 * minute);
     expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'unreachable', hasSynced: true });
     put('b', '1');
@@ -298,7 +296,7 @@ describe('a server that refuses', () => {
     [403, 'forbidden', 30_000, 60_000],
   ])('with %i again, after it had answered, is asked again as soon as the first time', async (code, reason, leastMs, maxMs) => {
     let isRefusing = true;
-    const { env, api, reflector } = follow({ serve: (fake) => (request) => (isRefusing ? status(code, 'No') : fake.serve(request)) });
+    const { env, api, reflector } = follow({ serve: (api) => (request) => (isRefusing ? status(code, 'No') : api.serve(request)) });
     await env.advance(hour);
     isRefusing = false;
     await env.advance(10 * minute);
@@ -336,16 +334,14 @@ describe('a server that refuses', () => {
 
 describe('clocks', () => {
   it('that are set do not matter', async () => {
-    const { env, api, put, values, watchCount } = follow();
+    const { env, put, deliver, values, watchCount } = follow();
     await env.settle();
     for (const byMs of [hour, -3 * hour, 400 * 24 * hour]) {
       env.jumpWallClock(byMs);
-      await env.advance(minute);
-      api.sendBookmarks();
-      await env.settle();
+      await env.advance(bookmarkMs);
     }
     put('a', '1');
-    await env.settle();
+    await deliver();
     expect([watchCount(), values()]).toEqual([1, ['a=1']]);
   });
 });
@@ -353,7 +349,7 @@ describe('clocks', () => {
 describe('many objects', () => {
   it('10,000 of them come in pages, change in a storm, and are all there in the end', async () => {
     const before = Array.from({ length: 10_000 }, (_, index) => `o-${index}`);
-    const { env, api, put, reflector, listCount } = follow({
+    const { env, api, put, deliver, reflector, listCount } = follow({
       before,
       project: ({ metadata }: KubernetesObject) => ({ name: metadata.name, uid: '', version: metadata.resourceVersion ?? '', value: '' }),
     });
@@ -361,10 +357,11 @@ describe('many objects', () => {
     await env.settle();
     await env.until(() => reflector.state().kind === 'synced', minute);
     for (const name of before) put(name, '2');
+    await deliver();
     api.cutWatches();
     api.compact();
     await env.advance(5000);
-    const versions = api.list(collection).map(({ metadata }) => metadata.resourceVersion);
+    const versions = api.list('configmaps').map(({ metadata }) => metadata.resourceVersion);
     expect(
       reflector.store
         .list()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { Contact } from '../../cluster/watch/reflector.ts';
 import { list, VirtualWatch, virtualEnv } from '../kit/virtual-env.ts';
-import { collection, follow, viewOf } from './following.ts';
+import { bookmarkMs, follow, viewOf } from './following.ts';
 
 describe('a reflector', () => {
   it('takes in the list and watches from there, with bookmarks and a time limit of 5 to 10 minutes', async () => {
@@ -15,7 +15,7 @@ describe('a reflector', () => {
     expect(Object.fromEntries(watch?.query ?? [])).toMatchObject({
       watch: '1',
       allowWatchBookmarks: 'true',
-      resourceVersion: String(api.revision),
+      resourceVersion: String(api.server.revision()),
     });
     const seconds = Number(watch?.query.get('timeoutSeconds'));
     expect(seconds >= 300 && seconds < 600 && Number.isInteger(seconds)).toBe(true);
@@ -33,53 +33,53 @@ describe('a reflector', () => {
   });
 
   it('tells every change once, with what was known before', async () => {
-    const { env, put, remove, changes, told, values } = follow({ before: ['a'] });
+    const { env, put, remove, deliver, changes, told, values } = follow({ before: ['a'] });
     await env.settle();
     put('b', '1');
     put('a', '2');
     remove('b');
-    await env.settle();
+    await deliver();
     expect(told()).toEqual(['added a=1', 'added b=1', 'modified a=2', 'deleted b']);
     expect(changes.map(({ before }) => before?.value)).toEqual([undefined, undefined, '1', '1']);
     expect(values()).toEqual(['a=2']);
   });
 
   it('has seen what it was told of, and what a bookmark promises', async () => {
-    const { env, api, reflector, put } = follow();
+    const { env, api, reflector, put, deliver } = follow();
     await env.settle();
     put('a', '1');
-    await env.settle();
-    const seen = String(api.revision);
-    api.put('/api/v1/pods', { metadata: { name: 'elsewhere', namespace: 'ns' } });
-    const later = String(api.revision);
+    await deliver();
+    const seen = String(api.server.revision());
+    api.put('leases.coordination.k8s.io', { metadata: { name: 'elsewhere', namespace: 'ns' } });
+    const later = String(api.server.revision());
+    await deliver();
     expect([reflector.hasSeen(seen), reflector.hasSeen(later)]).toEqual([true, false]);
-    api.sendBookmarks();
-    await env.settle();
+    await env.advance(bookmarkMs);
     expect([reflector.hasSeen(later), reflector.resourceVersion()]).toEqual([true, later]);
   });
 
   it('watches one namespace and one selection when told so', async () => {
-    const { env, api, values } = follow({ namespace: 'ns', labelSelector: 'app=x' });
+    const { env, api, values, deliver } = follow({ namespace: 'ns', labelSelector: 'app=x' });
     await env.settle();
     const make = (namespace: string, name: string, app: string) =>
-      api.put(collection, { metadata: { namespace, name, labels: { app } }, data: { value: '1' } });
+      api.put('configmaps', { metadata: { namespace, name, labels: { app } }, data: { value: '1' } });
     make('ns', 'a', 'x');
     make('ns', 'b', 'y');
     make('other', 'c', 'x');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual(['a=1']);
     make('ns', 'a', 'y');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual([]);
   });
 
   it('calls an object that takes the name of another deleted and added', async () => {
-    const { env, put, remove, told, reflector } = follow({ before: ['a'], serve: (api) => api.serve });
+    const { env, put, remove, deliver, told, reflector } = follow({ before: ['a'] });
     await env.settle();
     const before = reflector.store.get('ns', 'a');
     remove('a');
     put('a', '2');
-    await env.settle();
+    await deliver();
     expect(told()).toEqual(['added a=1', 'deleted a', 'added a=2']);
     expect(reflector.store.get('ns', 'a')?.uid).not.toBe(before?.uid);
   });
@@ -101,11 +101,11 @@ describe('a reflector', () => {
   });
 
   it('keeps objects that it understands when there is one that it does not', async () => {
-    const { env, put, reflector, values, states, changes } = follow({ before: ['a', 'b'] });
+    const { env, put, deliver, reflector, values, states, changes } = follow({ before: ['a', 'b'] });
     await env.settle();
     put('a', 'broken');
     put('b', '2');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual(['b=2']);
     expect(reflector.store.invalid()).toEqual([{ namespace: 'ns', name: 'a', message: 'the value is broken' }]);
     expect(changes.at(-2)).toMatchObject({ kind: 'modified', name: 'a', before: { value: '1' } });
@@ -116,7 +116,7 @@ describe('a reflector', () => {
       hasSynced: true,
     });
     put('a', '3');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual(['a=3', 'b=2']);
     expect(states.map(({ kind }) => kind)).toEqual(['synced', 'failing', 'synced']);
   });
@@ -125,10 +125,10 @@ describe('a reflector', () => {
     const throws = () => {
       throw new Error('a defect');
     };
-    const { env, put, values, faults } = follow({ before: ['a'], onChange: throws, onState: throws });
+    const { env, put, deliver, values, faults } = follow({ before: ['a'], onChange: throws, onState: throws });
     await env.settle();
     put('b', '1');
-    await env.settle();
+    await deliver();
     expect(values()).toEqual(['a=1', 'b=1']);
     expect(faults).toEqual(['callback', 'callback', 'callback']);
   });
@@ -252,19 +252,19 @@ describe('events of a watch are certain', () => {
   it('no later for signs of life that tell nothing', async () => {
     const { env, api, put, reflector } = follow({ before: ['a'] });
     await env.settle();
-    await env.advance(20_000);
     // The same version as before: nobody knows whether the server has come further.
-    api.sendBookmarks();
-    await env.advance(2000);
-    api.sendBookmarks();
-    expect([reflector.silentMs(), reflector.ageMs()]).toEqual([0, 22_000]);
+    await env.advance(bookmarkMs);
+    expect([reflector.silentMs(), reflector.ageMs()]).toEqual([0, bookmarkMs]);
+    await env.advance(bookmarkMs);
+    expect([reflector.silentMs(), reflector.ageMs()]).toEqual([0, 2 * bookmarkMs]);
     api.cutWatches();
     await env.advance(3000);
-    expect(reflector.ageMs()).toBe(25_000);
+    expect(reflector.ageMs()).toBe(2 * bookmarkMs + 3000);
     put('a', '2');
     await env.advance(2000);
+    const toldMs = env.clock.monotonicMs() - (reflector.silentMs() ?? 0);
     put('a', '3');
-    await env.settle();
-    expect(reflector.ageMs()).toBe(2000);
+    await env.until(() => reflector.silentMs() === 0);
+    expect(reflector.ageMs()).toBe(env.clock.monotonicMs() - toldMs);
   });
 });

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
-import { FakeApi } from '../kit/fake-api.ts';
+import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, seededRandom, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
 type List = readonly string[];
 
-function storedIn(api: FakeApi): List {
-  const data = api.get('/api/v1/configmaps', 'ns', 'list')?.['data'] as { readonly list: string } | undefined;
+function storedIn(api: ModelApi): List {
+  const data = api.get('configmaps', 'ns', 'list')?.['data'] as { readonly list: string } | undefined;
   return data === undefined ? [] : (JSON.parse(data.list) as List);
 }
 
@@ -25,10 +25,10 @@ function sharedList(env: VirtualEnv): SharedObject<List> {
 }
 
 /** Answers as the server, and does to each tenth or so what networks and servers do. */
-function unreliable(api: FakeApi, env: () => VirtualEnv, random: () => number, share: number): Serve {
+function unreliable(api: ModelApi, env: VirtualEnv, random: () => number, share: number): Serve {
   const wait = (delayMs: number) =>
     new Promise<void>((resolve) => {
-      env().timers.after(delayMs, resolve);
+      env.timers.after(delayMs, resolve);
     });
   return async (request) => {
     await wait(1 + random() * 20);
@@ -62,15 +62,15 @@ describe('shared objects of several processes on an unreliable server', () => {
   it('contain each change exactly once, or not at all if its sender was told so', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 40 }), async (seed, writers, changes) => {
-        const api = new FakeApi();
+        const env = virtualEnv({ seed });
+        const api = new ModelApi({ env, seed });
         const random = seededRandom(seed);
-        let env: VirtualEnv | undefined;
-        env = virtualEnv({ seed, serve: unreliable(api, () => env as VirtualEnv, random, 0.25) });
-        const objects = Array.from({ length: writers }, () => sharedList(env as VirtualEnv));
+        env.replaceServer(unreliable(api, env, random, 0.25));
+        const objects = Array.from({ length: writers }, () => sharedList(env));
         const outcomes = new Map<string, 'stored' | 'not stored' | 'unknown'>();
         const work = Array.from({ length: changes }, async (_, index) => {
           await new Promise<void>((resolve) => {
-            env?.timers.after(random() * 5000, resolve);
+            env.timers.after(random() * 5000, resolve);
           });
           const item = `change-${index}`;
           await objects[index % writers]
@@ -95,10 +95,10 @@ describe('shared objects of several processes on an unreliable server', () => {
   });
 
   it('let 20 processes that write at the same moment all succeed within 2 seconds', async () => {
-    const api = new FakeApi();
-    let env: VirtualEnv | undefined;
-    env = virtualEnv({ serve: unreliable(api, () => env as VirtualEnv, seededRandom(7), 0) });
-    const objects = Array.from({ length: 20 }, () => sharedList(env as VirtualEnv));
+    const env = virtualEnv();
+    const api = new ModelApi({ env });
+    env.replaceServer(unreliable(api, env, seededRandom(7), 0));
+    const objects = Array.from({ length: 20 }, () => sharedList(env));
     const startMs = env.clock.monotonicMs();
     await env.finish(Promise.all(objects.map((object, index) => object.update((list) => [...list, String(index)]))));
     expect(storedIn(api)).toHaveLength(20);

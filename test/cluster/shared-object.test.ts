@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { WriteRefused } from '../../cluster/request/write.ts';
 import { ObjectTooLarge, SharedObject, type SharedObjectOptions } from '../../cluster/shared/shared-object.ts';
-import { FakeApi } from '../kit/fake-api.ts';
+import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type Served, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
-
-const path = '/api/v1/configmaps';
 
 function sharedList(env: VirtualEnv, options: Partial<SharedObjectOptions<readonly string[]>> = {}): SharedObject<readonly string[]> {
   return new SharedObject<readonly string[]>({
@@ -23,11 +21,12 @@ function sharedList(env: VirtualEnv, options: Partial<SharedObjectOptions<readon
   });
 }
 
-function setUp(serve: (api: FakeApi) => Serve = (api) => api.serve, options: Partial<SharedObjectOptions<readonly string[]>> = {}) {
-  const api = new FakeApi();
-  const env = virtualEnv({ serve: serve(api) });
+function setUp(serve: (api: ModelApi) => Serve = (api) => api.serve, options: Partial<SharedObjectOptions<readonly string[]>> = {}) {
+  const env = virtualEnv();
+  const api = new ModelApi({ env });
+  env.replaceServer(serve(api));
   const shared = sharedList(env, options);
-  const object = (): KubernetesObject | undefined => api.get(path, 'ns', 'list') as KubernetesObject | undefined;
+  const object = (): KubernetesObject | undefined => api.get('configmaps', 'ns', 'list');
   return {
     api,
     env,
@@ -40,7 +39,7 @@ function setUp(serve: (api: FakeApi) => Serve = (api) => api.serve, options: Par
 }
 
 /** Answers the first write in another way, and everything else as usual. */
-function firstWrite(answer: (api: FakeApi, request: ServedRequest) => Served | Promise<Served>): (api: FakeApi) => Serve {
+function firstWrite(answer: (api: ModelApi, request: ServedRequest) => Served | Promise<Served>): (api: ModelApi) => Serve {
   let isOver = false;
   return (api) => (request) => {
     if (request.method === 'GET' || isOver) return api.serve(request);
@@ -87,7 +86,7 @@ describe('a shared object', () => {
 
   it('keeps fields, labels and annotations of others', async () => {
     const { api, env, add, object } = setUp();
-    api.put(path, {
+    api.put('configmaps', {
       metadata: { namespace: 'ns', name: 'list', labels: { theirs: 'x' }, annotations: { note: 'y' } },
       binaryData: { z: '' },
     });
@@ -107,9 +106,9 @@ describe('a shared object', () => {
   });
 
   it('is read again before it is said that there is nothing to write', async () => {
-    const { api, env, add, shared, object } = setUp();
+    const { api, env, add, shared } = setUp();
     await env.finish(add('a'));
-    api.put(path, { ...object(), data: { list: '["b"]' }, metadata: { namespace: 'ns', name: 'list' } });
+    api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["b"]' } });
     const { value } = await env.finish(shared.update((list) => (list.includes('a') ? list : [...list, 'a'])));
     expect(value).toEqual(['b', 'a']);
   });
@@ -144,7 +143,7 @@ describe('a shared object', () => {
 
   it('rejects readers and writers when it cannot be understood', async () => {
     const { api, env, add, shared, writes } = setUp();
-    api.put(path, { metadata: { namespace: 'ns', name: 'list' }, data: { list: '[' } });
+    api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '[' } });
     await expect(env.finish(shared.read())).rejects.toBeInstanceOf(SyntaxError);
     await expect(env.finish(add('a'))).rejects.toBeInstanceOf(SyntaxError);
     expect(writes()).toEqual([]);
@@ -159,9 +158,9 @@ describe('a shared object', () => {
 
 describe('a conflict', () => {
   it('leads to a read at once and to the change of what is there then', async () => {
-    const { api, env, add, stored, object } = setUp();
+    const { api, env, add, stored } = setUp();
     await env.finish(add('a'));
-    api.put(path, { ...object(), data: { list: '["a","theirs"]' }, metadata: { namespace: 'ns', name: 'list' } });
+    api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["a","theirs"]' } });
     const beforeMs = env.clock.monotonicMs();
     await env.finish(add('b'));
     expect([stored(), env.clock.monotonicMs() - beforeMs]).toEqual([['a', 'theirs', 'b'], 0]);
@@ -170,7 +169,7 @@ describe('a conflict', () => {
   it('with a client that created it first applies the change to that object', async () => {
     const { env, add, stored } = setUp(
       firstWrite((api, request) => {
-        api.put(path, { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["theirs"]' } });
+        api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["theirs"]' } });
         return api.serve(request);
       }),
     );
@@ -181,7 +180,7 @@ describe('a conflict', () => {
   it('with a client that deleted it creates a new one', async () => {
     const { api, env, add, stored } = setUp();
     await env.finish(add('a'));
-    api.remove(path, 'ns', 'list');
+    api.remove('configmaps', 'ns', 'list');
     await env.finish(add('b'));
     expect(stored()).toEqual(['b']);
   });
@@ -306,7 +305,7 @@ describe('a server under load', () => {
 });
 
 /** Another process adds to the list. */
-async function virtualWrite(api: FakeApi, item: string): Promise<void> {
+async function virtualWrite(api: ModelApi, item: string): Promise<void> {
   const env = virtualEnv({ seed: 99, serve: api.serve });
   await sharedList(env).update((list) => [...list, item]);
 }

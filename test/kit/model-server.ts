@@ -95,6 +95,11 @@ export class ModelApi {
     this.server.restartFrontEnd(0, { isCompacted: false });
   }
 
+  /** Ends every open watch and drops the history: older versions can no longer be listed or watched. */
+  compact(): void {
+    this.server.restartFrontEnd(0, { isCompacted: true });
+  }
+
   /** Holds back the lines of every watch, or of the watches of that resource. Reads are current. */
   hold(resource?: string): void {
     this.#isHeld = (one) => resource === undefined || one === resource;

@@ -129,6 +129,9 @@ interface Timer {
   readonly callback: () => void;
 }
 
+/** Resolution of the clocks, as of `performance.now()`. */
+const clockStepMs = 0.001;
+
 /** A number of at least 0 and less than 1 for each call, the same ones for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
@@ -148,7 +151,9 @@ export function virtualEnv(options: VirtualEnvOptions = {}): VirtualEnv {
   const pending = new Set<Timer>();
 
   const after = (delayMs: number, callback: () => void): (() => void) => {
-    const timer = { dueMs: monotonicMs + Math.max(0, delayMs), order: order++, callback };
+    // A tiny delay must not vanish in rounding: a caller that waits for the rest of a duration would wait without end at one moment.
+    const dueMs = monotonicMs + (delayMs > 0 ? Math.max(delayMs, clockStepMs) : 0);
+    const timer = { dueMs, order: order++, callback };
     pending.add(timer);
     return () => pending.delete(timer);
   };
