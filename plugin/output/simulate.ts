@@ -47,7 +47,7 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
     ...(shown.unfinished === undefined
       ? []
       : paragraph('  because ', shown.unfinished.replace(/^it did not converge within \d+ s: /, ''), look.columns)),
-    ...shown.blockedBy.slice(0, 3).flatMap((reason) => paragraph('  blocked by ', reason, look.columns)),
+    ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  blocked by ', reason, look.columns)),
     ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
     ...eventLines(shown, look),
     ...(isTelling ? ['', '  Run this seed again:', `  ${group.repeat}`] : []),

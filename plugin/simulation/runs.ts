@@ -28,8 +28,8 @@ interface SimulatedRun {
 export interface ShownRun extends SimulatedRun {
   /** The entries for people, in order of time. */
   readonly timeline: readonly TimelineEntry[];
-  /** The rule results that blocked the group when the run ended. */
-  readonly blockedBy: readonly string[];
+  /** The rule results that blocked the group when the run ended. The JSON output has this name. */
+  readonly heldBy: readonly string[];
   /** The smallest scenario of a run that broke an invariant; `npm run soak -- --plan` repeats it. */
   readonly smallest?: { readonly scenario: Scenario; readonly triedRuns: number; readonly isCutShort: boolean };
 }
@@ -172,7 +172,7 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
   const shown: ShownRun = {
     ...run,
     timeline: readableEntries(result.timeline, group),
-    blockedBy: isUnfinished ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
+    heldBy: isUnfinished ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
   // Lanes cover the whole run, not only the time between the first and the last turn.
   const from = turns[0]?.nowMs ?? 0;

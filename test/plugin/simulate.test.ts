@@ -116,7 +116,7 @@ describe('simulate', () => {
   it('says what blocks a run, on the calendar of the policies', () => {
     const [held] = JSON.parse(run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json']).stdout).groups;
     expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
-    expect(held.shown.blockedBy[0]).toMatch(/^window: a deny window is open/);
+    expect(held.shown.heldBy[0]).toMatch(/^window: a deny window is open/);
     const open = run([
       ...rollout.slice(0, -1),
       'closed.yaml',
