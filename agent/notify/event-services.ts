@@ -17,12 +17,10 @@ import {
   type Sending,
   type Service,
   type ServiceParts,
+  skewMs,
 } from './service.ts';
 
 type StatusChannel = Extract<ChannelDefinition, { readonly service: 'github' | 'gitlab' }>;
-
-/** Clocks of the service and of the cluster may differ by this much. */
-const skewMs = 120_000;
 
 const noCommit: Outcome = {
   kind: 'refused',

@@ -40,6 +40,8 @@ export const callTimeoutMs = 10_000;
 const maxBodyBytes = 65_536;
 /** A page of messages with their metadata. */
 export const longBodyBytes = 4 * 1024 * 1024;
+/** Clocks of a service and of the cluster may differ by this much. */
+export const skewMs = 120_000;
 
 export interface Call {
   readonly method: 'GET' | 'POST';

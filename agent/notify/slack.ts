@@ -15,6 +15,7 @@ import {
   type Sending,
   type Service,
   type ServiceParts,
+  skewMs,
 } from './service.ts';
 
 type SlackChannel = Extract<ChannelDefinition, { readonly service: 'slack' }>;
@@ -25,8 +26,6 @@ const slackEventType = 'rollout_group_notification';
 /** Messages read at once, and how many such pages are read to find one. */
 const perPage = 200;
 const maxPages = 10;
-/** Clocks of Slack and of the cluster may differ by this much. */
-const skewMs = 120_000;
 
 /** Errors of a request that can never succeed. Every other error that Slack names waits for a changed setting. */
 const hopeless: ReadonlySet<string> = new Set([
