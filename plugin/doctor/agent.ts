@@ -1,21 +1,11 @@
 // Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
+import { type AgentLease, type LatestDecision, leaseState, renewedAgo } from '../live/agent.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import type { AgentRight } from './agent-rights.ts';
-import {
-  type AccountFact,
-  type Check,
-  type CheckResult,
-  type Facts,
-  type LeaseFact,
-  orOk,
-  type PublishedFact,
-  type RightFact,
-  result,
-  skipped,
-} from './check.ts';
+import { type AccountFact, type Check, type CheckResult, type Facts, orOk, type RightFact, result, skipped } from './check.ts';
 
 /** Checks the Lease, its holder and the latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -27,9 +17,8 @@ export const agentPresent: Check = (facts) => {
     return [result('FAIL', 'agent', message, 'RG6001')];
   }
   return held.map((lease) => {
-    const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts))} ago`;
-    const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${age}`;
-    if (isExpired(lease, serverNow(facts))) return result('FAIL', 'agent', message, 'RG6002');
+    const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${renewedAgo(lease, serverNow(facts))}`;
+    if (leaseState(lease, serverNow(facts)).kind === 'expired') return result('FAIL', 'agent', message, 'RG6002');
     return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
   });
 };
@@ -40,16 +29,12 @@ function serverNow({ serverMs, nowMs }: Facts): number {
 }
 
 /** Returns the Leases that have a holder and are renewed. */
-export function keptLeases(facts: Facts): readonly LeaseFact[] {
-  return itemsOf(facts.leases).filter((lease) => lease.holder !== '' && !isExpired(lease, serverNow(facts)));
-}
-
-function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean {
-  return renewedMs === undefined || nowMs - renewedMs > durationMs;
+export function keptLeases(facts: Facts): readonly AgentLease[] {
+  return itemsOf(facts.leases).filter((lease) => leaseState(lease, serverNow(facts)).kind === 'held');
 }
 
 /** Tells the age of the holder's last decision: other agents may publish here too. */
-function lastDecision(facts: Facts, { holder }: LeaseFact): string {
+function lastDecision(facts: Facts, { holder }: AgentLease): string {
   const own = itemsOf(facts.published).filter(({ leader }) => leader === undefined || leader === holder);
   if (own.length === 0) return '';
   const latest = Math.max(...own.map(({ decidedMs }) => decidedMs));
@@ -113,17 +98,12 @@ export const singleAgent: Check = (facts) => {
 const clockSlackMs = 5_000;
 
 /** Returns when a Lease last changed: acquired, released or expired. A Lease without acquireTime may have changed just now. */
-function lastChangeMs(leases: readonly LeaseFact[], nowMs: number): number {
-  const changes = leases.map((lease) => {
-    if (lease.holder === '') return lease.renewedMs ?? nowMs;
-    if (isExpired(lease, nowMs)) return (lease.renewedMs ?? nowMs) + lease.durationMs;
-    return lease.acquiredMs ?? nowMs;
-  });
-  return Math.max(Number.NEGATIVE_INFINITY, ...changes);
+function lastChangeMs(leases: readonly AgentLease[], nowMs: number): number {
+  return Math.max(Number.NEGATIVE_INFINITY, ...leases.map((lease) => leaseState(lease, nowMs).sinceMs ?? nowMs));
 }
 
 /** Reports whether two of the holders decide in one namespace. Agents with separate namespaces do not conflict. */
-function shareNamespace(published: readonly PublishedFact[], holders: ReadonlySet<string>): boolean {
+function shareNamespace(published: readonly LatestDecision[], holders: ReadonlySet<string>): boolean {
   const deciders = new Map<string, string>();
   return published.some(({ namespace, leader }) => {
     if (leader === undefined || !holders.has(leader)) return false;

@@ -7,6 +7,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
+import type { AgentLease, LatestDecision } from '../live/agent.ts';
 import type { AgentRight } from './agent-rights.ts';
 
 export type Verdict = 'ok' | 'warn' | 'FAIL' | 'SKIP';
@@ -23,28 +24,6 @@ export interface CheckResult {
 }
 
 export type Check = (facts: Facts) => readonly CheckResult[];
-
-export interface LeaseFact {
-  readonly namespace: string;
-  readonly name: string;
-  /** Empty without a holder. */
-  readonly holder: string;
-  readonly renewedMs: number | undefined;
-  /** When the holder acquired it. */
-  readonly acquiredMs: number | undefined;
-  readonly durationMs: number;
-}
-
-export interface PublishedFact {
-  readonly namespace: string;
-  readonly group: string;
-  readonly decidedMs: number;
-  readonly leader?: string;
-  /** StatefulSets of its zones. */
-  readonly members?: readonly string[];
-  /** Why the group is blocked after pinned pods came back at another revision. */
-  readonly misplaced?: string;
-}
 
 export interface KindFact {
   readonly kind: Kind;
@@ -153,8 +132,8 @@ export interface Facts {
   readonly serverVersion: Known<string>;
   readonly agentNamespace: string;
   /** Leases of agents, in every namespace that may be read. */
-  readonly leases: Known<readonly LeaseFact[]>;
-  readonly published: Known<readonly PublishedFact[]>;
+  readonly leases: Known<readonly AgentLease[]>;
+  readonly published: Known<readonly LatestDecision[]>;
   readonly kinds: Known<readonly KindFact[]>;
   /** The account of each agent that decides in the checked namespaces, with the rights that it needs there. */
   readonly accounts: readonly AccountFact[];

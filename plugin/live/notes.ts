@@ -12,7 +12,7 @@ import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { agentState, freshMs } from './agent.ts';
+import { agentState, freshMs, readAgentLeases } from './agent.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
 import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';
@@ -59,14 +59,12 @@ async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: 
   const lines: string[] = [];
   const stoppedLeaders = new Set<string>();
   for (const [leader, { decision }] of leaders) {
-    const state = await agentState(cluster, decision);
+    const state = agentState(await readAgentLeases(cluster, [decision.namespace]), decision, nowMs);
     const age = `the decision was made ${ageText(decision.decidedMs, nowMs)} ago`;
     if (state.kind === 'stopped') {
       stoppedLeaders.add(leader);
-      const ago = `${ageText(state.renewedMs, nowMs)} ago`;
-      const why = state.holder === '' ? `its Lease was released ${ago}` : `${state.holder} renewed its Lease ${ago}`;
-      lines.push(`the agent is not running: ${why}; ${age}`);
-    } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running is unknown`);
+      lines.push(`the agent is not running: ${state.why}; ${age}`);
+    } else if (state.kind === 'unknown') lines.push(`${age}; whether the agent is running is unknown`);
   }
   const unattended = new Set(
     old.filter(({ decision }) => stoppedLeaders.has(decision.leader ?? '')).map(({ decision }) => nameOf(decision)),

@@ -7,10 +7,10 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import type { Known } from '../../../engine/snapshot.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
-import { leaseOfNamespace } from '../../live/agent.ts';
+import { type AgentLease, type LatestDecision, leaseOfNamespace } from '../../live/agent.ts';
 import { namespacesFlagOf } from '../../source/cluster/live-plan.ts';
 import { type AgentRight, agentRights } from '../agent-rights.ts';
-import type { AccountFact, LeaseFact, PublishedFact, RightFact } from '../check.ts';
+import type { AccountFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
   readonly watched: readonly string[];
@@ -18,8 +18,8 @@ interface AccountsQuestion {
   readonly pinned: readonly string[];
   /** Namespaces with groups whose replicas come from a ReplicaTemplate. */
   readonly mirroring?: readonly string[];
-  readonly leases: Known<readonly LeaseFact[]>;
-  readonly published: Known<readonly PublishedFact[]>;
+  readonly leases: Known<readonly AgentLease[]>;
+  readonly published: Known<readonly LatestDecision[]>;
   /** `namespace/name` from the flag, for every namespace. */
   readonly serviceAccount?: string;
   /** The agent's namespace from the flag. */
@@ -38,7 +38,7 @@ const serviceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceac
 interface Deciding {
   readonly agentNamespace: string;
   /** Absent if no agent holds a Lease. */
-  readonly lease?: LeaseFact;
+  readonly lease?: AgentLease;
   readonly namespaces: string[];
 }
 
@@ -77,7 +77,7 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
     // An account from the flag is that of the deciding agent.
     return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
   }
-  const deciding = new Map<LeaseFact, Deciding>();
+  const deciding = new Map<AgentLease, Deciding>();
   const undecided: string[] = [];
   for (const namespace of watched) {
     const lease = leaseOfNamespace(held, published, namespace);

@@ -6,7 +6,7 @@ import { namedSecretProblem, secretReader } from '../../../cluster/request/secre
 import { ledgerKey, ledgerLabel, releaseLabel } from '../../../engine/ledger/ledger-document.ts';
 import { observePodBudget } from '../../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { fieldAt, reader } from '../../../engine/observe/raw.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { secretKeysOf } from '../../../policies/integrations/channel.ts';
@@ -19,12 +19,12 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
-import { agentLeaseName, readDecisions } from '../../live/agent.ts';
+import { type AgentLease, type LatestDecision, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { failingChannels } from '../../live/notes.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { comparedObjects, listForPlan } from '../../source/cluster/live-plan.ts';
 import { asFile } from '../../source/cluster/plan-policies.ts';
-import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact, SecretsFact } from '../check.ts';
+import type { AutoscalerFact, Facts, KindFact, LedgerFact, OperatorFact, SecretsFact } from '../check.ts';
 import { readAccounts } from './accounts.ts';
 import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './admission.ts';
 
@@ -50,7 +50,8 @@ const scaledObjects: Resource = {
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
-  const [leases, published] = await Promise.all([readLeases(cluster, scope), readDecisions(cluster, namespaces)]);
+  const places = [...new Set([scope.agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
+  const [leases, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
   const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
   const [{ listing }, clock, deployed, autoscalers, scaled, installed] = await Promise.all([
     listForPlan(cluster, namespaces, agentNamespace),
@@ -101,7 +102,7 @@ function isMirrored({ zones }: GroupDefinition): boolean {
 }
 
 /** Returns the Lease of the agent that decides about the checked namespaces; there may be several agents. */
-function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<readonly PublishedFact[]>): LeaseFact | undefined {
+function leaseInCharge(leases: Known<readonly AgentLease[]>, published: Known<readonly LatestDecision[]>): AgentLease | undefined {
   const held = itemsOf(leases).filter(({ holder }) => holder !== '');
   const deciders = new Set(itemsOf(published).map(({ leader }) => leader));
   return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
@@ -132,38 +133,6 @@ function parsedVersion(body: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Returns the Leases with the default name: from all namespaces if they may be read, else from possible namespaces of an agent. */
-async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: DoctorScope): Promise<Known<readonly LeaseFact[]>> {
-  // Filtered by name: every node has a Lease too.
-  const everywhere = await listKnown(cluster, resources.leases, undefined, { fieldSelector: `metadata.name=${agentLeaseName}` });
-  const named = [...new Set([agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
-  const found = isUnknown(everywhere) ? await namedLeases(cluster, named) : everywhere;
-  return isUnknown(found) ? found : found.map(leaseOf);
-}
-
-async function namedLeases({ env, timeoutMs }: Cluster, namespaces: readonly string[]): Promise<Known<readonly KubernetesObject[]>> {
-  const found: (KubernetesObject | 'denied' | undefined)[] = [];
-  for (const namespace of namespaces) {
-    const read = getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'doctor.lease', timeoutMs });
-    found.push(await read.catch(onStatus('denied', 403)));
-  }
-  if (found.every((lease) => lease === 'denied')) return { unknown: `no permission to get leases in ${namespaces.join(', ')}` };
-  return found.filter((lease) => lease !== undefined && lease !== 'denied');
-}
-
-function leaseOf(object: KubernetesObject): LeaseFact {
-  const { namespace = '', name } = object.metadata;
-  const spec = reader(object['spec']);
-  return {
-    namespace,
-    name,
-    holder: spec.text('holderIdentity') ?? '',
-    renewedMs: spec.instant('renewTime'),
-    acquiredMs: spec.instant('acquireTime'),
-    durationMs: (spec.whole('leaseDurationSeconds') ?? 15) * 1000,
-  };
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {

@@ -1,6 +1,5 @@
 // Plans on a cluster: reads the live objects, lays the manifests and policies over them, and saves the plan for apply.
-import { isStatus } from '../../../cluster/request/failure.ts';
-import { getObject, listObjects } from '../../../cluster/request/read.ts';
+import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -30,7 +29,7 @@ import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
 import { usageFailure } from '../../failure.ts';
-import { agentLeaseName, type HeldLease, leaseOfNamespace, readDecisions } from '../../live/agent.ts';
+import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -297,12 +296,12 @@ const clusterWide: ReadonlySet<string> = new Set([
 
 /** Returns the namespace of the agent's Lease, or the default. @throws Failure when several agents are possible */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
-  const leases = await readLeases(cluster);
+  const leases = itemsOf(await readAgentLeases(cluster, []));
   const [first, second] = leases;
   if (first === undefined) return usualAgentNamespace;
   if (second === undefined) return first.namespace;
   const decisions = await readDecisions(cluster, namespaces);
-  const decided = isUnknown(decisions) ? [] : decisions.map(({ namespace }) => namespace);
+  const decided = itemsOf(decisions).map(({ namespace }) => namespace);
   const places = new Set((namespaces ?? decided).map((namespace) => leaseOfNamespace(leases, decisions, namespace)?.namespace));
   const [only] = places;
   if (places.size === 1 && only !== undefined) return only;
@@ -311,20 +310,6 @@ export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly st
     `agents run in the namespaces ${names.join(', ')}, and ${places.size > 1 ? 'several of them decide here' : 'which of them decides here is unknown'}`,
     `name one with --agent-namespace, such as --agent-namespace ${names[0] ?? ''}`,
   );
-}
-
-async function readLeases({ env, timeoutMs }: Cluster): Promise<readonly HeldLease[]> {
-  try {
-    const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'source.leases', timeoutMs };
-    const { items } = await listObjects(env, resources.leases, options);
-    return items.map((item) => ({
-      namespace: item.metadata.namespace ?? '',
-      holder: String(fieldAt(item, ['spec', 'holderIdentity']) ?? ''),
-    }));
-  } catch (error) {
-    if (isStatus(error, 403, 404)) return [];
-    throw error;
-  }
 }
 
 /** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */

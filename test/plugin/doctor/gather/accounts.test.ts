@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isUnknown } from '../../../../engine/snapshot.ts';
-import type { LeaseFact, PublishedFact } from '../../../../plugin/doctor/check.ts';
 import { readAccounts } from '../../../../plugin/doctor/gather/accounts.ts';
+import type { AgentLease, LatestDecision } from '../../../../plugin/live/agent.ts';
 import { type ClusterAnswers, clusterOf } from '../../cluster-of.ts';
 import { lease } from '../kit.ts';
 
@@ -12,11 +12,11 @@ const podOf = (namespace: string, name: string, serviceAccountName: string) => (
   metadata: { name, namespace },
   spec: { serviceAccountName, containers: [{ name: 'agent', image: 'agent:1' }] },
 });
-const decided = (namespace: string, leader: string): PublishedFact => ({ namespace, group: 'ingester', decidedMs: 1, leader });
+const decided = (namespace: string, leader: string): LatestDecision => ({ namespace, group: 'ingester', decidedMs: 1, leader });
 
 interface Seen {
-  readonly leases?: readonly LeaseFact[];
-  readonly published?: readonly PublishedFact[];
+  readonly leases?: readonly AgentLease[];
+  readonly published?: readonly LatestDecision[];
   readonly watched?: readonly string[];
 }
 

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { agentState, leaseState, readAgentLeases } from '../../plugin/live/agent.ts';
+import { clusterOf } from './cluster-of.ts';
+import { lease } from './doctor/kit.ts';
+import { leaseObject } from './live-objects.ts';
+
+const nowMs = 100_000;
+
+describe('the Lease of an agent', () => {
+  it.each([
+    ['held until its duration has passed', { renewedMs: 85_000, acquiredMs: 1 }, { kind: 'held', sinceMs: 1 }],
+    ['expired after that', { renewedMs: 84_999 }, { kind: 'expired', sinceMs: 99_999 }],
+    ['expired if it was never renewed', { renewedMs: undefined }, { kind: 'expired', sinceMs: undefined }],
+    ['released without a holder', { renewedMs: 99_000, holder: '' }, { kind: 'released', sinceMs: 99_000 }],
+  ])('is %s', (_, fields, expected) => {
+    expect(leaseState(lease(fields), nowMs)).toEqual(expected);
+  });
+
+  it.each([
+    ['of the leader', [lease({ renewedMs: 99_000 }), lease({ holder: 'x', namespace: 'mimir' })], { kind: 'running' }],
+    [
+      'in the namespace of the group',
+      [lease({ holder: 'x' }), lease({ holder: 'y', namespace: 'mimir', renewedMs: 99_000 })],
+      { kind: 'running' },
+    ],
+    ['that is the only one', [lease({ holder: 'x', renewedMs: 40_000 })], { kind: 'stopped', why: 'x renewed its Lease 1m ago' }],
+    ['that was released', [lease({ holder: '', renewedMs: 40_000 })], { kind: 'stopped', why: 'its Lease was released 1m ago' }],
+    ['of another agent', [lease({ holder: 'x' }), lease({ holder: 'y' })], { kind: 'unknown' }],
+    ['that may not be read', { unknown: 'no permission' }, { kind: 'unknown' }],
+  ])('tells whether the agent runs: one %s', (_, leases, expected) => {
+    expect(agentState(leases, { namespace: 'mimir', leader: 'agent-1' }, nowMs)).toEqual(expected);
+  });
+
+  it('is read in all namespaces, or unknown without the right', async () => {
+    const leases = [leaseObject('agent-0', 1000)];
+    const read = await readAgentLeases(clusterOf({ objects: { leases } }), []);
+    expect(read).toEqual([
+      {
+        namespace: 'rollout-group',
+        name: 'rollout-group-agent',
+        holder: 'agent-0',
+        renewedMs: 1000,
+        acquiredMs: undefined,
+        durationMs: 15_000,
+      },
+    ]);
+    const forbidden = clusterOf({ objects: { leases }, forbidden: ['leases'] });
+    expect(await readAgentLeases(forbidden, ['a', 'b'])).toEqual({ unknown: 'no permission to get leases in a, b' });
+  });
+
+  it('is read in one namespace with the right to get or to list there', async () => {
+    for (const right of ['list', 'get'] as const) {
+      const cluster = clusterOf({ objects: { leases: [leaseObject('agent-0', 1000)] } });
+      const { request } = cluster.env.kubernetes;
+      const denied = { status: 403, headers: {}, body: JSON.stringify({ kind: 'Status', status: 'Failure', code: 403 }) };
+      const kubernetes: typeof cluster.env.kubernetes = {
+        ...cluster.env.kubernetes,
+        request: async (call) => {
+          const isGet = /leases\/rollout-group-agent/.test(call.path);
+          return call.path.includes('/namespaces/') && isGet === (right === 'get') ? request(call) : denied;
+        },
+      };
+      const limited = { ...cluster, env: { ...cluster.env, kubernetes } };
+      expect(await readAgentLeases(limited, ['rollout-group', 'mimir'])).toMatchObject([{ holder: 'agent-0' }]);
+    }
+  });
+});
