@@ -1,6 +1,6 @@
 // Parses the body of an admission request, and refuses one that is malformed, too deep or too large.
 import { isJsonObject, type JsonObject, parseJson } from '../../cluster/request/json.ts';
-import type { GroupVersionKind, GroupVersionResource, Review } from './review.ts';
+import type { Review } from './review.ts';
 
 /** The HTTP status and text of a refusal. The text contains nothing of the body. */
 interface Refusal {
@@ -77,8 +77,8 @@ function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review
   return {
     apiVersion,
     uid: nameAt(request['uid'], 'request.uid'),
-    kind: groupVersionKind(request['kind']),
-    resource: groupVersionResource(request['resource']),
+    kind: qualifiedAt(request, 'kind'),
+    resource: qualifiedAt(request, 'resource'),
     subresource: nameAt(request['subResource'], 'request.subResource'),
     operation: nameAt(request['operation'], 'request.operation'),
     namespace: nameAt(request['namespace'], 'request.namespace'),
@@ -94,22 +94,11 @@ function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review
   };
 }
 
-function groupVersionKind(value: unknown): GroupVersionKind {
-  const fields = optionalObjectAt(value, 'request.kind') ?? {};
-  return {
-    group: nameAt(fields['group'], 'request.kind.group'),
-    version: nameAt(fields['version'], 'request.kind.version'),
-    kind: nameAt(fields['kind'], 'request.kind.kind'),
-  };
-}
-
-function groupVersionResource(value: unknown): GroupVersionResource {
-  const fields = optionalObjectAt(value, 'request.resource') ?? {};
-  return {
-    group: nameAt(fields['group'], 'request.resource.group'),
-    version: nameAt(fields['version'], 'request.resource.version'),
-    resource: nameAt(fields['resource'], 'request.resource.resource'),
-  };
+/** Reads `request.kind` or `request.resource`, whose last field has the same name. */
+function qualifiedAt<Field extends 'kind' | 'resource'>(request: JsonObject, field: Field) {
+  const fields = optionalObjectAt(request[field], `request.${field}`) ?? {};
+  const text = (key: string): string => nameAt(fields[key], `request.${field}.${key}`);
+  return { group: text('group'), version: text('version'), [field]: text(field) } as Record<'group' | 'version' | Field, string>;
 }
 
 function objectAt(value: unknown, path: string): JsonObject {
