@@ -1,10 +1,8 @@
 // Adds our authority to the webhook configurations that ask for it, and restores it if it is missing.
-import { Backoff } from '../../cluster/request/backoff.ts';
-import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
-import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
+import { isOvertaken, PatchPace, patchProblem } from './patch-pace.ts';
 import type { CertificateSource } from './source.ts';
 import {
   configurationResources,
@@ -15,10 +13,8 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** Delays until the next attempt after a failure. A missing permission is retried as often: the person who grants it expects an effect. */
-const retry = { firstMs: 1000, lastMs: 60_000 };
-/** If another tool removes the authority sooner than this, for example a GitOps tool, we restore it more and more slowly. */
-const calmMs = 600_000;
+/** If another tool removes the authority again, for example a GitOps tool, we restore it more and more slowly. */
+const freePatches = 1;
 /** From this count on, two writers are in conflict, and a degradation says so. */
 const conflictLimit = 5;
 
@@ -58,14 +54,7 @@ export function startInjection(options: InjectionOptions): Injection {
 
 /** State of one configuration. */
 interface PatchState {
-  readonly backoff: Backoff;
-  /** The version that the last patch was based on. Nothing is done until another version is seen. */
-  patchedFrom: string;
-  /** Successful patches that did not last for `calmMs`. */
-  patchCount: number;
-  patchedMs: number;
-  /** Monotonic clock: earliest time of the next patch. */
-  dueMs: number;
+  readonly pace: PatchPace;
   problem?: InjectionProblem;
 }
 
@@ -129,7 +118,7 @@ class Injecting implements Injection {
     // later write makes the tests of our patch fail. Two replicas therefore cannot undo each other's work.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
-    const due = lacking.filter((one) => this.#stateOf(one).dueMs <= nowMs);
+    const due = lacking.filter((one) => this.#stateOf(one).pace.dueMs <= nowMs);
     if (due.length > 0 && (await this.#isRefreshed(due))) {
       for (const one of due) await this.#inject(one, source.caBundle() ?? bundle);
     }
@@ -145,7 +134,7 @@ class Injecting implements Injection {
       const isLacking = one.entries.some((entry) => isLackingIn(entry, bundle));
       const state = this.#states.get(keyOf(one));
       if (!isLacking && state !== undefined) delete state.problem;
-      return isLacking && state?.patchedFrom !== one.resourceVersion;
+      return isLacking && state?.pace.isPatched(one.resourceVersion) !== true;
     });
   }
 
@@ -178,16 +167,10 @@ class Injecting implements Injection {
       this.#failed(configuration, error, 'the authority could not be written');
       return;
     }
-    const nowMs = this.#nowMs();
-    if (nowMs - state.patchedMs >= calmMs) state.patchCount = 0;
-    if (state.patchCount < 2) state.backoff.reset();
-    state.patchCount += 1;
-    state.patchedMs = nowMs;
-    state.patchedFrom = resourceVersion;
-    state.dueMs = state.patchCount < 2 ? nowMs : nowMs + state.backoff.nextMs();
+    const patchCount = state.pace.succeeded(resourceVersion, this.#nowMs());
     delete state.problem;
     env.log.info('added the authority to a webhook configuration', { kind, name });
-    if (state.patchCount !== conflictLimit) return;
+    if (patchCount !== conflictLimit) return;
     const advice = 'configure that tool to ignore webhooks[].clientConfig.caBundle';
     env.log.warn('another tool repeatedly removes the authority from a webhook configuration', { kind, name, advice });
   }
@@ -196,13 +179,9 @@ class Injecting implements Injection {
     const { env } = this.#options;
     const { kind, name } = configuration;
     const state = this.#stateOf(configuration);
-    state.dueMs = this.#nowMs() + Math.max(state.backoff.nextMs(), askedPauseMs(error) ?? 0);
-    // Another writer was faster; the watch delivers the result.
-    const isOvertaken = isStatus(error, 404, 409, 422);
-    const reason = messageOf(error);
-    const advice = isStatus(error, 403) ? `; grant patch on ${configurationResources[kind].plural}` : '';
-    const message = `${what}: ${reason}${advice}`;
-    if (!isOvertaken && state.problem?.message !== message)
+    state.pace.failed(error, this.#nowMs());
+    const message = `${what}: ${patchProblem(error, configurationResources[kind])}`;
+    if (!isOvertaken(error) && state.problem?.message !== message)
       env.log.warn('a webhook configuration lacks our authority', { kind, name, message });
     state.problem = { kind, name, message, sinceMs: state.problem?.sinceMs ?? env.clock.nowMs() };
   }
@@ -210,9 +189,9 @@ class Injecting implements Injection {
   #planNext(lacking: readonly WebhookConfiguration[]): void {
     this.#cancelTimer();
     const { env } = this.#options;
-    const waiting = lacking.map((one) => this.#stateOf(one)).filter(({ dueMs }) => dueMs > this.#nowMs());
+    const waiting = lacking.map((one) => this.#stateOf(one).pace.dueMs).filter((dueMs) => dueMs > this.#nowMs());
     if (waiting.length === 0 || this.#isStopped) return;
-    const dueMs = Math.min(...waiting.map((state) => state.dueMs));
+    const dueMs = Math.min(...waiting);
     this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.run());
   }
 
@@ -235,7 +214,7 @@ class Injecting implements Injection {
     const key = keyOf(configuration);
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    const state = { backoff: new Backoff(this.#options.env.random, retry), patchedFrom: '', patchCount: 0, patchedMs: 0, dueMs: 0 };
+    const state = { pace: new PatchPace(this.#options.env.random, freePatches) };
     this.#states.set(key, state);
     return state;
   }

@@ -1,13 +1,11 @@
 // Narrows our configuration to the objects that are protected now, so that an outage of the webhook blocks nothing else.
-import { Backoff } from '../../cluster/request/backoff.ts';
-import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { patchByOperations } from '../../cluster/request/write.ts';
 import { departureMs } from '../../engine/judge/protection.ts';
 import { membersNamed, narrowed } from '../../install/narrowing.ts';
 import { type Member, memberKey } from '../../install/scope.ts';
 import { configurationName, pinConfigurationName } from '../../install/webhooks.ts';
-import { messageOf } from '../../policies/error-message.ts';
+import { isOvertaken, PatchPace, patchProblem } from '../certificates/patch-pace.ts';
 import {
   type ConfigurationKind,
   configurationResources,
@@ -36,10 +34,8 @@ interface Narrowing {
 /** Interval of the check of members: new ones must be added soon. */
 const lookMs = 2_000;
 const requestTimeoutMs = 10_000;
-const retry = { firstMs: 1_000, lastMs: 60_000 };
 /** If another tool removes the conditions repeatedly, we restore them more and more slowly. New groups may follow each other this fast. */
-const calmMs = 600_000;
-const calmWrites = 20;
+const freePatches = 20;
 
 /**
  * Starts at once, never throws and retries without limit. New members are added at once; former ones stay as long as a departure lasts,
@@ -73,23 +69,18 @@ interface Narrowed {
 class Narrower {
   readonly #options: NarrowingOptions;
   readonly #target: Narrowed;
-  readonly #pause: Backoff;
+  readonly #pace: PatchPace;
   /** Monotonic time since which a named StatefulSet is no member any more, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
   #isWriting = false;
   #isStopped = false;
-  #dueMs = Number.NEGATIVE_INFINITY;
-  #writtenMs = Number.NEGATIVE_INFINITY;
-  /** Writes without a pause of `calmMs` between them. */
-  #writes = 0;
-  #writtenFrom = '';
   #cancel: () => void = () => undefined;
   problem: string | undefined;
 
   constructor(options: NarrowingOptions, target: Narrowed) {
     this.#options = options;
     this.#target = target;
-    this.#pause = new Backoff(options.env.random, retry);
+    this.#pace = new PatchPace(options.env.random, freePatches);
   }
 
   stop(): void {
@@ -111,7 +102,7 @@ class Narrower {
       this.problem = undefined;
       return;
     }
-    if (this.#isWriting || env.clock.monotonicMs() < this.#dueMs || stored.resourceVersion === this.#writtenFrom) return;
+    if (this.#isWriting || env.clock.monotonicMs() < this.#pace.dueMs || this.#pace.isPatched(stored.resourceVersion)) return;
     this.#isWriting = true;
     void this.#write(stored, wanted).finally(() => {
       this.#isWriting = false;
@@ -146,25 +137,16 @@ class Narrower {
     try {
       await patchByOperations(env, resource, { name, uid }, { operations, timeoutMs: requestTimeoutMs, site: 'registration.narrow' });
     } catch (error) {
-      this.#dueMs = nowMs + this.#pause.nextMs();
-      // Another writer was faster; the watch delivers the result.
-      if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
-      const reason = messageOf(error);
-      const advice = isStatus(error, 403) ? `; grant patch on ${resource.plural}` : '';
-      const problem = `${name} cannot be narrowed to protected objects, so an outage of the webhook may block other requests: ${reason}${advice}`;
+      this.#pace.failed(error, nowMs);
+      if (isOvertaken(error) && this.problem === undefined) return;
+      const reason = patchProblem(error, resource);
+      const problem = `${name} cannot be narrowed to protected objects, so an outage of the webhook may block other requests: ${reason}`;
       if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });
       this.problem = problem;
       return;
     }
     this.problem = undefined;
-    this.#writtenFrom = stored.resourceVersion;
-    if (nowMs - this.#writtenMs >= calmMs) {
-      this.#pause.reset();
-      this.#writes = 0;
-    }
-    this.#writes += 1;
-    this.#writtenMs = nowMs;
-    if (this.#writes > calmWrites) this.#dueMs = nowMs + this.#pause.nextMs();
+    this.#pace.succeeded(resourceVersion, nowMs);
     env.log.info('narrowed a webhook configuration to protected objects', { name });
   }
 }
