@@ -4,7 +4,6 @@ import { type ClusterEnv, sleep } from '../env.ts';
 import { Backoff } from '../request/backoff.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
 import type { KubernetesObject } from '../request/resource.ts';
-import { WriteRefused } from '../request/write.ts';
 
 /** One competing writer succeeds in each round, so this many writers are served. */
 const conflictLimit = 30;
@@ -43,17 +42,16 @@ export interface Plan<Value> {
 /** Dependencies of one batch. */
 export interface Steps<Value> {
   readonly env: ClusterEnv;
-  readonly firstSequence: number;
+  /** The object of an earlier write or read, if known. */
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
-  readonly mayWrite: () => boolean;
   /** Retries after temporary failures. */
   readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
   readonly write: (body: KubernetesObject, existing: KubernetesObject | undefined) => Promise<KubernetesObject>;
-  readonly lastWrite: (object: KubernetesObject | undefined) => number;
-  readonly keep: (object: KubernetesObject | undefined) => void;
+  /** Reports whether the object contains a write of this batch. */
+  readonly hasWritten: (object: KubernetesObject | undefined) => boolean;
 }
 
 /** Stores one batch. The batch does not change until its end: if a write without answer was stored, the whole batch was. */
@@ -63,6 +61,7 @@ export class Commit<Value> {
   #open: readonly Waiting<Value>[];
   #seen: Seen | undefined;
   #value: { readonly last: Value } | undefined;
+  #result: KubernetesObject | undefined;
   /** Versions from which a write was sent that may still be stored; empty text for a creation. */
   readonly #uncertain = new Set<string>();
   #conflicts = 0;
@@ -75,30 +74,30 @@ export class Commit<Value> {
     this.#pause = new Backoff(steps.env.random, { firstMs: 200, lastMs: 10_000 });
   }
 
-  async run(): Promise<void> {
+  /** Answers every change. Returns the object with the changes; undefined if it is unknown or does not exist. */
+  async run(): Promise<KubernetesObject | undefined> {
     while (this.#open.length > 0) {
       try {
-        if (await this.#attempt()) return;
+        await this.#attempt();
       } catch (error) {
-        if (!(await this.#mayGoOn(error))) return this.#giveUp(error);
+        if (!(await this.#mayGoOn(error))) this.#giveUp(error);
       }
     }
+    return this.#result;
   }
 
-  /** Reports whether every change has its answer. */
-  async #attempt(): Promise<boolean> {
+  /** Answers every change, or none if the guess was wrong. */
+  async #attempt(): Promise<void> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;
     if (isFresh && this.#hasLanded(object)) return this.#resolve(this.#decoded(object), object);
     const plan = this.#planned(object, isFresh);
-    if (plan === undefined) return false;
+    if (plan === undefined) return;
     this.#value = { last: plan.value };
     for (const { waiting, error } of plan.refused) waiting.reject(error);
     this.#open = plan.kept;
     if (plan.body === undefined) return this.#resolve(plan.value, object);
-    if (!this.#steps.mayWrite()) throw new WriteRefused('this process does not lead');
-    const written = await this.#send(plan.body, object);
-    return this.#resolve(plan.value, written);
+    this.#resolve(plan.value, await this.#send(plan.body, object));
   }
 
   /** Plans the write. A plan without a write (no change, a refusal, an unreadable object) counts only for a freshly read state. */
@@ -128,7 +127,7 @@ export class Commit<Value> {
   /** Reports whether an earlier write was stored. After another version, a write that was not stored never will be. */
   #hasLanded(object: KubernetesObject | undefined): boolean {
     if (this.#uncertain.size === 0) return false;
-    if (this.#steps.lastWrite(object) >= this.#steps.firstSequence) return true;
+    if (this.#steps.hasWritten(object)) return true;
     if (!this.#uncertain.has(versionOf(object))) this.#uncertain.clear();
     return false;
   }
@@ -160,15 +159,13 @@ export class Commit<Value> {
     }
   }
 
-  #resolve(value: Value, object: KubernetesObject | undefined): true {
-    this.#steps.keep(object);
+  #resolve(value: Value, object: KubernetesObject | undefined): void {
+    this.#result = object;
     for (const { resolve } of this.#open) resolve(stored(value, object));
     this.#open = [];
-    return true;
   }
 
   #giveUp(error: unknown): void {
-    this.#steps.keep(undefined);
     for (const { reject } of this.#open) reject(this.#certain(error));
     this.#open = [];
   }

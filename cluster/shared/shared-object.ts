@@ -3,7 +3,7 @@ import type { ClusterEnv } from '../env.ts';
 import { isJsonObject, isSameJson, parseJson } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, type Resource } from '../request/resource.ts';
-import { createObject, replaceObject } from '../request/write.ts';
+import { createObject, replaceObject, WriteRefused } from '../request/write.ts';
 import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from './commit.ts';
 
 const defaultTimeoutMs = 10_000;
@@ -84,27 +84,23 @@ export class SharedObject<Value> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      await new Commit(batch, this.#steps()).run();
+      this.#last = await new Commit(batch, this.#steps()).run();
     }
     this.#isWriting = false;
   }
 
   #steps(): Steps<Value> {
-    const { env, decode, mayWrite = () => true, retries = defaultRetries } = this.#options;
+    const { env, decode, retries = defaultRetries } = this.#options;
+    const before = this.#sequence;
     return {
       env,
-      firstSequence: this.#sequence + 1,
       guess: this.#last,
       decode,
-      mayWrite,
       retries,
       read: () => this.#get(),
       plan: (object, batch) => this.#plan(object, batch),
       write: (body, existing) => this.#write(body, existing),
-      lastWrite: (object) => lastWriteOf(object, this.#writer),
-      keep: (object) => {
-        this.#last = object;
-      },
+      hasWritten: (object) => lastWriteOf(object, this.#writer) > before,
     };
   }
 
@@ -114,7 +110,8 @@ export class SharedObject<Value> {
   }
 
   async #write(body: KubernetesObject, existing: KubernetesObject | undefined): Promise<KubernetesObject> {
-    const { env, resource, site, timeoutMs = defaultTimeoutMs } = this.#options;
+    const { env, resource, site, timeoutMs = defaultTimeoutMs, mayWrite = () => true } = this.#options;
+    if (!mayWrite()) throw new WriteRefused('this process does not lead');
     const annotations = { ...body.metadata.annotations, [writersAnnotation]: withWrite(existing, this.#writer, ++this.#sequence) };
     const marked = { ...body, metadata: { ...body.metadata, annotations } };
     return existing === undefined
