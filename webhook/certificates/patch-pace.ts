@@ -18,7 +18,7 @@ export class PatchPace {
   #patchCount = 0;
   #dueMs = Number.NEGATIVE_INFINITY;
 
-  /** Of the patches that do not last for 10 minutes, this many are followed by another one at once. */
+  /** `freePatches`: the number of patches that may follow each other within 10 minutes without a delay. */
   constructor(random: () => number, freePatches: number) {
     this.#backoff = new Backoff(random, retry);
     this.#freePatches = freePatches;

@@ -2,13 +2,13 @@
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
 /** The parts of `group/version/resource`, as in `request.resource`. */
-export interface GroupVersionResource {
+interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-export interface GroupVersionKind {
+interface GroupVersionKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
