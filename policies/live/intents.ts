@@ -7,7 +7,7 @@ import { type Defined, defined } from '../values/defined.ts';
 type Spec = RolloutIntent['spec'];
 
 /** A request as the engine reads it. */
-export type LiveIntent = Readonly<Defined<Omit<Spec, 'rollback' | 'toRevision' | 'expires' | 'requestedBy'>>> & {
+export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 'requestedBy'>>> & {
   readonly namespace: string;
   readonly name: string;
   readonly expiresMs?: number;
@@ -16,7 +16,7 @@ export type LiveIntent = Readonly<Defined<Omit<Spec, 'rollback' | 'toRevision' |
 
 /** Returns the request of a document. With `isStamped`, only a webhook can write `requestedBy`, from the identity at the API server. */
 export function intentOf({ namespace, name, value }: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
-  const { rollback: _rollback, toRevision: _toRevision, expires, requestedBy, ...spec } = value.spec;
+  const { toRevision: _toRevision, expires, requestedBy, ...spec } = value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);
   return defined({
     ...spec,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { observeIntent } from '../../../engine/observe/objects.ts';
 import { adoptionDigest } from '../../../policies/adopt/statefulset.ts';
 import { placeText } from '../../../policies/findings/finding.ts';
 import { type LiveInput, type LivePolicies, resolveLive } from '../../../policies/live/sources.ts';
@@ -216,6 +217,31 @@ describe('policies and intents', () => {
       ['file', undefined],
       ['stop', 'jane'],
     ]);
+  });
+
+  it('have every field that the engine reads from the object', () => {
+    const given = intent('back', {
+      ...{
+        action: 'abort',
+        rollback: true,
+        zone: 'a',
+        wave: 'first',
+        rule: 'policy/rule',
+        gate: 'errors',
+        digest: '0'.repeat(32),
+        replicas: 2,
+      },
+      ...{
+        ordinals: [1],
+        undone: [{ zone: 'a', revision: 'old', to: 'new' }],
+        runId: 'r1',
+        reason: 'wrong image',
+        expires: '2027-01-01T00:00:00Z',
+      },
+    });
+    const { intents } = live({ objects: [given], areIntentsStamped: true });
+    expect(intents).toEqual([observeIntent(given)]);
+    expect(intents[0]?.rollback).toBe(true);
   });
 
   it('of the namespace of the agent may name other namespaces, and no other may', () => {
