@@ -106,7 +106,7 @@ function resolveWithMembers(document: Loaded<'RolloutGroup'>, { statefulSets, is
 type Expectation = Loaded<'RolloutGroup'>['value']['spec']['members']['expect'];
 
 function expectationProblem(found: readonly string[], expect: Expectation): string | undefined {
-  const list = found.length === 0 ? 'no StatefulSet' : found.join(', ');
+  const list = found.join(', ');
   if (found.length === 0) return 'the selector finds no StatefulSet';
   if (expect?.count !== undefined && expect.count !== found.length) {
     return `the selector finds ${found.length} StatefulSets (${list}) instead of ${expect.count}`;
