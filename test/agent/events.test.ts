@@ -11,7 +11,9 @@ interface EventObject {
   readonly [field: string]: unknown;
 }
 
-function setup(plurals: readonly string[] = ['events', 'rolloutgroups'], one = group({ zones: ['a', 'b'] })) {
+const eventsResource = 'events.events.k8s.io';
+
+function setup(plurals: readonly string[] = ['rolloutgroups'], one = group({ zones: ['a', 'b'] })) {
   const world = writersWorld(plurals, one);
   const { env, server } = world;
   const results: string[] = [];
@@ -27,8 +29,15 @@ function setup(plurals: readonly string[] = ['events', 'rolloutgroups'], one = g
     events.listener.turnEnded(world.report(turning));
     await env.advance(afterMs);
   };
+  const names: EventObject['metadata'][] = [];
+  server.server.observe({
+    committed: ({ type, resource, after }) => {
+      if (resource === eventsResource && type === 'ADDED') names.push({ namespace: '', ...after.metadata });
+    },
+  });
+  /** In the order in which they were created. */
   const all = (): readonly EventObject[] =>
-    [...server.objects].filter(([path]) => path.includes('/events/')).map(([, object]) => object as unknown as EventObject);
+    names.map(({ namespace, name }) => server.get(eventsResource, namespace, name) as unknown as EventObject);
   const reasons = (): readonly unknown[] => all().map((event) => event['reason']);
   return { ...world, events, turn, all, reasons, results };
 }
@@ -66,16 +75,16 @@ describe('Kubernetes Events', () => {
 
   it('stand on the RolloutGroup where there is one', async () => {
     const { turn, all, replaced, server } = setup();
-    server.put('/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutgroups/ingester', { metadata: { name: 'ingester', uid: 'g' } });
+    const { uid } = server.put('rolloutgroups.rollout-group.dev', { metadata: { name: 'ingester', namespace: 'mimir' } }).metadata;
     await turn({ updated: [3, 3], target: 'old', performed: [replaced('b', 0)] });
     expect(all().map((event) => event['regarding'])).toEqual([
-      { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', namespace: 'mimir', name: 'ingester', uid: 'g' },
+      { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', namespace: 'mimir', name: 'ingester', uid },
     ]);
   });
 
   it('name a wait once, with the reason of its rule, and again only when it came back ten minutes later', async () => {
     const { turn, all, env } = setup(
-      ['events'],
+      [],
       group({
         zones: [
           { name: 'a', paused: true },
@@ -97,7 +106,7 @@ describe('Kubernetes Events', () => {
 
   it('skip a rule that blocks a group for a moment', async () => {
     const { turn, reasons } = setup(
-      ['events'],
+      [],
       group({
         zones: [
           { name: 'a', paused: true },

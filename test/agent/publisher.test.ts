@@ -8,17 +8,18 @@ import { isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { status, virtualEnv } from '../kit/virtual-env.ts';
-import { objectsServer } from './objects-server.ts';
+import { ObjectsServer } from './objects-server.ts';
 
-const mapPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
+const mapRef = ['configmaps', 'mimir', 'rollout-status-ingester'] as const;
 const emptyLedger = { namespace: 'mimir', claims: [], downscales: [], preparations: [] };
-const groupPath = '/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutgroups/ingester';
+const groups = 'rolloutgroups.rollout-group.dev';
+const groupRef = [groups, 'mimir', 'ingester'] as const;
 
 function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
-  const server = objectsServer(hasKind ? ['configmaps', 'rolloutgroups'] : ['configmaps']);
   const warnings: string[] = [];
   const quiet = () => undefined;
-  const virtual = virtualEnv({ serve: server.serve });
+  const virtual = virtualEnv();
+  const server = new ObjectsServer(virtual, hasKind ? ['rolloutgroups'] : []);
   const env = {
     ...virtual,
     pods: { call: () => Promise.reject(new Error('no pods')) },
@@ -33,7 +34,7 @@ function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
   /** A turn of the group when so many pods of zone a are at the new revision. */
   const turn = (updated: number, name = 'ingester'): void => publisher.listener.turnEnded(report(updated, env.clock.nowMs(), name, memory));
   const published = () => {
-    const object = server.objects.get(groupPath) ?? server.objects.get(mapPath);
+    const object = server.get(...groupRef) ?? server.get(...mapRef);
     const { status: objectStatus, data } = (object ?? {}) as { status?: { decision?: unknown }; data?: { decision: string } };
     const value = objectStatus?.decision ?? (data === undefined ? undefined : JSON.parse(data.decision));
     const decision = readPublished(value);
@@ -68,26 +69,24 @@ function report(updated: number, nowMs: number, name: string, memory: Memory): T
 describe('publishing a decision', () => {
   it('writes the status of the RolloutGroup where there is one', async () => {
     const { server, turn, env, updatedPods } = setup();
-    server.put(groupPath, {
-      metadata: { namespace: 'mimir', name: 'ingester', generation: 4 },
-      spec: { kept: true },
-      status: { stale: 1 },
-    });
+    const metadata = { namespace: 'mimir', name: 'ingester' };
+    server.put(groups, { metadata, spec: {} });
+    server.put(groups, { metadata, spec: { kept: true }, status: { stale: 1 } });
     turn(1);
     await env.advance(100);
     expect(updatedPods()).toBe(1);
-    expect(server.objects.get(groupPath)).toMatchObject({
+    expect(server.get(...groupRef)).toMatchObject({
       spec: { kept: true },
-      status: { observedGeneration: 4, updatedPods: expect.any(Number) },
+      status: { observedGeneration: 2, updatedPods: expect.any(Number) },
     });
-    expect(server.objects.get(groupPath)).not.toHaveProperty('status.stale');
-    expect(server.objects.has(mapPath)).toBe(false);
+    expect(server.get(...groupRef)).not.toHaveProperty('status.stale');
+    expect(server.get(...mapRef)).toBeUndefined();
   });
 
   it('updates the pod count for an autoscaler without a new decision: pods terminate a while after replicas were written', async () => {
     const { server, publisher, env, memory } = setup();
-    server.put(groupPath, { metadata: { namespace: 'mimir', name: 'ingester', generation: 4 }, spec: {} });
-    const replicas = () => (server.objects.get(groupPath) as { status?: { replicas?: number } } | undefined)?.status?.replicas;
+    server.put(groups, { metadata: { namespace: 'mimir', name: 'ingester' }, spec: {} });
+    const replicas = () => (server.get(...groupRef) as { status?: { replicas?: number } } | undefined)?.status?.replicas;
     const turnWith = async (count: number): Promise<void> => {
       const told = report(3, env.clock.nowMs(), 'ingester', memory);
       const statefulSets = told.snapshot.statefulSets.map((set) => ({ ...set, status: { ...set.status, replicas: count } }));
@@ -107,7 +106,7 @@ describe('publishing a decision', () => {
     turn(1);
     await env.advance(100);
     expect(updatedPods()).toBe(1);
-    expect(server.objects.get(mapPath)?.metadata.labels).toEqual({ 'rollout-group.dev/document': 'decision' });
+    expect(server.get(...mapRef)?.metadata.labels).toEqual({ 'rollout-group.dev/document': 'decision' });
   });
 
   it('says of a quiet group too that its webhooks were changed, and when they no longer are', async () => {
@@ -142,9 +141,9 @@ describe('publishing a decision', () => {
     const { server, turn, env, updatedPods } = setup();
     turn(0);
     await env.advance(10_000);
-    env.replaceServer((request) => {
-      const answer = server.serve(request);
-      return request.method !== 'GET' && 'status' in answer ? Object.assign({}, answer, { delayMs: 1000 }) : answer;
+    env.replaceServer(async (request) => {
+      const answer = await server.answer(request);
+      return request.method !== 'GET' && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
     });
     turn(1);
     await env.advance(500);
@@ -163,7 +162,9 @@ describe('publishing a decision', () => {
     first.turn(1);
     await first.env.advance(60_000);
     const second = setup({ memory: first.memory });
-    second.server.objects.set(mapPath, first.server.objects.get(mapPath) as never);
+    const published = first.server.get(...mapRef);
+    const [, namespace, name] = mapRef;
+    second.server.put('configmaps', { metadata: { name, namespace, labels: published?.metadata.labels }, data: published?.['data'] });
     for (let minute = 0; minute < 10; minute += 1) {
       second.turn(1);
       await second.env.advance(60_000);
@@ -220,7 +221,7 @@ describe('publishing a decision', () => {
     publisher.beginHandOver();
     publisher.listener.leadershipChanged?.({ isLeader: false });
     const theirs = { ...published(), leader: 'other', decidedMs: env.clock.nowMs() + 1, goal: 'theirs' };
-    server.put(mapPath, { ...server.objects.get(mapPath), data: { decision: JSON.stringify(theirs) } });
+    server.change(...mapRef, { data: { decision: JSON.stringify(theirs) } });
     await env.finish(publisher.close());
     expect(published()?.goal).toBe('theirs');
   });
@@ -256,7 +257,7 @@ describe('publishing a decision', () => {
 
   it('leaves a ConfigMap alone that is not its own', async () => {
     const { server, turn, env, warnings } = setup();
-    server.put(mapPath, {
+    server.put('configmaps', {
       metadata: { namespace: 'mimir', name: 'rollout-status-ingester', labels: { 'rollout-group.dev/document': 'ledger' } },
     });
     turn(1);

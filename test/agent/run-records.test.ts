@@ -15,6 +15,8 @@ interface RunObject {
   };
 }
 
+const runs = 'rolloutruns.rollout-group.dev';
+
 function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorld(plurals)) {
   const { env, server } = world;
   const results: string[] = [];
@@ -33,9 +35,9 @@ function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorl
     return { records, turn };
   };
   const all = (): readonly RunObject[] =>
-    [...server.objects]
-      .filter(([path]) => path.includes('/rolloutruns/'))
-      .map(([, object]) => object as unknown as RunObject)
+    server
+      .list(runs)
+      .map((object) => object as unknown as RunObject)
       .sort((a, b) => (a.spec.id < b.spec.id ? -1 : 1));
   const outcomes = (): readonly string[] => all().map(({ spec }) => spec.outcome);
   return { ...world, ...start(), start, all, outcomes, results };
@@ -170,11 +172,11 @@ describe('records of runs', () => {
     const { turn, server, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old' });
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
-    const [path = ''] = [...server.objects.keys()];
-    server.put(path, { ...server.objects.get(path), spec: { ...all()[0]?.spec, outcome: 'cancelled' } });
+    const name = all()[0]?.metadata.name ?? '';
+    server.change(runs, 'mimir', name, { spec: { outcome: 'cancelled' } });
     await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
     expect(all()[0]?.spec).toMatchObject({ outcome: 'running' });
-    server.objects.delete(path);
+    server.remove(runs, 'mimir', name);
     await turn({ updated: [3, 3] });
     expect(all()[0]?.spec).toMatchObject({ outcome: 'completed' });
   });
@@ -185,8 +187,7 @@ describe('records of runs', () => {
     server.fault = ({ method, json }) => {
       if (method !== 'POST' || lost > 0) return undefined;
       lost += 1;
-      const object = json as { metadata: { name: string } };
-      server.put(`/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutruns/${object.metadata.name}`, json as never);
+      server.put(runs, json as never);
       return { lost: 'reply' };
     };
     await turn({ updated: [3, 3], target: 'old' });

@@ -1,4 +1,4 @@
-// A group that rolls before the eyes of those who publish, record and tell: turns made by the engine, a server that keeps objects.
+// A group that rolls before the eyes of those who publish, record and tell: turns made by the engine, and the API server.
 import type { Log } from '../../agent/env.ts';
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
@@ -8,7 +8,7 @@ import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
-import { objectsServer } from './objects-server.ts';
+import { ObjectsServer } from './objects-server.ts';
 
 export interface Turning {
   /** Pods of each zone that are at the new revision, in the order of the zones. */
@@ -19,14 +19,15 @@ export interface Turning {
   readonly error?: string;
 }
 
-/** Everything around a writer; `plurals` are the kinds that the server has. */
+/** Everything around a writer; `plurals`: as in ObjectsServer. */
 export function writersWorld(plurals: readonly string[], one: GroupDefinition = group({ zones: ['a', 'b'] })) {
-  const server = objectsServer(plurals);
+  const virtual = virtualEnv({ startMs: kitNowMs });
+  const server = new ObjectsServer(virtual, plurals);
   const warnings: string[] = [];
   const quiet = (): void => undefined;
   const log: Log = { debug: quiet, info: quiet, warn: (message) => void warnings.push(message), error: quiet };
   const env = {
-    ...virtualEnv({ serve: server.serve, startMs: kitNowMs }),
+    ...virtual,
     log,
     pods: { call: () => Promise.reject(new Error('no pods')) },
   };

@@ -6,7 +6,7 @@ import { channelSource } from '../../../agent/notify/channels.ts';
 import { channelOf, channelSecretKeys, isLoopback } from '../../../policies/integrations/channel.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
-import { objectsServer } from '../objects-server.ts';
+import { ObjectsServer } from '../objects-server.ts';
 
 function manifest(url: string, namespace?: string): string {
   const where = namespace === undefined ? '' : `, namespace: ${namespace}`;
@@ -18,8 +18,8 @@ spec: { callback: { url: "${url}" }, usableFrom: { namespaces: [mimir] } }
 }
 
 function setup(text: string | undefined, policySources: readonly PolicySourceName[] = ['directory', 'objects', 'adopted']) {
-  const server = objectsServer(['notificationchannels']);
-  const virtual = virtualEnv({ serve: server.serve });
+  const virtual = virtualEnv();
+  const server = new ObjectsServer(virtual, ['notificationchannels']);
   let current = text;
   let changed = (): void => undefined;
   const policyDirectory: PolicyDirectory = {
@@ -34,10 +34,10 @@ function setup(text: string | undefined, policySources: readonly PolicySourceNam
   const env: AgentEnv = { ...virtual, log, pods: { call: () => Promise.reject(new Error('no pods')) }, policyDirectory };
   const channels = channelSource(env, { agentNamespace: 'rollout-group', policySources }, 5000);
   const put = (url: string): void =>
-    server.put('/apis/rollout-group.dev/v1alpha1/namespaces/rollout-group/notificationchannels/sre', {
+    void server.put('notificationchannels.rollout-group.dev', {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'NotificationChannel',
-      metadata: { name: 'sre' },
+      metadata: { name: 'sre', namespace: 'rollout-group' },
       spec: { callback: { url }, usableFrom: { namespaces: ['mimir'] } },
     });
   const find = async (namespace = 'mimir'): Promise<string> => {
@@ -117,7 +117,7 @@ describe('an address', () => {
     const document = {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'NotificationChannel',
-      metadata: { name: 'sre' },
+      metadata: { name: 'sre', namespace: 'rollout-group' },
       spec: { callback: { url }, usableFrom: { namespaces: ['mimir'] } },
     };
     expect(schemas.NotificationChannel.safeParse(document).success).toBe(false);

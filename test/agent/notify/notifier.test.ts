@@ -237,7 +237,11 @@ describe('a service that fails', () => {
 
 describe('a channel', () => {
   it.each<[string, (world: ReturnType<typeof setup>) => void, string]>([
-    ['that does not exist', ({ server }) => void server.objects.clear(), 'there is no NotificationChannel rollout-group/callback'],
+    [
+      'that does not exist',
+      ({ server }) => server.remove('notificationchannels.rollout-group.dev', 'rollout-group', 'callback'),
+      'there is no NotificationChannel rollout-group/callback',
+    ],
     [
       'of other namespaces',
       ({ channel }) => channel('callback', channelSpecs.callback, ['loki']),
@@ -268,7 +272,7 @@ describe('a channel', () => {
     world.services.slack.fault = ({ headers }) => ({ status: 400, body: { ok: false, error: headers['authorization'] } });
     world.services.github.fault = ({ headers }) => ({ status: 500, body: { message: headers['authorization'] } });
     await world.turn({ updated: [3, 3] }, 600_000);
-    const stored = [...world.server.objects].filter(([path]) => !path.includes('/secrets/')).map(([, object]) => JSON.stringify(object));
+    const stored = ['configmaps', 'notificationchannels.rollout-group.dev'].map((one) => JSON.stringify(world.server.list(one)));
     const everything = [...world.logs, ...world.results, ...stored].join('\n');
     for (const secret of [slackToken, callbackKey, gitToken]) expect(everything).not.toContain(secret);
   });
@@ -314,10 +318,7 @@ describe('the notes', () => {
 
   it('of another writer are left alone', async () => {
     const world = setup(['callback']);
-    world.server.put('/api/v1/namespaces/mimir/configmaps/rollout-notify-ingester', {
-      metadata: { name: 'rollout-notify-ingester' },
-      data: {},
-    });
+    world.server.put('configmaps', { metadata: { name: 'rollout-notify-ingester', namespace: 'mimir' }, data: {} });
     await world.turn({ updated: [0, 0] }, 60_000);
     expect(world.services.callback.asked).toEqual([]);
     expect(world.server.writes()).toEqual([]);

@@ -11,7 +11,7 @@ import { kitNowMs } from '../../kit/objects.ts';
 import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
-import { objectsServer } from '../objects-server.ts';
+import { ObjectsServer } from '../objects-server.ts';
 import { callbackKey, commit, fakeCallback, fakeGitHub, fakeGitLab, fakeSlack, gitToken, slackChannel, slackToken } from './services.ts';
 
 const agentNamespace = 'rollout-group';
@@ -47,21 +47,21 @@ export function notifyWorld(
     overrides = {},
   }: { replicas?: number; events?: NotifyDefinition['events']; overrides?: GroupOverrides } = {},
 ) {
-  const server = objectsServer(['configmaps', 'secrets', 'notificationchannels']);
-  const env = virtualEnv({ serve: server.serve, startMs: kitNowMs });
+  const env = virtualEnv({ startMs: kitNowMs });
+  const server = new ObjectsServer(env, ['secrets', 'notificationchannels']);
   const now = (): number => env.clock.nowMs();
   const services = { slack: fakeSlack(now), callback: fakeCallback(now), github: fakeGitHub(now), gitlab: fakeGitLab(now) };
   const notify = told.map((channel) => ({ channel, events }));
   const one = group({ zones: ['a', 'b'], notify, ...overrides });
   const secret = (name: string, data: Readonly<Record<string, string>>): void => {
     const encoded = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]));
-    server.put(`/api/v1/namespaces/${agentNamespace}/secrets/${name}`, { metadata: { name }, data: encoded });
+    server.put('secrets', { metadata: { name, namespace: agentNamespace }, data: encoded });
   };
   const channel = (name: string, spec: object, namespaces = ['mimir']): void =>
-    server.put(`/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/notificationchannels/${name}`, {
+    void server.put('notificationchannels.rollout-group.dev', {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'NotificationChannel',
-      metadata: { name },
+      metadata: { name, namespace: agentNamespace },
       spec: { ...spec, usableFrom: { namespaces } },
     });
   secret('slack', { token: `${slackToken}\n` });
@@ -173,7 +173,7 @@ export function notifyWorld(
     processes.push(process);
     return process;
   };
-  const notesText = (): string => JSON.stringify(server.objects.get('/api/v1/namespaces/mimir/configmaps/rollout-notify-ingester') ?? {});
+  const notesText = (): string => JSON.stringify(server.get('configmaps', 'mimir', 'rollout-notify-ingester') ?? {});
   return { env, server, services, group: one, turn, report, start, channel, secret, results, logs, notesText };
 }
 
