@@ -171,9 +171,12 @@ function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
   return ordinal < first || ordinal >= first + replicasOf(set);
 }
 
-interface BeginningOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
+interface BeginningOptions extends StatefulSetOptions {
   readonly objects: readonly Json[];
   readonly namespace: string;
+}
+
+interface StatefulSetOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
   /** Returns a node for the pod, given the nodes already assigned. */
   readonly placeFor: (pod: string, taken: readonly string[]) => string | undefined;
   /** Marks the pod as ready since that wall-clock time. */
@@ -204,7 +207,8 @@ function begin(options: BeginningOptions): void {
   }
 }
 
-function beginStatefulSet(set: ModelObject, taken: string[], { server, wallMs, seed, placeFor, adopt }: BeginningOptions): void {
+/** Creates the revision and the pods of a stored StatefulSet, and its status, as if it had run for an hour. */
+export function beginStatefulSet(set: ModelObject, taken: string[], { server, wallMs, seed, placeFor, adopt }: StatefulSetOptions): void {
   const { namespace = '', name } = set.metadata;
   const { ordinals, template = {} } = specOf(set);
   const revision = revisionName(set);

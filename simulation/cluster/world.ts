@@ -7,7 +7,7 @@ export type ClusterApi = Pick<ModelServer, 'get' | 'list' | 'create' | 'change' 
 
 export interface World {
   readonly server: ClusterApi;
-  readonly scheduler: Scheduler;
+  readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
   /** Wall clock of the cluster, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly seed: number;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Moment, type ProcessOptions, startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type Cluster, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { shareOf } from '../kit/share.ts';
 
 type Group = 'adopted' | 'evicting';
 
-function clusterWith(group: Group): MemoryCluster {
+function clusterWith(group: Group): Cluster {
   const cluster = newCluster();
   if (group === 'adopted') adoptedGroup(cluster, { replicas: 2 });
   else nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict' } }, { replicas: 2 });
@@ -65,7 +65,7 @@ describe.each<Group>(['adopted', 'evicting'])('a rollout of an %s group whose le
       expect(sites).toContain(group === 'adopted' ? 'act.deletePod' : 'act.evictPod');
       expect(sites).toContain('ledger.replace');
       const wrong: string[] = [];
-      for (const { site, moment, visit } of shareOf(sites.flatMap(hits), 4)) {
+      for (const { site, moment, visit } of shareOf(sites.flatMap(hits), 7)) {
         const where = `${what} ${moment} ${site} (visit ${visit})`;
         try {
           const { cluster, late } = await rollWith(group, once(site, moment, visit, what));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../agent/env.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { type MemoryCluster, newCluster } from '../kit/memory-cluster.ts';
+import { type Cluster, newCluster } from '../kit/cluster.ts';
 
 /** Two adopted zones; b follows a, and its leaving pods are asked to prepare. */
-function followed(): MemoryCluster {
+function followed(): Cluster {
   const cluster = newCluster();
   const labels = { 'rollout-group': 'ingester', 'grafana.com/prepare-downscale': 'true' };
   const endpoint = { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '80' };
@@ -14,12 +14,12 @@ function followed(): MemoryCluster {
   return cluster;
 }
 
-function scale({ api }: MemoryCluster, name: string, replicas: number): void {
-  api.change('apps/v1/statefulsets', 'mimir', name, { spec: { replicas } });
+function scale({ api }: Cluster, name: string, replicas: number): void {
+  api.change('statefulsets.apps', 'mimir', name, { spec: { replicas } });
 }
 
-function replicasOf({ api }: MemoryCluster, name: string): unknown {
-  const spec = (api.get('statefulsets', 'mimir', name)?.['spec'] ?? {}) as { readonly replicas?: number };
+function replicasOf({ api }: Cluster, name: string): unknown {
+  const spec = (api.get('statefulsets.apps', 'mimir', name)?.['spec'] ?? {}) as { readonly replicas?: number };
   return spec.replicas;
 }
 

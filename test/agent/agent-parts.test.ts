@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { projectKinds, resourceOf } from '../../simulation/server/kinds.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { customKinds } from '../kit/memory-api.ts';
-import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { status } from '../kit/virtual-env.ts';
 
 const original = [
   '* nodes',
   '* configmaps',
-  '* leases',
-  '* poddisruptionbudgets',
-  ...Object.keys(customKinds).map((key) => `* ${key.split('/')[2]}`),
+  '* leases.coordination.k8s.io',
+  '* poddisruptionbudgets.policy',
+  ...projectKinds.map((kind) => `* ${resourceOf(kind)}`),
 ];
 
 describe('an agent that lacks something', () => {
   it('rolls an adopted group without CRDs, nodes, ConfigMaps and Leases, alone and loudly', async () => {
-    const cluster = newCluster({ customKinds: {} });
+    const cluster = newCluster({ kinds: [] });
     adoptedGroup(cluster);
     cluster.api.forbid(...original);
     const lease = { mode: 'auto' as const, name: 'rollout-group', durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
@@ -45,7 +45,7 @@ describe('an agent that lacks something', () => {
   it('blocks every pod while policy objects exist that it may not read', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    cluster.api.forbid('* rolloutpolicies');
+    cluster.api.forbid('* rolloutpolicies.rollout-group.dev');
     const process = startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
     await cluster.env.advance(120_000);
@@ -54,8 +54,7 @@ describe('an agent that lacks something', () => {
   });
 
   it('names a kind that is not installed, and works', async () => {
-    const { 'rollout-group.dev/v1alpha1/rolloutintents': _intents, ...others } = customKinds;
-    const cluster = newCluster({ customKinds: others });
+    const cluster = newCluster({ kinds: projectKinds.filter(({ plural }) => plural !== 'rolloutintents') });
     adoptedGroup(cluster);
     const process = startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
@@ -72,7 +71,7 @@ describe('the view of the agent', () => {
     const process = startProcess({
       env: cluster.env,
       fault: (site) => {
-        if (site === 'act.deletePod' && !hasFrozen) cluster.api.isWatchFrozen = true;
+        if (site === 'act.deletePod' && !hasFrozen) cluster.api.hold();
         hasFrozen ||= site === 'act.deletePod';
         return undefined;
       },
@@ -82,7 +81,7 @@ describe('the view of the agent', () => {
     await cluster.env.advance(45_000);
     // It was read past them, so the group went on.
     expect(cluster.deletedPods().length).toBeGreaterThan(1);
-    cluster.api.thaw();
+    cluster.api.release();
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
     expect(process.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict')).toEqual([]);
     expect(new Set(cluster.deletedPods()).size).toBe(9);
@@ -100,7 +99,7 @@ describe('the view of the agent', () => {
         if (site !== 'act.deletePod' || moment !== 'beforeSend' || meddled >= 5) return undefined;
         meddled += 1;
         for (const { metadata } of cluster.api.list('pods', 'mimir')) {
-          cluster.api.change('/v1/pods', 'mimir', metadata.name, { metadata: { annotations: { meddled: `${meddled}` } } });
+          cluster.api.change('pods', 'mimir', metadata.name, { metadata: { annotations: { meddled: `${meddled}` } } });
         }
         return undefined;
       },
@@ -116,8 +115,7 @@ describe('the view of the agent', () => {
     const cluster = newCluster();
     nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', replaceUnready: { when: 'any', after: '1m' } } });
     startProcess({ env: cluster.env });
-    cluster.workloads.brokenImages.add('app:bad');
-    cluster.rollTo('app:bad');
+    cluster.rollTo('broken/app:2');
     await cluster.env.advance(300_000);
     expect(cluster.deletedPods()).toHaveLength(1);
     cluster.rollTo('app:3');
@@ -135,7 +133,7 @@ describe('evictions', () => {
   it('keep to a PodDisruptionBudget over all zones', async () => {
     const cluster = newCluster();
     nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict', maxUnavailable: 2 } });
-    cluster.api.put('policy/v1/poddisruptionbudgets', budget(1));
+    cluster.api.put('poddisruptionbudgets.policy', budget(1));
     const process = startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
@@ -192,7 +190,11 @@ describe('time', () => {
     );
     const { agent } = startProcess({ env: cluster.env });
     const holder = () =>
-      (cluster.api.get('leases', 'mimir', 'rollout-group')?.['spec'] as { readonly holderIdentity?: string } | undefined)?.holderIdentity;
+      (
+        cluster.api.get('leases.coordination.k8s.io', 'mimir', 'rollout-group')?.['spec'] as
+          | { readonly holderIdentity?: string }
+          | undefined
+      )?.holderIdentity;
     await cluster.env.until(() => cluster.env.requests.some(({ site }) => site === 'fresh.statefulSet'));
     expect(holder()).toBe('agent-1');
     const end = agent.stop();

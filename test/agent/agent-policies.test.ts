@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PolicyDirectory } from '../../agent/env.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { status } from '../kit/virtual-env.ts';
 
-const policyKey = 'rollout-group.dev/v1alpha1/rolloutpolicies';
+const policyKey = 'rolloutpolicies.rollout-group.dev';
 const freeze = {
   metadata: { name: 'freeze', namespace: 'mimir' },
   spec: { targets: { all: true }, rules: [{ name: 'no', actions: ['rollout'], effect: 'deny' }] },
@@ -61,7 +61,7 @@ describe('policies', () => {
     const process = startProcess({ env: cluster.env });
     await cluster.env.until(() => process.reports.some(({ decision }) => decision?.outcome === 'done'));
     await cluster.env.advance(30_000);
-    cluster.api.frozenPlural = 'rolloutpolicies';
+    cluster.api.hold('rolloutpolicies.rollout-group.dev');
     const { serve } = cluster.api;
     cluster.env.replaceServer((request) =>
       request.site === 'watch.rolloutpolicies.list' ? { lost: 'reply', forever: true } : serve(request),
@@ -139,7 +139,7 @@ describe('policies', () => {
     nativeGroup(cluster);
     const process = startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
-    const groupKey = 'rollout-group.dev/v1alpha1/rolloutgroups';
+    const groupKey = 'rolloutgroups.rollout-group.dev';
     const broken = { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { maxUnavailable: 'lots' } };
     cluster.api.put(groupKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: broken });
     cluster.rollTo('app:2');
@@ -203,7 +203,7 @@ describe('policies', () => {
     startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
     await cluster.env.until(() => cluster.deletedPods().length === 2);
-    const intentKey = 'rollout-group.dev/v1alpha1/rolloutintents';
+    const intentKey = 'rolloutintents.rollout-group.dev';
     cluster.api.put(intentKey, { metadata: { name: 'wait', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
     await cluster.env.advance(300_000);
     expect(cluster.deletedPods()).toHaveLength(2);
@@ -227,7 +227,7 @@ describe('a namespace whose StatefulSets may not be read', () => {
     cluster.api.cutWatches();
     await cluster.env.advance(1_900_000);
     expect(process.groups()).toEqual(['mimir/ingester']);
-    const intentKey = 'rollout-group.dev/v1alpha1/rolloutintents';
+    const intentKey = 'rolloutintents.rollout-group.dev';
     cluster.api.put(intentKey, { metadata: { name: 'stop', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
     await cluster.env.advance(2000);
     cluster.rollTo('app:2');

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../agent/env.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { type MemoryCluster, newCluster } from '../kit/memory-cluster.ts';
+import { type Cluster, newCluster } from '../kit/cluster.ts';
 
-const sourceKey = 'rollout-operator.grafana.com/v1/replicatemplates';
+const sourceKey = 'replicatemplates.rollout-operator.grafana.com';
 const hourMs = 3_600_000;
 
 /** One adopted zone that mirrors a ReplicaTemplate, with a delayed downscale of an hour. */
-function mirrored(replicas = 4): MemoryCluster {
+function mirrored(replicas = 4): Cluster {
   const cluster = newCluster();
   cluster.api.put(sourceKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: { replicas }, status: { replicas } });
   cluster.workloads.create({
@@ -25,17 +25,17 @@ function mirrored(replicas = 4): MemoryCluster {
   return cluster;
 }
 
-function ask({ api }: MemoryCluster, replicas: number): void {
+function ask({ api }: Cluster, replicas: number): void {
   api.change(sourceKey, 'mimir', 'ingester', { spec: { replicas } });
 }
 
-function replicasOf({ api }: MemoryCluster): unknown {
-  const spec = (api.get('statefulsets', 'mimir', 'ingester-zone-a')?.['spec'] ?? {}) as { readonly replicas?: number };
+function replicasOf({ api }: Cluster): unknown {
+  const spec = (api.get('statefulsets.apps', 'mimir', 'ingester-zone-a')?.['spec'] ?? {}) as { readonly replicas?: number };
   return spec.replicas;
 }
 
 /** Pods that keep the time at which they were first asked. */
-function obedient({ env }: MemoryCluster) {
+function obedient({ env }: Cluster) {
   const prepared = new Map<string, number>();
   const call = async ({ method, url }: PodRequest): Promise<PodResponse> => {
     const pod = new URL(url).hostname.split('.')[0] ?? '';
@@ -68,7 +68,7 @@ describe('a delayed downscale', () => {
     expect(replicasOf(cluster)).toBe(4);
     await cluster.env.advance(60_000);
     expect(replicasOf(cluster)).toBe(2);
-    expect(cluster.api.get('replicatemplates', 'mimir', 'ingester')?.['status']).toEqual({ replicas: 2 });
+    expect(cluster.api.get('replicatemplates.rollout-operator.grafana.com', 'mimir', 'ingester')?.['status']).toEqual({ replicas: 2 });
     // Once more, immediately before they go.
     expect(called(process.podCalls).slice(6)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, newCluster, rolled } from '../kit/cluster.ts';
 
 describe('a rollout', () => {
   it('brings three zones of three pods to the new image, one pod at a time, and is quiet afterwards', async () => {

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type Cluster, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
 
-function deletions({ env }: MemoryCluster): readonly string[] {
+function deletions({ env }: Cluster): readonly string[] {
   return env.requests.filter(({ site }) => site === 'act.deletePod').map(({ pathname }) => pathname);
 }
 
 /** Says whether the one node is ready. */
-function readinessOf({ api }: MemoryCluster) {
-  return (ready: 'True' | 'False') => api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+function readinessOf({ api }: Cluster) {
+  return (ready: 'True' | 'False') => api.change('nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
 }
 
 /** Such as a server that says again and again how far its watch has come. */
-function everySecond({ env }: MemoryCluster, callback: () => void): () => void {
+function everySecond({ env }: Cluster, callback: () => void): () => void {
   let cancel = (): void => undefined;
   const again = (): void => {
     callback();
@@ -36,17 +36,17 @@ describe('a stale cache', () => {
     cluster.env.replaceServer((request) => {
       if (request.site === 'fresh.statefulSet' && !seen.isRead) {
         seen.isRead = true;
-        cluster.api.isWatchFrozen = true;
+        cluster.api.hold();
         const notReady = {
           conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: new Date(cluster.env.clock.nowMs()).toISOString() }],
         };
-        cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: notReady });
+        cluster.api.change('pods', 'mimir', 'ingester-zone-b-1', { status: notReady });
       }
       if (request.method !== 'GET' && request.site?.startsWith('ledger.') === true && !seen.isWritten) {
         seen.isWritten = true;
         const text = encodeLedger({ namespace: 'mimir', group: 'ingester', epoch: 0, claims: [], downscales: [], preparations: [] });
         const metadata = { name: ledgerName('ingester'), namespace: 'mimir', labels: { [ledgerLabel.key]: ledgerLabel.value } };
-        cluster.api.put('/v1/configmaps', { metadata, data: { [ledgerKey]: text } });
+        cluster.api.put('configmaps', { metadata, data: { [ledgerKey]: text } });
       }
       return serve(request);
     });
@@ -115,14 +115,14 @@ describe('a stale cache', () => {
     nativeGroup(cluster);
     await cluster.env.advance(60_000);
     cluster.api.forbid('get nodes');
-    cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+    cluster.api.change('nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: 'False' }] } });
     const process = startProcess({ env: cluster.env });
     await cluster.env.advance(10_000);
     expect(process.sites).toContain('fresh.node');
     expect(process.reports.at(-1)).toHaveProperty('decision');
   });
 
-  it.each<[string, (cluster: MemoryCluster) => void]>([
+  it.each<[string, (cluster: Cluster) => void]>([
     ['is adopted', (cluster) => adoptedGroup(cluster)],
     ['has a selector', selectedGroup],
   ])('of StatefulSets does not decide the members of a group that %s', async (_, group) => {
@@ -133,17 +133,16 @@ describe('a stale cache', () => {
     const second = startProcess({ env: cluster.env, name: 'agent-2' });
     await cluster.env.advance(30_000);
     first.crash();
-    cluster.api.remove('apps/v1/statefulsets', 'mimir', 'ingester-zone-b');
+    cluster.api.remove('statefulsets.apps', 'mimir', 'ingester-zone-b');
     const removePods = (): void => {
-      for (const ordinal of [0, 1, 2]) cluster.api.remove('/v1/pods', 'mimir', `ingester-zone-b-${ordinal}`);
+      for (const ordinal of [0, 1, 2]) cluster.api.remove('pods', 'mimir', `ingester-zone-b-${ordinal}`);
     };
     removePods();
     cluster.workloads.setImage('ingester-zone-a', 'app:2');
     await cluster.env.advance(1000);
-    cluster.api.frozenPlural = 'statefulsets';
+    cluster.api.hold('statefulsets.apps');
     // It comes back and cannot start, and nothing but its labels says that it belongs to the group.
-    cluster.workloads.brokenImages.add('broken:1');
-    cluster.workloads.create({ name: 'ingester-zone-b', image: 'broken:1', labels: { 'rollout-group': 'ingester' } });
+    cluster.workloads.create({ name: 'ingester-zone-b', image: 'broken/app:1', labels: { 'rollout-group': 'ingester' } });
     removePods();
     await cluster.env.advance(60_000);
     expect(second.reports[0]?.error).toContain('the watch cache is behind the API server');
@@ -154,7 +153,7 @@ describe('a stale cache', () => {
 });
 
 /** Three zones that nobody names but by a label. */
-function selectedGroup(cluster: MemoryCluster): void {
+function selectedGroup(cluster: Cluster): void {
   nativeGroup(
     cluster,
     { members: { selector: { matchLabels: { 'rollout-group': 'ingester' } } } },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
-import { nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 
 /** A leader that died before the eviction that it had announced was sent, or so it seems; then the clock is set. */
 async function afterDeath(jumpMs: number) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startAdmission } from '../../agent/admission/guard.ts';
 import { type Degradation, degradationsOf } from '../../agent/report.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
-import { newCluster } from '../kit/memory-cluster.ts';
+import { newCluster } from '../kit/cluster.ts';
 
 const missing = (id: string, message = `${id} is missing`): Degradation => ({ id, reason: 'missing', message });
 const silent = (): void => undefined;
@@ -30,7 +30,7 @@ describe('degraded parts of a process', () => {
 describe('a process that only serves webhooks', () => {
   it('says which of its watches are forbidden, and when they no longer are', async () => {
     const { env, api } = newCluster();
-    api.forbid('list poddisruptionbudgets', 'list statefulsets');
+    api.forbid('list poddisruptionbudgets.policy', 'list statefulsets.apps');
     const told: (readonly string[])[] = [];
     const log = { debug: silent, info: silent, warn: silent, error: silent };
     const agentEnv = { ...env, log, pods: { call: () => Promise.reject(new Error('no pod listens')) } };
@@ -39,7 +39,7 @@ describe('a process that only serves webhooks', () => {
     });
     await env.advance(5000);
     expect(told.at(-1)).toEqual(['watch/statefulsets', 'watch/poddisruptionbudgets']);
-    api.permit('list poddisruptionbudgets', 'list statefulsets');
+    api.permit('list poddisruptionbudgets.policy', 'list statefulsets.apps');
     await env.advance(600_000);
     expect(told.at(-1)).toEqual([]);
     admission.stop();

@@ -1,6 +1,6 @@
 // A metric server in a test, and a group whose zones are gated by it.
 import type { GateAnswer, GateQuery } from '../../agent/env.ts';
-import { type MemoryCluster, nativeGroup } from '../kit/memory-cluster.ts';
+import { type Cluster, nativeGroup } from '../kit/cluster.ts';
 import type { VirtualEnv } from '../kit/virtual-env.ts';
 
 /** What the metric server does with a question: an answer, or `hang`. */
@@ -72,7 +72,7 @@ export function vector(result: readonly unknown[], more: object = {}): Told {
 }
 
 /** Zone a, then b and c, with a gate after zone a: every 10 s, three in a row, at most 0.5. What `gate` and `after` say comes on top. */
-export function gatedGroup(cluster: MemoryCluster, gate: Readonly<Record<string, unknown>> = {}, after: object = {}): void {
+export function gatedGroup(cluster: Cluster, gate: Readonly<Record<string, unknown>> = {}, after: object = {}): void {
   const definition = {
     name: 'errors',
     prometheus: { source: 'prod', query: 'sum(rate(errors_total[1m]))' },

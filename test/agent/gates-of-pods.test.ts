@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PodResponse } from '../../agent/env.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { type Cluster, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 
 const every = { every: '10s', consecutive: 3, failureLimit: 0, noData: 'hold', onError: 'hold' };
 const waves = (part: 'before' | 'after') => [
@@ -9,7 +9,7 @@ const waves = (part: 'before' | 'after') => [
   { name: 'rest', zones: ['b', 'c'], percent: 100 },
 ];
 
-function world(provider: object, part: 'before' | 'after' = 'after'): MemoryCluster {
+function world(provider: object, part: 'before' | 'after' = 'after'): Cluster {
   const cluster = newCluster();
   nativeGroup(cluster, {
     gates: [{ name: 'pods', ...every, ...provider }],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type Cluster, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import type { VirtualEnv } from '../kit/virtual-env.ts';
 import { gatedGroup, type MetricServer, metricServer, scalar, type Told, text, value, vector } from './gate-kit.ts';
 
 interface World {
-  readonly cluster: MemoryCluster;
+  readonly cluster: Cluster;
   readonly env: VirtualEnv;
   readonly metrics: MetricServer;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultConfig, startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, newCluster, rolled } from '../kit/cluster.ts';
 
 const config = { lease: { ...defaultConfig.lease, mode: 'auto' as const } };
 
@@ -8,7 +8,7 @@ describe('an agent that may work alone', () => {
   it('does so where Leases are forbidden', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    cluster.api.forbid('* leases');
+    cluster.api.forbid('* leases.coordination.k8s.io');
     const process = startProcess({ env: cluster.env, config });
     await cluster.env.until(() => process.reports.length > 0);
     expect(process.degradations()).toContainEqual(
@@ -23,12 +23,12 @@ describe('an agent that may work alone', () => {
     await cluster.env.until(() => first.reports.length > 0);
     const second = startProcess({ env: cluster.env, name: 'agent-2', config });
     await cluster.env.advance(10_000);
-    cluster.api.forbid('get leases');
+    cluster.api.forbid('get leases.coordination.k8s.io');
     await cluster.env.advance(5000);
     expect(second.degradations()).toContainEqual(
       expect.objectContaining({ id: 'lease', message: expect.stringContaining('no action is taken') }),
     );
-    cluster.api.permit('get leases');
+    cluster.api.permit('get leases.coordination.k8s.io');
     cluster.rollTo('app:2');
     await cluster.env.advance(120_000);
     expect(cluster.deletedPods().length).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ describe('an agent that may work alone', () => {
   it('waits where a review says that Leases are permitted, however long they are refused', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    cluster.api.forbid('* leases');
+    cluster.api.forbid('* leases.coordination.k8s.io');
     const { serve } = cluster.api;
     cluster.env.replaceServer((request) =>
       request.pathname.endsWith('/selfsubjectaccessreviews') ? { status: 201, body: { status: { allowed: true } } } : serve(request),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Ledgers } from '../../agent/turn/ledgers.ts';
 import type { Ledger } from '../../engine/snapshot.ts';
-import { newCluster } from '../kit/memory-cluster.ts';
+import { newCluster } from '../kit/cluster.ts';
 
 const silent = () => undefined;
 const group = { namespace: 'mimir', name: 'ingester' };

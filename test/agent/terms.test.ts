@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, newCluster, rolled } from '../kit/cluster.ts';
 
-const template = 'rollout-operator.grafana.com/v1/replicatemplates';
-const statefulSets = 'apps/v1/statefulsets';
-const policies = 'rollout-group.dev/v1alpha1/rolloutpolicies';
+const template = 'replicatemplates.rollout-operator.grafana.com';
+const statefulSets = 'statefulsets.apps';
+const policies = 'rolloutpolicies.rollout-group.dev';
 
 const freeze = {
   metadata: { name: 'freeze', namespace: 'mimir' },
@@ -22,8 +22,8 @@ async function slowToRead() {
   const cluster = newCluster();
   const { serve } = cluster.api;
   let isSlow = false;
-  cluster.env.replaceServer((request) => {
-    const answer = serve(request);
+  cluster.env.replaceServer(async (request) => {
+    const answer = await serve(request);
     return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
   });
   cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
@@ -73,8 +73,8 @@ describe('requests about a group', () => {
     adoptedGroup(cluster);
     const { serve } = cluster.api;
     let isSlow = false;
-    cluster.env.replaceServer((request) => {
-      const answer = serve(request);
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
       const isWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
       return isSlow && isWrite && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
     });

@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type Cluster, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
 
-const template = 'rollout-operator.grafana.com/v1/replicatemplates';
+const template = 'replicatemplates.rollout-operator.grafana.com';
 
 /** Writes of ledgers take this long to be answered while the answer says so. */
-function slowLedger(cluster: MemoryCluster, delayMs: number): { isSlow: boolean } {
+function slowLedger(cluster: Cluster, delayMs: number): { isSlow: boolean } {
   const ledger = { isSlow: false };
   const { serve } = cluster.api;
-  cluster.env.replaceServer((request) => {
+  cluster.env.replaceServer(async (request) => {
     const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
-    const answer = serve(request);
+    const answer = await serve(request);
     return ledger.isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs } : answer;
   });
   return ledger;
 }
 
 /** Zones that mirror a ReplicaTemplate of three. */
-function mirroringGroup(cluster: MemoryCluster): void {
+function mirroringGroup(cluster: Cluster): void {
   const annotations = {
     'grafana.com/rollout-mirror-replicas-from-resource-name': 'store',
     'grafana.com/rollout-mirror-replicas-from-resource-kind': 'ReplicaTemplate',
@@ -29,8 +29,8 @@ function mirroringGroup(cluster: MemoryCluster): void {
   adoptedGroup(cluster, { annotations });
 }
 
-function sizes({ api }: MemoryCluster): readonly number[] {
-  return api.list('statefulsets', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
+function sizes({ api }: Cluster): readonly number[] {
+  return api.list('statefulsets.apps', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
 }
 
 describe('a turn', () => {
@@ -50,7 +50,7 @@ describe('a turn', () => {
     cluster.rollTo('app:2');
     await cluster.env.advance(9000);
     const ready = (status: 'True' | 'False') =>
-      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', {
+      cluster.api.change('pods', 'mimir', 'ingester-zone-b-1', {
         status: {
           conditions: [{ type: 'Ready', status }],
           containerStatuses: [{ name: 'a', ready: status === 'True', state: { running: {} } }],
@@ -76,7 +76,7 @@ describe('a turn', () => {
     const setReady = (status: 'True' | 'False') => {
       const conditions = [{ type: 'Ready', status }];
       const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
-      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: { conditions, containerStatuses } });
+      cluster.api.change('pods', 'mimir', 'ingester-zone-b-1', { status: { conditions, containerStatuses } });
     };
     cluster.rollTo('app:2');
     const before = cluster.env.requests.length;
@@ -99,7 +99,7 @@ describe('a turn', () => {
     ledger.isSlow = true;
     const setReady = (status: 'True' | 'False') => {
       const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
-      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: { containerStatuses } });
+      cluster.api.change('pods', 'mimir', 'ingester-zone-b-1', { status: { containerStatuses } });
     };
     cluster.rollTo('app:2');
     const isSent = (site: string) => () => cluster.env.requests.some((request) => request.site === site);
@@ -119,8 +119,8 @@ describe('a turn', () => {
     mirroringGroup(cluster);
     const { serve } = cluster.api;
     let isSlow = true;
-    cluster.env.replaceServer((request) => {
-      const answer = serve(request);
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
       const isLook = request.method === 'GET' && request.pathname.endsWith('/statefulsets/ingester-zone-b');
       return isSlow && isLook && 'status' in answer ? { ...answer, delayMs: 15_000 } : answer;
     });
@@ -151,7 +151,7 @@ describe('a turn', () => {
     isStalled = true;
     cluster.api.cutWatches();
     await cluster.env.advance(15_000);
-    cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', {
+    cluster.api.change('pods', 'mimir', 'ingester-zone-b-1', {
       status: {
         conditions: [{ type: 'Ready', status: 'False' }],
         containerStatuses: [{ name: 'a', ready: false, state: { running: {} } }],
@@ -218,7 +218,7 @@ describe('a turn', () => {
     cluster.api.forbid('delete pods');
     cluster.rollTo('app:2');
     for (let second = 0; second < 120; second += 1) {
-      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-a-0', { metadata: { annotations: { noise: `${second}` } } });
+      cluster.api.change('pods', 'mimir', 'ingester-zone-a-0', { metadata: { annotations: { noise: `${second}` } } });
       await cluster.env.advance(1000);
     }
     const asked = cluster.env.requests.filter(({ site }) => site === 'act.deletePod').length;
@@ -254,8 +254,8 @@ describe('a turn', () => {
     const cluster = newCluster();
     let isSlow = false;
     const { serve } = cluster.api;
-    cluster.env.replaceServer((request) => {
-      const answer = serve(request);
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
       return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
     });
     mirroringGroup(cluster);
@@ -264,7 +264,7 @@ describe('a turn', () => {
     isSlow = true;
     const before = process.reports.length;
     cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 4 } });
-    await cluster.env.settle();
+    await cluster.env.advance(100);
     await cluster.env.stall(20_000);
     const [first] = process.reports.slice(before);
     expect(first?.error).toBe('the Lease was not renewed in time; another process may lead');
@@ -278,9 +278,9 @@ describe('a turn', () => {
     nativeGroup(cluster);
     let isStalled = false;
     const { serve } = cluster.api;
-    cluster.env.replaceServer((request) => {
+    cluster.env.replaceServer(async (request) => {
       if (isStalled && request.isStream && request.pathname.endsWith('/pods')) return { watch: new VirtualWatch() };
-      const answer = serve(request);
+      const answer = await serve(request);
       return isStalled && request.site === 'fresh.pods' && 'status' in answer ? { ...answer, status: 503 } : answer;
     });
     const process = startProcess({ env: cluster.env });

@@ -1,4 +1,5 @@
 // The model of the API server in the virtual time of a test, and the direct changes that a test makes in it.
+import type { Scheduler } from '../../simulation/scheduler.ts';
 import { isObject } from '../../simulation/server/json.ts';
 import { projectKinds, type ServedKind } from '../../simulation/server/kinds.ts';
 import type { Actor, Json, ModelObject, ModelRequest } from '../../simulation/server/request.ts';
@@ -25,8 +26,7 @@ export class ModelApi {
   readonly #held: (() => void)[] = [];
 
   constructor({ env, seed = 1, kinds = projectKinds, user = 'tester' }: ModelApiOptions) {
-    const scheduler = { nowMs: env.clock.monotonicMs, after: env.timers.after };
-    this.server = new ModelServer({ scheduler, wallMs: env.clock.nowMs, seed, kinds });
+    this.server = new ModelServer({ scheduler: schedulerOf(env), wallMs: env.clock.nowMs, seed, kinds });
     this.#user = user;
   }
 
@@ -129,6 +129,11 @@ export class ModelApi {
     watch.onOver(() => opened.close());
     return { watch };
   }
+}
+
+/** Virtual time as the models use it, in whole milliseconds. */
+export function schedulerOf({ clock, timers }: Pick<VirtualEnv, 'clock' | 'timers'>): Pick<Scheduler, 'nowMs' | 'after'> {
+  return { nowMs: clock.monotonicMs, after: (delayMs, callback) => timers.after(Math.ceil(delayMs), callback) };
 }
 
 /** The resource of a collection's path. */

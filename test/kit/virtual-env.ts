@@ -231,8 +231,19 @@ function virtualServer(first: Serve, nowMs: () => number, after: (delayMs: numbe
   /** What the function says, or a failure when the caller's time is over before. */
   const ask = (request: KubernetesRequest, isStream: boolean): Promise<Served> => {
     const [pathname = '', query = ''] = request.path.split('?');
-    const json: unknown = request.body === undefined ? undefined : JSON.parse(request.body);
-    const served = { ...request, isStream, pathname, query: new URLSearchParams(query), json, sentAtMs: nowMs() };
+    const served: ServedRequest = {
+      ...request,
+      isStream,
+      pathname,
+      sentAtMs: nowMs(),
+      // Parsed only if looked at: most servers parse for themselves.
+      get query(): URLSearchParams {
+        return new URLSearchParams(query);
+      },
+      get json(): unknown {
+        return request.body === undefined ? undefined : JSON.parse(request.body);
+      },
+    };
     requests.push(served);
     open.requests++;
     return new Promise<Served>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NotifyRequest, NotifyResponse } from '../../../agent/env.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
-import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../../kit/memory-cluster.ts';
+import { type Cluster, nativeGroup, newCluster, rolled } from '../../kit/cluster.ts';
 import { shareOf } from '../../kit/share.ts';
 
 const channelFile = `apiVersion: rollout-group.dev/v1alpha1
@@ -42,7 +42,7 @@ async function roll(answer: (request: NotifyRequest) => Promise<NotifyResponse>,
 const taken = async (): Promise<NotifyResponse> => ({ status: 200, headers: {}, body: '' });
 
 /** What was written to what is looked after, in order. */
-function onWorkloads({ writes }: MemoryCluster): readonly string[] {
+function onWorkloads({ writes }: Cluster): readonly string[] {
   return writes().filter((write) => /(pods|statefulsets)/.test(write));
 }
 
@@ -60,7 +60,8 @@ describe('an agent that tells', () => {
     for (const answer of answers) {
       const telling = await roll(answer);
       expect(onWorkloads(telling.cluster)).toEqual(onWorkloads(silent.cluster));
-      expect(telling.tookMs).toBe(silent.tookMs);
+      // The notes are writes too: the delays of the watches are drawn for other revisions.
+      expect(Math.abs(telling.tookMs - silent.tookMs)).toBeLessThan(1000);
     }
   });
 
@@ -69,7 +70,7 @@ describe('an agent that tells', () => {
     const sites = [...first.sites].filter((site) => !site.startsWith('watch.')).sort();
     expect(sites).toEqual(expect.arrayContaining(['act.deletePod', 'notify.notes.create', 'notify.notes.replace', 'notify.send']));
     const wrong: string[] = [];
-    for (const site of shareOf(sites, 3)) {
+    for (const site of shareOf(sites, 4)) {
       for (const visit of [1, 2]) {
         let visits = 0;
         const { told } = await roll(taken, (visited, moment) => {

@@ -4,11 +4,9 @@ import { EventWriter } from '../../../agent/published/events.ts';
 import { GroupObjects } from '../../../agent/published/group-objects.ts';
 import { removalGraceMs } from '../../../engine/release/removal.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
-import { customKinds } from '../../kit/memory-api.ts';
-import { type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
+import { type Cluster, nativeGroup, newCluster } from '../../kit/cluster.ts';
 
-const groupKind = 'rollout-group.dev/v1alpha1/rolloutgroups';
-const kinds = { ...customKinds, 'events.k8s.io/v1/events': 'Event' };
+const groupKind = 'rolloutgroups.rollout-group.dev';
 const holding = 1_000_000;
 const setNames = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
 
@@ -20,16 +18,16 @@ const rollout = {
   ],
 };
 
-function putGroup({ api }: MemoryCluster, name = 'ingester', more: object = {}): void {
+function putGroup({ api }: Cluster, name = 'ingester', more: object = {}): void {
   const zones = ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` }));
   const spec = { members: { zones }, replicas: { leader: true }, rollout: { ...rollout, ...more } };
   api.put(groupKind, { metadata: { name, namespace: 'mimir' }, spec });
 }
 
-const removeGroup = ({ api }: MemoryCluster, name = 'ingester'): void => api.remove(groupKind, 'mimir', name);
+const removeGroup = ({ api }: Cluster, name = 'ingester'): void => api.remove(groupKind, 'mimir', name);
 
 const starter =
-  ({ env }: MemoryCluster) =>
+  ({ env }: Cluster) =>
   (options: Partial<ProcessOptions> = {}) =>
     startProcess({
       env,
@@ -39,7 +37,7 @@ const starter =
 
 /** An agent that has a group at rest, with Events that can be read. */
 async function atRest(more: object = {}, options: Partial<ProcessOptions> = {}) {
-  const cluster = newCluster({ customKinds: kinds });
+  const cluster = newCluster();
   nativeGroup(cluster, { rollout: { ...rollout, ...more } }, { partition: holding });
   const start = starter(cluster);
   const first = start(options);
@@ -48,9 +46,9 @@ async function atRest(more: object = {}, options: Partial<ProcessOptions> = {}) 
 }
 
 /** As `Type Reason StatefulSet`, in the order of StatefulSets. */
-function told({ api }: MemoryCluster, reasons: readonly string[] = ['GroupGone']): readonly string[] {
+function told({ api }: Cluster, reasons: readonly string[] = ['GroupGone']): readonly string[] {
   return api
-    .list('events', 'mimir')
+    .list('events.events.k8s.io', 'mimir')
     .map((event) => {
       const { type, reason, regarding } = event as unknown as { type: string; reason: string; regarding: { name: string } };
       return { reason, text: `${type} ${reason} ${regarding.name}` };
@@ -129,11 +127,11 @@ describe('a group that is deleted and stays as it is', () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(2_000);
-    cluster.api.forbid('* rolloutgroups');
+    cluster.api.forbid('* rolloutgroups.rollout-group.dev');
     cluster.api.cutWatches();
     await cluster.env.advance(300_000);
     expect(told(cluster)).toEqual([]);
-    cluster.api.permit('* rolloutgroups');
+    cluster.api.permit('* rolloutgroups.rollout-group.dev');
     await cluster.env.advance(600_000);
     expect(told(cluster)).toEqual(each('Warning GroupGone'));
   });
@@ -154,7 +152,7 @@ describe('a group that is deleted and stays as it is', () => {
   it('is not told of for StatefulSets that went too', async () => {
     const { cluster } = await atRest();
     removeGroup(cluster);
-    cluster.api.remove('apps/v1/statefulsets', 'mimir', 'ingester-zone-b');
+    cluster.api.remove('statefulsets.apps', 'mimir', 'ingester-zone-b');
     await cluster.env.advance(60_000);
     expect(told(cluster)).toEqual(['Normal GroupGone ingester-zone-a', 'Normal GroupGone ingester-zone-c']);
   });
@@ -170,7 +168,7 @@ describe('a group that is deleted and released', () => {
     await cluster.env.until(() => told(cluster, ['Released']).length === 1);
     await cluster.env.advance(8_000);
     expect(told(cluster, ['ReleaseWaits'])).toEqual([]);
-    cluster.workloads.broken.add('ingester-zone-a-0');
+    cluster.workloads.breakNext('ingester-zone-a-0');
     await cluster.env.advance(60_000);
     expect(told(cluster, ['Released', 'ReleaseWaits'])).toEqual([
       'Normal ReleaseWaits ingester-zone-b',

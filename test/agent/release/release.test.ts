@@ -5,9 +5,10 @@ import type { ReleaseReport, TurnListener } from '../../../agent/report.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { type Moment, type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
-import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../../kit/memory-cluster.ts';
+import { type Cluster, nativeGroup, newCluster, rolled } from '../../kit/cluster.ts';
+import { shareOf } from '../../kit/share.ts';
 
-const groupKind = 'rollout-group.dev/v1alpha1/rolloutgroups';
+const groupKind = 'rolloutgroups.rollout-group.dev';
 const holding = 1_000_000;
 const graceMs = 60_000;
 
@@ -20,30 +21,30 @@ const rollout = {
   ],
 };
 
-function partitions({ api }: MemoryCluster): readonly number[] {
-  return api.list('statefulsets', 'mimir').map(({ spec }) => {
+function partitions({ api }: Cluster): readonly number[] {
+  return api.list('statefulsets.apps', 'mimir').map(({ spec }) => {
     const { updateStrategy } = spec as { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
     return updateStrategy.rollingUpdate?.partition ?? 0;
   });
 }
 
-function ledgerIn({ api }: MemoryCluster): Ledger {
+function ledgerIn({ api }: Cluster): Ledger {
   const { data } = (api.get('configmaps', 'mimir', ledgerName('ingester')) ?? {}) as { readonly data?: Readonly<Record<string, string>> };
   const ledger = decodeLedger(data?.[ledgerKey], { namespace: 'mimir', group: 'ingester' });
   if (isUnknown(ledger)) throw new Error(ledger.unknown);
   return ledger;
 }
 
-const removeGroup = ({ api }: MemoryCluster): void => api.remove(groupKind, 'mimir', 'ingester');
+const removeGroup = ({ api }: Cluster): void => api.remove(groupKind, 'mimir', 'ingester');
 
-function putGroup({ api }: MemoryCluster, more: object = {}): void {
+function putGroup({ api }: Cluster, more: object = {}): void {
   const zones = ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` }));
   const spec = { members: { zones }, replicas: { leader: true }, rollout: { ...rollout, ...more } };
   api.put(groupKind, { metadata: { name: 'ingester', namespace: 'mimir' }, spec });
 }
 
 interface Started {
-  readonly cluster: MemoryCluster;
+  readonly cluster: Cluster;
   readonly start: (options?: Partial<ProcessOptions>) => ReturnType<typeof startProcess>;
   readonly released: ReleaseReport[];
 }
@@ -66,7 +67,7 @@ async function midWave(
   return { cluster, start, released, first };
 }
 
-const isAllBack = (cluster: MemoryCluster): boolean => rolled(cluster, 'app:2') && ledgerIn(cluster).release === undefined;
+const isAllBack = (cluster: Cluster): boolean => rolled(cluster, 'app:2') && ledgerIn(cluster).release === undefined;
 
 describe('a group whose definition is deleted', () => {
   it('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten', async () => {
@@ -118,7 +119,7 @@ describe('a group whose definition is deleted', () => {
 
   it('waits with the next zone while pods of the one before do not come back', async () => {
     const { cluster } = await midWave();
-    cluster.workloads.broken.add('ingester-zone-a-1');
+    cluster.workloads.breakNext('ingester-zone-a-1');
     removeGroup(cluster);
     await cluster.env.advance(600_000);
     expect(partitions(cluster)).toEqual([0, holding, holding]);
@@ -133,7 +134,7 @@ describe('a group whose definition is deleted', () => {
     const second = start({ name: 'agent-2' });
     await cluster.env.until(() => isAllBack(cluster), 600_000);
     const spec = { updateStrategy: { rollingUpdate: { partition: 2 } } };
-    cluster.api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-c', { spec });
+    cluster.api.change('statefulsets.apps', 'mimir', 'ingester-zone-c', { spec });
     await cluster.env.advance(300_000);
     expect(partitions(cluster)).toEqual([0, 0, 2]);
     expect(second.sites).not.toContain('act.setPartition');
@@ -145,7 +146,7 @@ describe('a group whose definition is deleted', () => {
     await cluster.env.until(() => partitions(cluster)[0] === 0);
     await cluster.env.advance(6_000);
     const spec = { updateStrategy: { rollingUpdate: { partition: holding } } };
-    cluster.api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-a', { spec });
+    cluster.api.change('statefulsets.apps', 'mimir', 'ingester-zone-a', { spec });
     await cluster.env.advance(600_000);
     expect(partitions(cluster)).toEqual([holding, holding, holding]);
   });
@@ -213,11 +214,11 @@ describe('a release', () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(40_000);
-    cluster.api.forbid('* rolloutgroups');
+    cluster.api.forbid('* rolloutgroups.rollout-group.dev');
     cluster.api.cutWatches();
     await cluster.env.advance(300_000);
     expect(partitions(cluster)).toEqual([2, holding, holding]);
-    cluster.api.permit('* rolloutgroups');
+    cluster.api.permit('* rolloutgroups.rollout-group.dev');
     await cluster.env.until(() => ledgerIn(cluster).release?.goneMs !== undefined);
     await cluster.env.advance(graceMs - 2_000);
     expect(partitions(cluster)).toEqual([2, holding, holding]);
@@ -228,7 +229,7 @@ describe('a release', () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(20_000);
-    cluster.api.frozenPlural = 'rolloutgroups';
+    cluster.api.hold('rolloutgroups.rollout-group.dev');
     putGroup(cluster);
     await cluster.env.advance(300_000);
     expect(partitions(cluster)).toEqual([2, holding, holding]);
@@ -343,7 +344,7 @@ describe('failures of the agent', () => {
   ];
   const cases = visits.flatMap(([site, visit]) => moments.map((moment) => [site, visit, moment] as const));
 
-  it.each(cases)(
+  it.each(shareOf(cases, 2))(
     'at %s, visit %d, %s: it dies or loses an answer, and every zone is handed back once, one at a time',
     async (site, visit, moment) => {
       for (const what of ['crash', 'lose'] as const) {
