@@ -49,7 +49,7 @@ export interface Cluster {
   /** UIDs of pods that the server deleted or evicted by a request. */
   readonly deletedPods: () => readonly string[];
   /** The most zones, and the most pods, that were not ready at one moment since the beginning. */
-  readonly mostDown: () => { readonly zones: number; readonly pods: number };
+  readonly maxDown: () => { readonly zones: number; readonly pods: number };
   /** Gives every StatefulSet of the group the image. */
   readonly rollTo: (image: string) => void;
 }
@@ -89,7 +89,7 @@ export function newCluster({ times, kinds = projectKinds, seed = 1 }: ClusterOpt
         .filter(({ method, path }) => method !== 'GET' && !path.includes('/leases'))
         .map(({ method, path }) => `${method} ${path}`),
     deletedPods: () => deleted,
-    mostDown: () => most,
+    maxDown: () => most,
     rollTo: (image) => {
       for (const name of memberNames) if (api.get(sets, 'mimir', name) !== undefined) workloads.setImage(name, image);
     },
