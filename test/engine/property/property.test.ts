@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
+import { shareOf } from '../../kit/share.ts';
 import { type Defect, defects } from './defects.ts';
 import { answerKey, type PinReport, type PropertyReport } from './harness.ts';
 
@@ -83,7 +84,7 @@ describe('whole runs over random groups', () => {
 });
 
 describe('the property tests themselves', () => {
-  for (const defect of defects) {
+  for (const defect of shareOf(defects, 3)) {
     it(`find that ${defect.name}`, async () => {
       const broken = await harnessWith(defect, folder);
       const report = checkedBy(broken, defect);

@@ -7,7 +7,7 @@ import { commitSeed, rounds } from '../../kit/share.ts';
 import { type Forged, forge } from './forged.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? commitSeed);
-const count = rounds(100_000, 20_000);
+const count = rounds(100_000, 5_000);
 const bounds = { maxDepth: 256, maxValues: 700 };
 const silent = (): void => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
