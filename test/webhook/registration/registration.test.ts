@@ -2,99 +2,66 @@ import { describe, expect, it } from 'vitest';
 import { installation } from '../../../install/installation.ts';
 import { membersNamed } from '../../../install/narrowing.ts';
 import type { Member } from '../../../install/scope.ts';
-import type { WebhookConfiguration } from '../../../webhook/certificates/webhook-configurations.ts';
+import {
+  type ConfigurationKind,
+  configurationResources,
+  type WebhookConfiguration,
+  watchConfigurations,
+} from '../../../webhook/certificates/webhook-configurations.ts';
 import { startNarrowing } from '../../../webhook/registration/narrow.ts';
 import { type RegistrationProblem, startRegistration } from '../../../webhook/registration/registration.ts';
 import { optionsOf } from '../../install/given.ts';
-import { type Served, type ServedRequest, status, virtualEnv } from '../../kit/virtual-env.ts';
+import { moreKinds } from '../../kit/kinds.ts';
+import { ModelApi } from '../../kit/model-server.ts';
+import { virtualEnv } from '../../kit/virtual-env.ts';
 
-type Row = Readonly<Record<string, unknown>>;
-interface Operation {
-  readonly op: string;
-  readonly path: string;
-  readonly value: unknown;
-}
+type Rows = WebhookConfiguration['webhooks'];
 
 const member = (statefulSet: string): Member => ({ namespace: 'mimir', statefulSet });
 const silent = (): void => undefined;
+const enforceLabel = 'rollout-group.dev/enforce';
 
-/** Our configurations before an API server in memory that knows nothing else but labels of namespaces. */
+function resourceOf(kind: ConfigurationKind): string {
+  const { plural, group } = configurationResources[kind];
+  return `${plural}.${group}`;
+}
+
+/** Our configurations on the API server, as a process of the webhook follows them. */
 function newWorld() {
-  let version = 1;
-  let stored: readonly WebhookConfiguration[] = installation(optionsOf())
-    .filter(({ kind }) => kind.endsWith('WebhookConfiguration'))
-    .map(({ kind, metadata, webhooks }) => ({
-      kind: kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook',
-      name: metadata.name,
-      uid: metadata.name,
-      resourceVersion: '1',
-      labels: {},
-      annotations: {},
-      entries: [],
-      webhooks: webhooks as readonly Row[],
-    })) as readonly WebhookConfiguration[];
-  const listeners = new Set<() => void>();
-  const labels = new Map<string, string | undefined>();
-  const patches: string[] = [];
-  let refuse: (() => Served | undefined) | undefined;
-  const put = (
-    kind: WebhookConfiguration['kind'],
-    webhooks: WebhookConfiguration['webhooks'] | undefined,
-    name = 'rollout-group',
-  ): void => {
-    version += 1;
-    const [resourceVersion] = [`${version}`];
-    stored = stored.flatMap((one) =>
-      one.kind !== kind || one.name !== name ? [one] : webhooks === undefined ? [] : [{ ...one, webhooks, resourceVersion }],
-    );
-    for (const listener of listeners) listener();
-  };
-  const rows = (named = 'rollout-group'): WebhookConfiguration['webhooks'] =>
-    stored.find(({ kind, name }) => name === named && (kind === 'ValidatingWebhook' || name !== 'rollout-group'))?.webhooks ?? [];
-  const serve = ({ method, pathname, json }: ServedRequest): Served => {
-    const namespace = /^\/api\/v1\/namespaces\/([^/]+)$/.exec(pathname)?.[1];
-    if (namespace !== undefined) {
-      const label = labels.get(namespace);
-      const metadata = { name: namespace, ...(label === undefined ? {} : { labels: { 'rollout-group.dev/enforce': label } }) };
-      const missing = status(404, 'NotFound', 'there is none', { name: namespace, kind: 'namespaces' });
-      return labels.has(namespace) ? { status: 200, body: { apiVersion: 'v1', kind: 'Namespace', metadata } } : missing;
-    }
-    if (method !== 'PATCH') return status(404, 'NotFound');
-    patches.push(pathname);
-    const refused = refuse?.();
-    if (refused !== undefined) return refused;
-    const operations = json as readonly Operation[];
-    const tested = operations.find(({ op, path }) => op === 'test' && path === '/metadata/resourceVersion');
-    const kind = pathname.includes('/validating') ? 'ValidatingWebhook' : 'MutatingWebhook';
-    const name = pathname.split('/').at(-1) ?? '';
-    if (tested?.value !== stored.find((one) => one.kind === kind && one.name === name)?.resourceVersion) return status(422, 'Invalid');
-    put(kind, operations.find(({ op }) => op === 'replace')?.value as WebhookConfiguration['webhooks'], name);
-    const metadata = { name, uid: 'x', resourceVersion: `${version}` };
-    return { status: 200, body: { apiVersion: 'admissionregistration.k8s.io/v1', kind: `${kind}Configuration`, metadata } };
-  };
-  const env = virtualEnv({ serve });
+  const time = virtualEnv();
+  const api = new ModelApi({ env: time, kinds: moreKinds });
+  time.replaceServer(api.serve);
+  for (const { kind, ...object } of installation(optionsOf())) {
+    if (kind.endsWith('WebhookConfiguration'))
+      api.put(resourceOf(kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook'), object);
+  }
   const warned: string[] = [];
   const log = { debug: silent, info: silent, error: silent, warn: (message: string) => void warned.push(message) };
-  const configurations = {
-    list: () => stored,
-    isSynced: () => true,
-    onChange: (listener: () => void) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+  const pods = { call: () => Promise.reject(new Error('no pod is called')) };
+  const env = { ...time, log, pods };
+  const configurations = watchConfigurations(env, 'rollout-group');
+  const put = (kind: ConfigurationKind, webhooks: Rows | undefined, name = 'rollout-group'): void => {
+    if (webhooks === undefined) api.remove(resourceOf(kind), '', name);
+    else api.change(resourceOf(kind), '', name, { webhooks });
+  };
+  const rows = (name = 'rollout-group'): Rows => {
+    const kind = name === 'rollout-group' ? 'ValidatingWebhook' : 'MutatingWebhook';
+    return (api.get(resourceOf(kind), '', name)?.['webhooks'] ?? []) as Rows;
   };
   return {
-    env: { ...env, log },
-    time: env,
+    env,
+    time,
+    api,
     configurations,
-    labels,
-    patches,
     warned,
     rows,
     put,
-    refuse: (answer: (() => Served | undefined) | undefined) => {
-      refuse = answer;
+    /** Sets the label of the namespace, or removes it. */
+    label: (name: string, value: string | undefined): void => {
+      if (api.get('namespaces', '', name) === undefined) api.put('namespaces', { metadata: { name } });
+      api.change('namespaces', '', name, { metadata: { labels: { [enforceLabel]: value ?? null } } });
     },
+    patches: () => time.requests.filter(({ method }) => method === 'PATCH'),
     named: () => membersNamed(rows()).map(({ statefulSet }) => statefulSet),
   };
 }
@@ -107,7 +74,7 @@ describe('the rows of our configuration', () => {
       startNarrowing({ ...world, namespace: 'rollout-group', members: () => members, pinned: () => undefined }),
     );
     await world.time.advance(10_000);
-    expect(world.patches).toEqual([]);
+    expect(world.patches()).toEqual([]);
     members = [member('ingester-zone-a')];
     await world.time.advance(3000);
     expect(world.named()).toEqual(['ingester-zone-a']);
@@ -118,11 +85,11 @@ describe('the rows of our configuration', () => {
     expect(world.named()).toHaveLength(2);
     await world.time.advance(15_000);
     expect(world.named()).toEqual(['store']);
-    const count = world.patches.length;
+    const count = world.patches().length;
     await world.time.advance(600_000);
-    expect(world.patches).toHaveLength(count);
+    expect(world.patches()).toHaveLength(count);
     expect(replicas.map(({ problem }) => problem())).toEqual([undefined, undefined, undefined]);
-    for (const { stop } of replicas) stop();
+    for (const { stop } of [...replicas, world.configurations]) stop();
     await world.time.advance(10_000);
     expect(world.time.timerCount()).toBe(0);
   });
@@ -136,7 +103,7 @@ describe('the rows of our configuration', () => {
       world.put('ValidatingWebhook', installed);
       await world.time.advance(2000);
     }
-    expect(world.patches.length).toBeLessThan(60);
+    expect(world.patches().length).toBeLessThan(60);
     await world.time.advance(120_000);
     expect(world.named()).toEqual(['a']);
     stop();
@@ -151,7 +118,7 @@ describe('the rows of our configuration', () => {
       members: () => [member('a'), member('b')],
       pinned: () => pinned,
     });
-    const rows = (): readonly Row[] => world.rows('0-rollout-group-pinned');
+    const rows = (): Rows => world.rows('0-rollout-group-pinned');
     await world.time.advance(10_000);
     expect([rows().length, membersNamed(rows())]).toEqual([1, []]);
     pinned = [member('b')];
@@ -168,7 +135,8 @@ describe('the rows of our configuration', () => {
   it('that may not be written stay as they are, which is said once', async () => {
     const world = newWorld();
     const installed = world.rows();
-    world.refuse(() => status(403, 'Forbidden', 'not for you'));
+    const patch = `patch ${resourceOf('ValidatingWebhook')}`;
+    world.api.forbid(patch);
     const { problem, stop } = startNarrowing({
       ...world,
       namespace: 'rollout-group',
@@ -179,8 +147,8 @@ describe('the rows of our configuration', () => {
     expect(world.rows()).toEqual(installed);
     expect(problem()).toContain('grant patch on validatingwebhookconfigurations');
     expect(world.warned).toHaveLength(1);
-    expect(world.patches.length).toBeLessThan(20);
-    world.refuse(undefined);
+    expect(world.patches().length).toBeLessThan(20);
+    world.api.permit(patch);
     await world.time.advance(120_000);
     expect([world.named(), problem()]).toEqual([['a'], undefined]);
     stop();
@@ -223,6 +191,7 @@ describe('changes of the registration', () => {
     await world.time.advance(16_000);
     expect(told()).toEqual([]);
     stop();
+    world.configurations.stop();
     await world.time.advance(60_000);
     expect(world.time.timerCount()).toBe(0);
   });
@@ -239,7 +208,7 @@ describe('changes of the registration', () => {
     await world.time.advance(40_000);
     expect(never.told()).toEqual([]);
     // Somebody has asked for enforcement, and nothing is registered.
-    world.labels.set('mimir', 'true');
+    world.label('mimir', 'true');
     await world.time.advance(60_000);
     expect(never.told()).toHaveLength(1);
   });
@@ -266,19 +235,19 @@ describe('changes of the registration', () => {
 
   it('is told of for each namespace that loses its label, until it has it again or is gone', async () => {
     const world = newWorld();
-    for (const namespace of ['mimir', 'loki', 'tempo']) world.labels.set(namespace, namespace === 'tempo' ? undefined : 'true');
+    for (const namespace of ['mimir', 'loki', 'tempo']) world.label(namespace, namespace === 'tempo' ? undefined : 'true');
     const { told } = watched(world, ['mimir', 'loki', 'tempo']);
     await world.time.advance(20_000);
-    world.labels.set('mimir', 'false');
-    world.labels.set('loki', undefined);
+    world.label('mimir', 'false');
+    world.label('loki', undefined);
     await world.time.advance(20_000);
     expect(told()).toEqual(
       ['loki', 'mimir'].map(
         (name) => `namespace ${name} lost the label rollout-group.dev/enforce=true: policies are no longer enforced there`,
       ),
     );
-    world.labels.set('mimir', 'true');
-    world.labels.delete('loki');
+    world.label('mimir', 'true');
+    world.api.remove('namespaces', '', 'loki');
     await world.time.advance(20_000);
     expect(told()).toEqual([]);
   });
@@ -286,16 +255,16 @@ describe('changes of the registration', () => {
   it('is told of in each of many namespaces, some of them at each look', async () => {
     const world = newWorld();
     const names = Array.from({ length: 450 }, (_, index) => `cell-${String(index).padStart(3, '0')}`);
-    for (const name of names) world.labels.set(name, 'true');
+    for (const name of names) world.label(name, 'true');
     const { told } = watched(world, names);
     await world.time.advance(50_000);
-    for (const name of ['cell-000', 'cell-449']) world.labels.set(name, undefined);
+    for (const name of ['cell-000', 'cell-449']) world.label(name, undefined);
     await world.time.advance(16_000);
     const after = told().length;
     await world.time.advance(32_000);
     expect(told().map((message) => message.split(' ')[1])).toEqual(['cell-000', 'cell-449']);
     expect(after).toBeLessThan(2);
-    world.labels.set('cell-449', 'true');
+    world.label('cell-449', 'true');
     await world.time.advance(48_000);
     expect(told()).toHaveLength(1);
   });
