@@ -6,9 +6,9 @@ import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
+import { ObjectsServer } from '../kit/objects-server.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { status, virtualEnv } from '../kit/virtual-env.ts';
-import { ObjectsServer } from './objects-server.ts';
 
 const mapRef = ['configmaps', 'mimir', 'rollout-status-ingester'] as const;
 const emptyLedger = { namespace: 'mimir', claims: [], downscales: [], preparations: [] };

@@ -6,9 +6,9 @@ import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
+import { ObjectsServer } from '../kit/objects-server.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
-import { ObjectsServer } from './objects-server.ts';
 
 export interface Turning {
   /** Pods of each zone that are at the new revision, in the order of the zones. */

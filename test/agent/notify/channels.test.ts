@@ -5,8 +5,8 @@ import { ChannelQueue, type Step } from '../../../agent/notify/channel-queue.ts'
 import { channelSource } from '../../../agent/notify/channels.ts';
 import { channelOf, channelSecretKeys, isLoopback } from '../../../policies/integrations/channel.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
+import { ObjectsServer } from '../../kit/objects-server.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
-import { ObjectsServer } from '../objects-server.ts';
 
 function manifest(url: string, namespace?: string): string {
   const where = namespace === undefined ? '' : `, namespace: ${namespace}`;

@@ -8,10 +8,10 @@ import type { PodView, RunState, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, NotifyDefinition } from '../../../policies/definition.ts';
 import { type GroupOverrides, group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
+import { ObjectsServer } from '../../kit/objects-server.ts';
 import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
-import { ObjectsServer } from '../objects-server.ts';
 import { callbackKey, commit, fakeCallback, fakeGitHub, fakeGitLab, fakeSlack, gitToken, slackChannel, slackToken } from './services.ts';
 
 const agentNamespace = 'rollout-group';

@@ -7,6 +7,7 @@ import { patchBetween, pinEndpoint } from '../../../webhook/native/pin-endpoint.
 import { decide } from '../../../webhook/review/decide.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { group } from '../../kit/groups.ts';
+import { ObjectsServer } from '../../kit/objects-server.ts';
 import { type Served, status, virtualEnv } from '../../kit/virtual-env.ts';
 import { applyPatch, type Json } from './json-patch.ts';
 
@@ -71,23 +72,24 @@ function reviewOf(object: Json | undefined = podObject(), changes: Partial<Revie
 }
 
 interface WorldChanges extends Partial<PlacementGuard> {
-  /** What is served under the name of a ControllerRevision; nothing is answered to 'silence'. */
-  readonly revisions?: Readonly<Record<string, Json | Served | 'silence'>>;
+  /** By name: the ControllerRevision, or a failure in place of it. */
+  readonly revisions?: Readonly<Record<string, Json | Served>>;
 }
 
 function newWorld({ revisions = { r1: revision(1), r2: revision(2) }, ...guard }: WorldChanges = {}) {
   const asked: string[] = [];
   const warned: unknown[] = [];
-  const env = virtualEnv({
-    serve: ({ method, pathname }) => {
-      asked.push(`${method} ${pathname}`);
-      const name = /\/controllerrevisions\/([^/]+)$/.exec(pathname)?.[1] ?? '';
-      const found = revisions[name];
-      if (found === 'silence') return new Promise<Served>(() => undefined);
-      if (found === undefined) return status(404, 'NotFound', 'there is none', { name, kind: 'controllerrevisions' });
-      return 'status' in found && 'body' in found ? (found as Served) : { status: 200, body: found };
-    },
-  });
+  const env = virtualEnv();
+  const server = new ObjectsServer(env, []);
+  const faults = new Map<string, Served>();
+  for (const [name, found] of Object.entries(revisions)) {
+    if ('metadata' in found) server.put('controllerrevisions.apps', found as Json & { readonly metadata: Json });
+    else faults.set(name, found as Served);
+  }
+  server.fault = ({ method, pathname }) => {
+    asked.push(`${method} ${pathname}`);
+    return faults.get(pathname.split('/').at(-1) ?? '');
+  };
   const silent = (): void => undefined;
   const log = { debug: silent, info: silent, error: silent, warn: (_: string, fields?: object) => void warned.push(fields) };
   const endpoint = pinEndpoint({
@@ -173,7 +175,7 @@ describe('the creation of a pod', () => {
     ['is that of loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester is that of loki/store')) }],
     ['ControllerRevision r2 no longer exists', { revisions: { r1: revision(1) } }],
     ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
-    ['the API server did not answer', { revisions: { r1: 'silence', r2: revision(2) } }],
+    ['the API server did not answer', { revisions: { r1: { lost: 'reply', forever: true }, r2: revision(2) } }],
     ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
     ['was recreated', { uidOf: () => 'another-uid' }],
     ['the webhook did not decide in time', { ledger: () => new Promise<never>(() => undefined) }],

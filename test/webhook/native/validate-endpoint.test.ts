@@ -4,6 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { ObjectsServer } from '../../kit/objects-server.ts';
 import { type Served, virtualEnv } from '../../kit/virtual-env.ts';
 import { call, type Json, mallory, nowMs, reviewOf } from './our-reviews.ts';
 
@@ -166,17 +167,17 @@ type Secrets = Readonly<Record<string, Readonly<Record<string, string>> | Served
 
 /** What the endpoint says of an object in the agent's namespace, and what it asked for that. */
 async function validated(kind: 'MetricSource' | 'NotificationChannel', spec: Json, secrets: Secrets = {}, namespace = agentNamespace) {
-  const env = virtualEnv({
-    startMs: nowMs,
-    serve: ({ pathname }): Served => {
-      const [, name = ''] = /^\/api\/v1\/namespaces\/rollout-group\/secrets\/([^/]+)$/.exec(pathname) ?? [];
-      const found = secrets[name];
-      if (found === undefined) return { status: 404, body: { kind: 'Status', reason: 'NotFound', details: { name } } };
-      if ('status' in found || 'lost' in found) return found as Served;
+  const env = virtualEnv({ startMs: nowMs });
+  const server = new ObjectsServer(env, ['secrets']);
+  const faults = new Map<string, Served>();
+  for (const [name, found] of Object.entries(secrets)) {
+    if ('status' in found || 'lost' in found) faults.set(name, found as Served);
+    else {
       const data = Object.fromEntries(Object.entries(found).map(([one, text]) => [one, Buffer.from(text as string).toString('base64')]));
-      return { status: 200, body: { metadata: { name, namespace, uid: 'u', resourceVersion: '1' }, data } };
-    },
-  });
+      server.put('secrets', { metadata: { name, namespace: agentNamespace }, data });
+    }
+  }
+  server.fault = ({ pathname }) => faults.get(pathname.split('/').at(-1) ?? '');
   const review = reviewOf(kind, spec);
   const object = { ...review.object, metadata: { name: 'prod', namespace } };
   const endpoint = validateEndpoint(env, { agentNamespace });

@@ -1,8 +1,8 @@
-// The model of the API server for parts of the agent that write, and failures in place of its answers.
+// The model of the API server in virtual time, and failures in place of its answers.
 import { projectKinds } from '../../simulation/server/kinds.ts';
-import { moreKinds } from '../kit/kinds.ts';
-import { ModelApi } from '../kit/model-server.ts';
-import type { Served, ServedRequest, VirtualEnv } from '../kit/virtual-env.ts';
+import { moreKinds } from './kinds.ts';
+import { ModelApi } from './model-server.ts';
+import type { Served, ServedRequest, VirtualEnv } from './virtual-env.ts';
 
 /** Answers the requests of the environment. Of the kinds that are not those of a bare Kubernetes, it serves only the named plurals. */
 export class ObjectsServer extends ModelApi {
