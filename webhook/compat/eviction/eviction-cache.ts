@@ -277,7 +277,8 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
     return object;
   };
 
-  const orMemory = async <Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> => {
+  /** Returns undefined if ConfigMaps are forbidden and no other process answers evictions. */
+  const unlessForbidden = async <Value>(attempt: () => Promise<Value>): Promise<Value | undefined> => {
     try {
       return await attempt();
     } catch (error) {
@@ -288,34 +289,24 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
         env.log.error('announced evictions cannot be stored', { problem: error.message, consequence: message });
         onDegraded?.(message);
       }
-      return inMemory();
+      return undefined;
     }
   };
 
+  // Records kept in memory while the server refused are still true after it accepts writes.
+  const current = (identity: RecordIdentity, stored = empty(identity)): Ledger => joined(stored, memory.get(keyOf(identity)));
+
   return {
-    read: (identity) =>
-      orMemory(
-        async () => {
-          const { value } = await objectOf(identity).read();
-          // Records kept in memory while the server refused are still true after it accepts writes.
-          return joined(value, memory.get(keyOf(identity)));
-        },
-        () => memory.get(keyOf(identity)) ?? empty(identity),
-      ),
-    write: (identity, base, next) =>
-      orMemory(
-        async () => {
-          const kept = memory.get(keyOf(identity));
-          const isSame = await replaced(objectOf(identity), next, (current) => textOf(joined(current, kept)) === textOf(base));
-          if (isSame) memory.delete(keyOf(identity));
-          return isSame;
-        },
-        () => {
-          const isSame = textOf(memory.get(keyOf(identity)) ?? empty(identity)) === textOf(base);
-          if (isSame) memory.set(keyOf(identity), next);
-          return isSame;
-        },
-      ),
+    read: async (identity) => current(identity, await unlessForbidden(async () => (await objectOf(identity).read()).value)),
+    write: async (identity, base, next) => {
+      const isBase = (stored?: Ledger): boolean => textOf(current(identity, stored)) === textOf(base);
+      const isStored = await unlessForbidden(() => replaced(objectOf(identity), next, isBase));
+      if (isStored === true) memory.delete(keyOf(identity));
+      if (isStored !== undefined) return isStored;
+      if (!isBase()) return false;
+      memory.set(keyOf(identity), next);
+      return true;
+    },
   };
 }
 
