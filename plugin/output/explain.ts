@@ -1,7 +1,7 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
-import { describeAction } from '../../engine/plan/action-text.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
+import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedForGood } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
@@ -75,7 +75,7 @@ function verdict({ decision, refused, trouble = [], isUnattended }: Explanation)
   if (isUnattended === true) return '. The agent is not running, so nothing is carried out.';
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} denied; change the request or the rule.`;
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
-    return `. The agent prepares the next step: ${actions.map(describeAction).join(', ')}.`;
+    return `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.`;
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but some pods do not recover by themselves.';
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;

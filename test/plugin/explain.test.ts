@@ -86,7 +86,9 @@ describe('the explanation of a group', () => {
       method: 'POST',
     } as const;
     const acting = { ...rest, decision: { ...decision, outcome: 'act' as const, actions: [action as never] } };
-    expect(renderExplanation(acting, look()).split('\n')[0]).toContain('The agent prepares the next step: prepare ingester-zone-c 19.');
+    expect(renderExplanation(acting, look()).split('\n')[0]).toContain(
+      'The agent prepares the next step: ask ingester-zone-c 19 to prepare for a delayed downscale.',
+    );
   });
 
   it('omits passed rules with --what-if', () => {

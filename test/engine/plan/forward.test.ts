@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { describeActions } from '../../../engine/plan/action-text.ts';
 import type { Assumptions } from '../../../engine/plan/document.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
+import { actionText } from '../../../engine/publish/published.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, oldRevision } from '../../kit/objects.ts';
@@ -21,7 +21,7 @@ function run({ group: of = group({ zones: ['a'] }), state = {}, assumptions = {}
   const statefulSets = outdatedSets(of.zones.map(({ name }) => name));
   const story: string[] = [];
   const onTurn = (turn: Turn): void => {
-    const did = describeActions(turn.decision);
+    const did = turn.decision.actions.map(actionText).join(', ');
     if (did !== '') story.push(`${(turn.nowMs - kitNowMs) / secondMs}: ${did}`);
   };
   const forward = runForward(worldOf({ groups: [of], statefulSets, ...state }, assumptions), of, { onTurn, ...options });
@@ -35,7 +35,11 @@ const short = ({ end, seconds, holding }: ReturnType<typeof run>) => ({ end, sec
 describe('a run forward', () => {
   it('replaces pod after pod until nothing is left, and ends with the run that is over', () => {
     const done = run({});
-    expect(done.story).toEqual(['0: replace ingester-zone-a-2', '90: replace ingester-zone-a-1', '180: replace ingester-zone-a-0']);
+    expect(done.story).toEqual([
+      '0: delete pod ingester-zone-a-2',
+      '90: delete pod ingester-zone-a-1',
+      '180: delete pod ingester-zone-a-0',
+    ]);
     expect(short(done)).toEqual({ end: 'done', seconds: 270, holding: [] });
     expect(line(done.world)).toBe('0:rev-2 ready, 1:rev-2 ready, 2:rev-2 ready');
     expect(done.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'completed', completedMs: kitNowMs + 270 * secondMs });
@@ -94,13 +98,13 @@ describe('the end of a run', () => {
 
   it('continues when the block ends', () => {
     const paused = { intents: [intent({ action: 'pause' as const, expiresMs: kitNowMs + minuteMs })] };
-    expect(run({ state: paused }).story[0]).toBe('60: replace ingester-zone-a-2');
+    expect(run({ state: paused }).story[0]).toBe('60: delete pod ingester-zone-a-2');
   });
 
   it('is a limit at the instant until which it may run', () => {
     expect(run({ options: { untilMs: kitNowMs + 100 * secondMs } })).toMatchObject({
       end: 'limit',
-      story: ['0: replace ingester-zone-a-2', '90: replace ingester-zone-a-1'],
+      story: ['0: delete pod ingester-zone-a-2', '90: delete pod ingester-zone-a-1'],
     });
     expect(run({ options: { untilMs: kitNowMs + 270 * secondMs } }).end).toBe('done');
   });
@@ -176,7 +180,7 @@ describe('gates', () => {
 
   it('are read before a wave too', () => {
     const before = { ...gated(), rollout: { ...gated().rollout, waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } };
-    expect(run({ group: before }).story[0]).toBe('240: replace ingester-zone-a-2');
+    expect(run({ group: before }).story[0]).toBe('240: delete pod ingester-zone-a-2');
   });
 
   it('fail the run when that is assumed', () => {
@@ -256,11 +260,11 @@ describe('a downscale', () => {
     const settled = { statefulSets: [], podChanges: {} };
     const done = run({ group: shrinking, state: settled });
     expect(done.story).toEqual([
-      '0: prepare ingester-zone-a 2',
+      '0: ask ingester-zone-a 2 to prepare for a delayed downscale',
       // Once more for the delay, then for the removal.
-      '3600: prepare ingester-zone-a 2',
-      '3600: prepare ingester-zone-a 2',
-      '3600: scale ingester-zone-a 3 to 2',
+      '3600: ask ingester-zone-a 2 to prepare for a delayed downscale',
+      '3600: ask ingester-zone-a 2 to prepare to leave',
+      '3600: scale ingester-zone-a from 3 to 2',
     ]);
     expect(short(done)).toEqual({ end: 'done', seconds: 3630, holding: [] });
     expect(line(done.world)).toBe(`0:${oldRevision} ready, 1:${oldRevision} ready`);
