@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { type CommitStatus, callbackBody, commitStatus, signedText } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { NotifyResponse } from '../env.ts';
 import {
   ask,
@@ -86,12 +87,7 @@ function isSaidAlready(response: NotifyResponse, state: string): boolean {
 
 /** Reports whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
 function hasStatus({ body }: NotifyResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
-  let list: unknown;
-  try {
-    list = JSON.parse(body);
-  } catch {
-    return false;
-  }
+  const list = tryParseJson(body);
   return (Array.isArray(list) ? list : []).some(
     (one) =>
       isJsonObject(one) &&

@@ -7,6 +7,7 @@ import type { Delivery } from '../../engine/notify/deliveries.ts';
 import type { RunNotes } from '../../engine/notify/notes.ts';
 import type { GroupName } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv, NotifyRequest, NotifyResponse } from '../env.ts';
 
 /** Something that is to be sent. */
@@ -76,12 +77,8 @@ export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind:
 
 /** Returns the body as an object; an empty one if it is not an object. */
 export function bodyOf({ body }: NotifyResponse): JsonObject {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = tryParseJson(body);
+  return isJsonObject(value) ? value : {};
 }
 
 export type Outcome =

@@ -8,6 +8,7 @@ import { headersOf } from '../../cluster/connection/response-body.ts';
 import type { Clock } from '../../cluster/env.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { NotifyHttp, PodHttp } from '../env.ts';
 
 interface ExchangeRequest {
@@ -231,13 +232,9 @@ export function createPodHttp(options: PodHttpOptions): PodHttpClient {
 }
 
 function routeOf(body: string): string {
-  try {
-    const value: unknown = JSON.parse(body);
-    const route = typeof value === 'object' && value !== null && 'route' in value ? value.route : undefined;
-    return typeof route === 'string' ? route : '<unknown-route>';
-  } catch {
-    return '<unknown-route>';
-  }
+  const value = tryParseJson(body);
+  const route = typeof value === 'object' && value !== null && 'route' in value ? value.route : undefined;
+  return typeof route === 'string' ? route : '<unknown-route>';
 }
 
 interface NotifyHttpOptions {

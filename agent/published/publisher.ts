@@ -1,4 +1,5 @@
 // Publishes changed decisions: in the status of the RolloutGroup if it exists, else in a ConfigMap next to the ledger.
+
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -11,6 +12,7 @@ import { readPublished } from '../../engine/publish/read.ts';
 import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation, TurnListener, TurnReport } from '../report.ts';
@@ -168,7 +170,7 @@ export class DecisionPublisher {
     });
     if (map === undefined) return { kind: 'configMap' };
     if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not managed by the agent`);
-    return { kind: 'configMap', object: map, ...storedDecision(parsed(fieldOf(map['data'], decisionKey))) };
+    return { kind: 'configMap', object: map, ...storedDecision(tryParseJson(fieldOf(map['data'], decisionKey))) };
   }
 
   async #write(key: string): Promise<'written' | 'unchanged'> {
@@ -252,14 +254,6 @@ function targetOf(object: KubernetesObject | undefined): Target {
 
 function fieldOf(value: unknown, key: string): unknown {
   return isJsonObject(value) ? value[key] : undefined;
-}
-
-function parsed(text: unknown): unknown {
-  try {
-    return typeof text === 'string' ? JSON.parse(text) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the merge patch from `before` to `after`. Removed fields are null. */

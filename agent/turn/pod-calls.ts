@@ -1,7 +1,9 @@
 // Calls pods to prepare for their removal, or to cancel that. Pods may refuse, hang or report wrong times.
+
 import { inParallel } from '../../cluster/pods.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;
@@ -86,12 +88,8 @@ async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, sit
 
 /** Returns the reported time in milliseconds, or its problem as text. The body itself is never repeated. */
 function reportedTime(body: string, nowMs: number): number | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return 'its answer is not JSON';
-  }
+  const value = tryParseJson(body);
+  if (value === undefined) return 'its answer is not JSON';
   const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
   if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) return 'its answer has no timestamp';
   if (timestamp <= 0) return `its timestamp is ${timestamp}`;

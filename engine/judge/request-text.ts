@@ -1,7 +1,9 @@
 // A judged request as text: for people, for the id of its decision, and to judge it again later.
+
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { reader } from '../observe/raw.ts';
 import type { Snapshot } from '../snapshot.ts';
@@ -55,13 +57,7 @@ export function encodeRequest(request: AdmissionRequest): string | undefined {
 /** Returns the request of a text, never as a dry run; undefined if the text is not a request. */
 export function decodeRequest(text: string): AdmissionRequest | undefined {
   if (text.length > longestText) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const fields = reader(value);
+  const fields = reader(tryParseJson(text));
   const request = requestOf(fields);
   return fields.problem() === undefined ? request : undefined;
 }

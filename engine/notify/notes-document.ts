@@ -1,7 +1,9 @@
 // Reads and writes notes as text in a ConfigMap next to the ledger. Invalid parts are ignored, and a text that is too long loses its oldest
 // run first.
+
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
 import { emptyNotes, type Notes, notesLimits } from './notes.ts';
 
@@ -90,13 +92,9 @@ export function decodeNotes(given: string | undefined, { namespace, group }: Pic
   if (given === undefined) return emptyNotes(namespace, group);
   const refuse = (why: string): Known<Notes> => ({ unknown: `the notes on notifications of ${namespace}/${group} ${why}` });
   if (given.length > notesByteLimit || bytesOf(given) > notesByteLimit) return refuse(`are longer than ${notesByteLimit} bytes`);
-  let value: unknown;
-  try {
-    value = given.includes('__proto__') ? undefined : JSON.parse(given);
-  } catch {
-    return refuse('are no JSON');
-  }
-  const read = document.safeParse(value);
+  const value = tryParseJson(given);
+  if (value === undefined) return refuse('are no JSON');
+  const read = document.safeParse(given.includes('__proto__') ? undefined : value);
   if (!read.success) return refuse('cannot be understood');
   if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
   const { format: _format, ...notes } = read.data;

@@ -1,6 +1,8 @@
 // Readings of gates and metric inputs, from answers of Prometheus and Consul and from the pods of a group.
+
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { GateReading, MetricView, PodView, RunState } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 import { type GroupView, isAvailable, type ZoneView } from './view.ts';
@@ -35,7 +37,7 @@ export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): 
   const { atMs } = options;
   const failed = (message: string): PrometheusReading => ({ reading: { atMs, result: 'error', message } });
   if (answer.status !== 200) return failed(refusal(answer));
-  const body = parsed(answer.body);
+  const body = tryParseJson(answer.body);
   if (body === undefined) return failed('the answer is not JSON');
   const status = fieldAt(body, ['status']);
   if (status !== 'success') return failed(`the query failed${kindOfError(body)}`);
@@ -53,7 +55,7 @@ export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): 
 
 function refusal({ status, body }: PrometheusAnswer): string {
   if (status === 401 || status === 403) return `the provider does not accept the credentials (HTTP ${status})`;
-  return `the provider answered HTTP ${status}${kindOfError(parsed(body))}`;
+  return `the provider answered HTTP ${status}${kindOfError(tryParseJson(body))}`;
 }
 
 /** https://prometheus.io/docs/prometheus/latest/querying/api/ and web/api/v1/api.go. Every other value is free text. */
@@ -71,14 +73,6 @@ const kindsOfError: ReadonlySet<unknown> = new Set([
 function kindOfError(body: unknown): string {
   const kind = fieldAt(body, ['errorType']);
   return typeof kind === 'string' && kindsOfError.has(kind) ? `: ${kind}` : '';
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 function isEmptyList(value: unknown): boolean {
@@ -175,12 +169,8 @@ export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: 
 
 /** The statuses of the checks of each instance, or why they are not known. */
 function instancesOf(body: string): readonly (readonly string[])[] | string {
-  let entries: unknown;
-  try {
-    entries = JSON.parse(body);
-  } catch {
-    return 'the answer is not JSON';
-  }
+  const entries = tryParseJson(body);
+  if (entries === undefined) return 'the answer is not JSON';
   if (!Array.isArray(entries)) return 'the answer is not a list of instances';
   const instances: string[][] = [];
   for (const entry of entries as readonly unknown[]) {

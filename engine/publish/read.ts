@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { Known } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import { type PublishedDecision, podStates, publishedByteLimit, publishedFormat } from './published.ts';
@@ -157,7 +158,7 @@ const published = z.object({
 
 /** Reads a published decision from JSON text or a value. Unknown if invalid, too long, or of another major format. */
 export function readPublished(stored: unknown): Known<PublishedDecision> {
-  const value = typeof stored === 'string' ? parsed(stored) : stored;
+  const value = typeof stored === 'string' ? tryParseJson(stored) : stored;
   if (value === undefined || value === null) return { unknown: 'nothing is published' };
   const format = z.object({ format: z.string() }).safeParse(value);
   if (!format.success) return { unknown: 'what is published is no decision' };
@@ -168,22 +169,8 @@ export function readPublished(stored: unknown): Known<PublishedDecision> {
   // Added fields of a newer format may make it longer than ours are.
   if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long to be one' };
   const read = published.safeParse(value);
-  if (read.success) return compact(read.data) as PublishedDecision;
+  // Without undefined members: absent is the only form of absence.
+  if (read.success) return JSON.parse(JSON.stringify(read.data)) as PublishedDecision;
   const [issue] = read.error.issues;
   return { unknown: `the published decision cannot be read: ${issue?.path.map(String).join('.')}: ${issue?.message}`.slice(0, 300) };
-}
-
-function parsed(stored: string): unknown {
-  try {
-    return JSON.parse(stored);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Absent is the only form of absence. */
-function compact(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(compact);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([key, member]) => (member === undefined ? [] : [[key, compact(member)]])));
 }

@@ -1,4 +1,5 @@
 // The state of a cluster that every verb decides on, from listed objects: policies in force, published decisions and the snapshot.
+
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -15,6 +16,7 @@ import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapsh
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { Cluster } from '../connection.ts';
 import { resourcesOf } from './kinds.ts';
 import { itemsOf, type Listing, textIn } from './listing.ts';
@@ -146,12 +148,7 @@ function storedDecision(object: KubernetesObject): unknown {
 /** Parses a value of `data`. Returns a text that is no JSON as it is, so that it is reported as a problem. */
 function jsonIn(object: KubernetesObject, key: string): unknown {
   const text = textIn(object, key);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return tryParseJson(text) ?? text;
 }
 
 /** A replica source as the engine reads it, with its object or Scale when there is one. */

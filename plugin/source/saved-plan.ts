@@ -1,10 +1,12 @@
 // A plan in a file: the shown plan, its basis and its objects, sealed with a digest.
+
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster/plan-basis.ts';
@@ -90,11 +92,9 @@ function read(path: string, cwd: string): string {
 }
 
 function parsed(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
+  return value;
 }
 
 function isPlanOfFiles(value: unknown): boolean {

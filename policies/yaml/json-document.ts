@@ -1,6 +1,8 @@
 // Reads the JSON that kubectl prints without the much slower YAML parser. Places are computed on demand.
+
 import { jsonPointer } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
+import { tryParseJson } from '../values/try-parse-json.ts';
 import type { YamlDocument } from './document.ts';
 import { yamlLimits } from './scan.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
@@ -13,7 +15,7 @@ export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefi
   const { text } = lines;
   if (!text.trimStart().startsWith('{') || text.length > longestText || text.includes(apiGroup) || text.includes('__proto__'))
     return undefined;
-  const value = parsed(text);
+  const value = tryParseJson(text);
   const shape = measure(value, 0);
   if (value === undefined || shape.depth > yamlLimits.depth || shape.keys !== keysWritten(text)) return undefined;
   let slow: YamlDocument | undefined;
@@ -29,14 +31,6 @@ export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefi
     find: (path, part) => document()?.find(path, part),
     place: (path, part) => document()?.place(path, part) ?? placeOf(lines, 0, 0, jsonPointer(path)),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 interface Shape {

@@ -1,4 +1,5 @@
 // Gathers the facts of doctor's checks from the cluster. A fact that may not be read is unknown.
+
 import { onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -16,6 +17,7 @@ import { customResourceDefinition } from '../../../policies/schema/json-schema.t
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
@@ -127,12 +129,8 @@ async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
 }
 
 function parsedVersion(body: string): string | undefined {
-  try {
-    const version = fieldAt(JSON.parse(body), ['gitVersion']);
-    return typeof version === 'string' ? version : undefined;
-  } catch {
-    return undefined;
-  }
+  const version = fieldAt(tryParseJson(body), ['gitVersion']);
+  return typeof version === 'string' ? version : undefined;
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {
@@ -164,12 +162,8 @@ function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
 
 /** Returns the instant in a ledger's text, in milliseconds; undefined without one. */
 function goneSince(text: unknown): number | undefined {
-  try {
-    const goneMs = typeof text === 'string' ? fieldAt(JSON.parse(text), ['release', 'goneMs']) : undefined;
-    return typeof goneMs === 'number' ? goneMs : undefined;
-  } catch {
-    return undefined;
-  }
+  const goneMs = fieldAt(tryParseJson(text), ['release', 'goneMs']);
+  return typeof goneMs === 'number' ? goneMs : undefined;
 }
 
 async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> {

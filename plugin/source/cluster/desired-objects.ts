@@ -1,4 +1,5 @@
 // Desired objects as the cluster would store them: by a dry run, else by laying the manifest over the live object.
+
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
@@ -7,6 +8,7 @@ import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
@@ -174,12 +176,5 @@ function mergeLists(live: readonly unknown[], asked: readonly unknown[], last: r
 }
 
 function lastManifest(live: ObjectContent): unknown {
-  const text = fieldAt(live, ['metadata', 'annotations', lastApplied]);
-  if (typeof text !== 'string') return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
+  return tryParseJson(fieldAt(live, ['metadata', 'annotations', lastApplied]));
 }
