@@ -29,9 +29,9 @@ async function prometheus({ spec = {}, handler, ...given }: Given & { spec?: Sou
     });
   });
   const sources = { prod: { prometheus: { url: `http://${at}`, ...spec }, limits: { minInterval: '15s' } } };
-  const { port, asked, logs } = portTo({ sources, ...given, exchanges: exchanges() });
+  const { port, asked, logs, putSecret } = portTo({ sources, ...given, exchanges: exchanges() });
   const ask = (more: object = {}) => port.query({ ...question, query: 'sum(rate(errors[5m])) + 1', ...more });
-  return { at, seen, asked, logs, ask };
+  return { at, seen, asked, logs, ask, putSecret };
 }
 
 describe('a question to a Prometheus', () => {
@@ -51,7 +51,7 @@ describe('a question to a Prometheus', () => {
     expect([...form.keys()]).toEqual(['query', 'timeout']);
     expect(form.get('query')).toBe('sum(rate(errors[5m])) + 1');
     expect(form.get('timeout')).toMatch(/^[1-9]\d{0,3}ms$/);
-    expect(asked).toEqual(['GET /apis/rollout-group.dev/v1alpha1/namespaces/operator/metricsources/prod']);
+    expect(asked()).toEqual(['GET /apis/rollout-group.dev/v1alpha1/namespaces/operator/metricsources/prod']);
   });
 
   it('stays below the path of the source for every query', async () => {
@@ -64,20 +64,19 @@ describe('a question to a Prometheus', () => {
   });
 
   it('shows a token, or a user and a password, that it reads each time', async () => {
-    const secrets: Record<string, Record<string, string>> = { login: { token: 'first\n', user: 'prometheus', password: 'pässword\r\n' } };
+    const secrets = { login: { token: 'first\n', user: 'prometheus', password: 'pässword\r\n' } };
     const bearer = await prometheus({ spec: { bearerToken: { name: 'login', key: 'token' } }, secrets });
     await bearer.ask();
-    secrets['login'] = { token: 'second', user: 'u', password: 'p' };
+    bearer.putSecret('login', { token: 'second', user: 'u', password: 'p' });
     await bearer.ask();
     expect(bearer.seen.map(({ headers }) => headers['authorization'])).toEqual(['Bearer first', 'Bearer second']);
 
-    secrets['login'] = { user: 'prometheus', password: 'pässword\r\n' };
     const key = (name: string) => ({ name: 'login', key: name });
     const basic = await prometheus({ spec: { basicAuth: { username: key('user'), password: key('password') } }, secrets });
     await basic.ask();
     expect(basic.seen[0]?.headers['authorization']).toBe(`Basic ${Buffer.from('prometheus:pässword').toString('base64')}`);
     // One Secret is read once for both of its keys.
-    expect(basic.asked.filter((path) => path.includes('/secrets/'))).toEqual(['GET /api/v1/namespaces/operator/secrets/login']);
+    expect(basic.asked().filter((path) => path.includes('/secrets/'))).toEqual(['GET /api/v1/namespaces/operator/secrets/login']);
     expect([...bearer.logs, ...basic.logs]).toEqual([]);
   });
 

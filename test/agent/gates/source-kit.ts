@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import type { GateHttp, LogFields, ServiceQuery } from '../../../agent/env.ts';
 import { SourceHttp } from '../../../agent/gates/source-http.ts';
 import { createExchanges, type Exchanges } from '../../../agent/process/http-exchange.ts';
-import type { KubernetesRequest } from '../../../cluster/env.ts';
 import { metricSourceOf } from '../../../policies/integrations/metric-source.ts';
 import { apiVersion, schemas } from '../../../policies/schema/kinds.ts';
 import type { Certificate } from '../../control-plane/certificates.ts';
+import { ObjectsServer } from '../../kit/objects-server.ts';
+import { status, virtualEnv } from '../../kit/virtual-env.ts';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -51,7 +52,7 @@ export function loopback(): Loopback {
 /** `spec` of a MetricSource; what is left out has its default. */
 export type SourceSpec = Readonly<Record<string, unknown>>;
 
-function sourceObject(name: string, spec: SourceSpec): object {
+function sourceObject(name: string, spec: SourceSpec) {
   return {
     apiVersion,
     kind: 'MetricSource',
@@ -78,43 +79,31 @@ export interface SourcesGiven {
 
 /** The port to these sources, what it has asked the API server, and what it has logged. */
 export function portTo(given: SourcesGiven) {
-  const asked: string[] = [];
   const logs: string[] = [];
   const log = (message: string, fields: LogFields = {}) => void logs.push(`${message} ${JSON.stringify(fields)}`);
-  const request = async ({ method, path }: KubernetesRequest) => {
-    asked.push(`${method} ${path}`);
-    const status = given.answers?.(path);
-    const object = status === undefined ? objectAt(given, path) : undefined;
-    if (object !== undefined) return { status: 200, headers: {}, body: JSON.stringify(object) };
-    const body = {
-      kind: 'Status',
-      status: 'Failure',
-      reason: 'NotFound',
-      code: status ?? 404,
-      details: { name: path.split('/').at(-1), kind: 'x' },
-    };
-    return { status: status ?? 404, headers: {}, body: JSON.stringify(body) };
+  const env = virtualEnv();
+  const server = new ObjectsServer(env, ['metricsources', 'secrets']);
+  for (const [name, spec] of Object.entries(given.sources ?? {})) server.put('metricsources.rollout-group.dev', sourceObject(name, spec));
+  const putSecret = (name: string, texts: Readonly<Record<string, string>>): void => {
+    const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
+    server.put('secrets', { metadata: { name, namespace: 'operator' }, data });
+  };
+  for (const [name, texts] of Object.entries(given.secrets ?? {})) putSecret(name, texts);
+  server.fault = ({ path }) => {
+    const code = given.answers?.(path);
+    return code === undefined ? undefined : status(code, 'Failure');
   };
   const port: GateHttp = new SourceHttp({
     agentNamespace: 'operator',
     policySources: given.policySources ?? ['directory', 'objects'],
     userAgent: 'rollout-group-agent/1',
-    kubernetes: { request, stream: () => Promise.reject(new Error('nothing is watched')) },
+    kubernetes: env.kubernetes,
     clock: { monotonicMs: () => performance.now() },
     log: { debug: log, info: log, warn: log, error: log },
     exchange: given.exchanges.exchange,
   });
-  return { port, asked, logs };
-}
-
-function objectAt({ sources = {}, secrets = {} }: SourcesGiven, path: string): object | undefined {
-  const [, source] = /^\/apis\/rollout-group\.dev\/v1alpha1\/namespaces\/operator\/metricsources\/([^/]+)$/.exec(path) ?? [];
-  if (source !== undefined && sources[source] !== undefined) return sourceObject(source, sources[source]);
-  const [, secret] = /^\/api\/v1\/namespaces\/operator\/secrets\/([^/]+)$/.exec(path) ?? [];
-  const data = secret === undefined ? undefined : secrets[secret];
-  if (data === undefined) return undefined;
-  const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: secret, namespace: 'operator' }, data: Object.fromEntries(encoded) };
+  const asked = (): readonly string[] => env.requests.map(({ method, path }) => `${method} ${path}`);
+  return { port, asked, logs, putSecret };
 }
 
 /** A question of a group in mimir. */
