@@ -5,7 +5,7 @@ import { startProcess } from '../kit/agent-process.ts';
 import { type EnforceWorld, enforceWorld, scaleOf } from '../webhook/native/enforce-world.ts';
 import { type MetricServer, metricServer, value } from './gate-kit.ts';
 
-const policies = 'rollout-group.dev/v1alpha1/rolloutpolicies';
+const policies = 'rolloutpolicies.rollout-group.dev';
 
 interface World extends EnforceWorld {
   readonly metrics: MetricServer;
@@ -162,17 +162,17 @@ describe('a process that only serves webhooks', () => {
   it('finds them in a ConfigMap where the group is no object', async () => {
     const given = world();
     const { env, api } = given;
-    const text = JSON.stringify(api.get('rolloutgroups', 'mimir', 'ingester'));
-    api.remove('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester');
+    const text = JSON.stringify(api.get('rolloutgroups.rollout-group.dev', 'mimir', 'ingester'));
+    api.remove('rolloutgroups.rollout-group.dev', 'mimir', 'ingester');
     for (const zone of ['a', 'b', 'c'])
-      api.change('apps/v1/statefulsets', 'mimir', `ingester-zone-${zone}`, { metadata: { labels: { 'rollout-group': 'ingester' } } });
+      api.change('statefulsets.apps', 'mimir', `ingester-zone-${zone}`, { metadata: { labels: { 'rollout-group': 'ingester' } } });
     expect(text).toContain('ingester-zone-a');
     const process = startAgent(given);
     const webhook = await given.start();
     await env.advance(60_000);
     expect(process.groups()).toEqual(['mimir/ingester']);
     expect(await env.finish(webhook.ask(shrink(given)))).toMatchObject({ allowed: true });
-    api.remove('/v1/configmaps', 'mimir', 'rollout-status-ingester');
+    api.remove('configmaps', 'mimir', 'rollout-status-ingester');
     given.dropLedger();
     process.crash();
     expect(await env.finish(webhook.ask(shrink(given)))).toMatchObject({ allowed: false, message: expect.stringContaining('no reading') });

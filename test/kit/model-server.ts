@@ -52,14 +52,16 @@ export class ModelApi {
     return this.server.list(resource, namespace);
   }
 
-  /** Creates the object with its status, or replaces its content. An existing object keeps its metadata and status where none is given. */
+  /** Creates the object with its status, or replaces the content of the existing one, which keeps labels, annotations and status if none are given. */
   put(resource: string, object: Json & { readonly metadata: Json }): ModelObject {
     const namespace = String(object.metadata['namespace'] ?? '');
     const name = String(object.metadata['name']);
     const before = this.get(resource, namespace, name);
     if (before !== undefined) {
-      const { apiVersion, kind, status: _status, ...content } = before;
-      return this.change(resource, namespace, name, { ...patchTo(content, object), apiVersion, kind, metadata: object.metadata });
+      const { apiVersion, kind, status: _status, metadata, ...content } = before;
+      const { resourceVersion: _version, ...given } = object.metadata;
+      const kept = Object.fromEntries(Object.entries(metadata).filter(([key]) => key in given));
+      return this.change(resource, namespace, name, { ...patchTo(content, object), apiVersion, kind, metadata: patchTo(kept, given) });
     }
     const created = this.server.create(administrator, resource, object);
     const { status } = object as Json & { readonly status?: Json };
@@ -79,6 +81,11 @@ export class ModelApi {
   /** Deletes it at once; finalizers still apply. */
   remove(resource: string, namespace: string, name: string): void {
     this.server.remove(administrator, { resource, namespace, name });
+  }
+
+  /** Deletes the pod gracefully, as a request does. */
+  terminate(namespace: string, pod: string): void {
+    this.server.terminate(administrator, namespace, pod);
   }
 
   /** Refuses each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, with 403; `*` is any verb. */

@@ -4,6 +4,8 @@ import type { AgentEnv } from '../../agent/env.ts';
 import type { PodRequest } from '../../cluster/env.ts';
 import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
+import { projectKinds } from '../../simulation/server/kinds.ts';
+import type { ModelObject } from '../../simulation/server/request.ts';
 import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
 import { podEviction } from '../../webhook/compat/eviction/pod-eviction.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
@@ -15,22 +17,15 @@ import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { Endpoint } from '../../webhook/review/review.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
-import { customKinds, isReadyPod, type StoredObject } from '../kit/memory-api.ts';
-import { adoptedGroup, type MemoryCluster, newCluster } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type Cluster, isReadyPod, newCluster } from '../kit/cluster.ts';
 import type { ServedRequest } from '../kit/virtual-env.ts';
+import { withReplicas } from './compat/scenarios/world.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const kinds = {
-  ...customKinds,
-  '/v1/namespaces': 'Namespace',
-  'events.k8s.io/v1/events': 'Event',
-  'apps/v1/deployments': 'Deployment',
-  'apps/v1/replicasets': 'ReplicaSet',
-  'apps/v1/controllerrevisions': 'ControllerRevision',
-};
+const kinds = [...projectKinds, withReplicas('deployments', 'Deployment'), withReplicas('replicasets', 'ReplicaSet')];
 
-export interface FuzzWorld extends MemoryCluster {
+export interface FuzzWorld extends Cluster {
   readonly endpoints: readonly Endpoint[];
   readonly podCalls: readonly PodRequest[];
   readonly errors: readonly string[];
@@ -48,24 +43,24 @@ export interface FuzzWorld extends MemoryCluster {
  * that nobody protects.
  */
 export async function fuzzWorld(): Promise<FuzzWorld> {
-  const cluster = newCluster({ customKinds: kinds });
+  const cluster = newCluster({ kinds });
   const { api, env, workloads } = cluster;
-  api.put('/v1/namespaces', { metadata: { name: 'mimir' } });
+  api.put('namespaces', { metadata: { name: 'mimir' } });
   adoptedGroup(cluster, {
     labels: { 'grafana.com/prepare-downscale': 'true', 'grafana.com/min-time-between-zones-downscale': '10m' },
     annotations: { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '8080' },
   });
   for (const { metadata } of api.list('pods', 'mimir')) {
-    api.change('/v1/pods', 'mimir', metadata.name, { metadata: { labels: { 'rollout-group': 'ingester' } } });
+    api.change('pods', 'mimir', metadata.name, { metadata: { labels: { 'rollout-group': 'ingester' } } });
   }
-  api.put('rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets', {
+  api.put('zoneawarepoddisruptionbudgets.rollout-operator.grafana.com', {
     metadata: { name: 'ingester', namespace: 'mimir' },
     spec: { selector: { matchLabels: { 'rollout-group': 'ingester' } }, maxUnavailable: 1 },
   });
   for (const zone of ['a', 'b'])
     workloads.create({ name: `store-zone-${zone}`, labels: zone === 'a' ? { 'grafana.com/no-downscale': 'true' } : {} });
   workloads.create({ name: 'free' });
-  api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+  api.put('rolloutgroups.rollout-group.dev', {
     metadata: { name: 'store', namespace: 'mimir' },
     spec: {
       members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `store-zone-${name}` })) },
@@ -107,8 +102,8 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
     ],
     podCalls,
     errors,
-    names: [...api.list('statefulsets', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
-    kept: () => JSON.stringify([...api.list('statefulsets'), ...api.list('pods')].map(withoutRecord)),
+    names: [...api.list('statefulsets.apps', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
+    kept: () => JSON.stringify([...api.list('statefulsets.apps'), ...api.list('pods')].map(withoutRecord)),
     openClaims: async () => {
       const { ledgers } = await env.finish(guard.snapshot('mimir', groupNames, 2_000));
       return ledgers.reduce((count, { claims }) => count + claims.length, 0);
@@ -121,16 +116,21 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
 }
 
 /** StatefulSet `held`, with a ledger that pins its first pod to a second revision. */
-function pinnedGroup({ api, workloads }: MemoryCluster): void {
+function pinnedGroup({ api, workloads }: Cluster): void {
   workloads.create({ name: 'held' });
-  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'held', uid: api.get('statefulsets', 'mimir', 'held')?.metadata.uid };
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    name: 'held',
+    uid: api.get('statefulsets.apps', 'mimir', 'held')?.metadata.uid,
+  };
   for (const version of [1, 2]) {
-    api.put('apps/v1/controllerrevisions', {
+    api.put('controllerrevisions.apps', {
       metadata: { name: `held-${version}`, namespace: 'mimir', ownerReferences: [{ ...owner, controller: true }] },
       data: { spec: { template: { metadata: {}, spec: { containers: [{ name: 'app', image: `app:${version}` }] } } } },
     });
   }
-  api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+  api.put('rolloutgroups.rollout-group.dev', {
     metadata: { name: 'held', namespace: 'mimir' },
     spec: { members: { zones: [{ name: 'a', statefulSet: 'held' }] }, replicas: { leader: true }, rollout: { strategy: 'pinned' } },
   });
@@ -143,12 +143,12 @@ function pinnedGroup({ api, workloads }: MemoryCluster): void {
     pins: [{ zone: 'a', ordinal: 0, revision: 'held-2', placements: 0 }],
   });
   if (isUnknown(ledger)) throw new Error(ledger.unknown);
-  api.put('/v1/configmaps', { metadata: { name: ledgerName('held'), namespace: 'mimir' }, data: { [ledgerKey]: ledger } });
+  api.put('configmaps', { metadata: { name: ledgerName('held'), namespace: 'mimir' }, data: { [ledgerKey]: ledger } });
 }
 
 /** The pod `held-0` as its controller makes it. */
-export function newPodOf({ api }: Pick<MemoryCluster, 'api'>): Json {
-  const uid = api.get('statefulsets', 'mimir', 'held')?.metadata.uid;
+export function newPodOf({ api }: Pick<Cluster, 'api'>): Json {
+  const uid = api.get('statefulsets.apps', 'mimir', 'held')?.metadata.uid;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -166,7 +166,7 @@ const groupNames = ['ingester', 'store', 'held'].map((name) => ({ namespace: 'mi
 const record = 'grafana.com/last-downscale';
 
 /** What is recorded of a decrease is the one thing that may change of an object. */
-function withoutRecord({ metadata, ...rest }: StoredObject): Json {
+function withoutRecord({ metadata, ...rest }: ModelObject): Json {
   const { resourceVersion: _, annotations, ...kept } = metadata;
   const { [record]: __, ...others } = (annotations ?? {}) as Json;
   return { ...rest, metadata: { ...kept, annotations: others } };
@@ -196,7 +196,7 @@ export function trespass({ method, pathname, json }: ServedRequest): string | un
 export function straying({ api }: FuzzWorld, { method, url }: PodRequest): string | undefined {
   const [, pod = '', service = ''] = /^http:\/\/([a-z0-9-]+)\.([a-z0-9-]+)\.mimir\.svc\.cluster\.local\.:8080\/prepare$/.exec(url) ?? [];
   const live = api.get('pods', 'mimir', pod);
-  const isMarked = api.get('statefulsets', 'mimir', service)?.metadata.labels?.['grafana.com/prepare-downscale'] === 'true';
+  const isMarked = api.get('statefulsets.apps', 'mimir', service)?.metadata.labels?.['grafana.com/prepare-downscale'] === 'true';
   const isItsOwn = live !== undefined && isReadyPod(live) && pod.replace(/-\d+$/, '') === service;
   return isMarked && isItsOwn && (method === 'POST' || method === 'DELETE') ? undefined : `${method} ${url}`;
 }

@@ -5,21 +5,20 @@ import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
 import type { Claim, Ledger } from '../../../engine/snapshot.ts';
 import { startProcess } from '../../kit/agent-process.ts';
-import { customKinds } from '../../kit/memory-api.ts';
-import { type MemoryCluster, newCluster } from '../../kit/memory-cluster.ts';
+import { type Cluster, newCluster } from '../../kit/cluster.ts';
 import { enforceWorld, scaleOf } from '../../webhook/native/enforce-world.ts';
 
 const group = { namespace: 'mimir', name: 'ingester' };
 const silent = (): void => undefined;
 
-function agentEnv({ env }: MemoryCluster): AgentEnv {
+function agentEnv({ env }: Cluster): AgentEnv {
   const pods = { call: () => Promise.reject(new Error('no pod listens')) };
   return { ...env, pods, log: { debug: silent, info: silent, warn: silent, error: silent } };
 }
 
 /** Nobody hears of anything any more: watches are silent, and what is listed for them comes late. */
-function silence({ api, env }: MemoryCluster): void {
-  api.isWatchFrozen = true;
+function silence({ api, env }: Cluster): void {
+  api.hold();
   env.replaceServer((request) =>
     request.site?.startsWith('watch.') === true && !request.isStream ? { lost: 'reply', forever: true } : api.serve(request),
   );
@@ -34,7 +33,7 @@ describe('the inputs that place pods', () => {
     expect(guard.groups('loki')).toEqual([]);
     expect(guard.pinned()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
     expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
-    world.api.put('/v1/configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
+    world.api.put('configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
     await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is no JSON');
     world.dropLedger();
     expect(await world.env.finish(guard.ledger(group))).toMatchObject({ group: 'ingester', claims: [] });
@@ -69,9 +68,9 @@ describe('a snapshot of the guard', () => {
 
   it('shows a claim until it is over by what is read past the caches', async () => {
     const { world, seen } = await claimed();
-    world.api.isWatchFrozen = true;
+    world.api.hold();
     expect((await seen())?.claims).toHaveLength(1);
-    world.api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    world.api.terminate('mimir', 'ingester-zone-a-1');
     await world.env.advance(5000);
     expect((await seen())?.claims).toHaveLength(1);
     await world.env.advance(10_000);
@@ -142,11 +141,11 @@ describe('a snapshot of the guard', () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
     silence(world);
-    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    world.api.change('rolloutgroups.rollout-group.dev', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
     await world.env.advance(11_000);
     await expect(world.env.finish(guard.snapshot('mimir', [group], 2000))).rejects.toThrow('the watch cache is behind the API server');
     world.env.replaceServer(world.api.serve);
-    world.api.thaw();
+    world.api.release();
     await world.env.advance(40_000);
     const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
@@ -155,8 +154,8 @@ describe('a snapshot of the guard', () => {
   it('is made of what a list says when a watch does not tell', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
-    world.api.isWatchFrozen = true;
-    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    world.api.hold();
+    world.api.change('rolloutgroups.rollout-group.dev', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
     await world.env.advance(11_000);
     const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
@@ -164,12 +163,12 @@ describe('a snapshot of the guard', () => {
 
   it('waits for a watch that is about to tell, and says then what policies are by now', async () => {
     const { world, guard } = await claimed();
-    world.api.isWatchFrozen = true;
-    world.api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-a', { metadata: { annotations: { written: 'just-now' } } });
-    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    world.api.hold();
+    world.api.change('statefulsets.apps', 'mimir', 'ingester-zone-a', { metadata: { annotations: { written: 'just-now' } } });
+    world.api.change('rolloutgroups.rollout-group.dev', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
     const seen = guard.snapshot('mimir', [group], 2000);
     await world.env.advance(150);
-    world.api.thaw();
+    world.api.release();
     const { groups } = await world.env.finish(seen);
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
@@ -178,13 +177,13 @@ describe('a snapshot of the guard', () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     silence(world);
-    world.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+    world.api.put('rolloutgroups.rollout-group.dev', {
       metadata: { name: 'ingester', namespace: 'mimir' },
       spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
     });
     await world.env.advance(130_000);
     await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('the watch cache is behind the API server');
-    world.api.forbid('list rolloutgroups');
+    world.api.forbid('list rolloutgroups.rollout-group.dev');
     expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
   });
 
@@ -194,10 +193,11 @@ describe('a snapshot of the guard', () => {
     const lists = (plural: string): number => env.requests.filter(({ site }) => site === `watch.${plural}.list`).length;
     await env.advance(60_000);
     // The watch is told of everything but this one change.
-    api.isWatchFrozen = true;
-    api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { annotations: { swallowed: 'yes' } } });
+    api.hold();
+    api.change('pods', 'mimir', 'ingester-zone-a-1', { metadata: { annotations: { swallowed: 'yes' } } });
+    await env.advance(100);
     api.forgetHeld();
-    api.change('/v1/pods', 'mimir', 'ingester-zone-a-2', { metadata: { annotations: { told: 'yes' } } });
+    api.change('pods', 'mimir', 'ingester-zone-a-2', { metadata: { annotations: { told: 'yes' } } });
     await env.advance(1000);
     const before = { pods: lists('pods'), statefulsets: lists('statefulsets') };
     await env.finish(guard.snapshot('mimir', [group], 2000));
@@ -214,10 +214,11 @@ describe('a snapshot of the guard', () => {
     const { env, api } = world;
     const process = await world.start();
     await env.advance(60_000);
-    api.isWatchFrozen = true;
-    api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-a', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    api.hold();
+    api.change('statefulsets.apps', 'mimir', 'ingester-zone-a', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    await env.advance(100);
     api.forgetHeld();
-    api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-b', { metadata: { annotations: { told: 'yes' } } });
+    api.change('statefulsets.apps', 'mimir', 'ingester-zone-b', { metadata: { annotations: { told: 'yes' } } });
     await env.advance(1000);
     // The request waits until it is known what the label says.
     expect(await env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({
@@ -244,7 +245,7 @@ describe('a snapshot of the guard', () => {
     await world.env.advance(601_000);
     expect(await unprotected()).toBe(4);
     // Whoever comes under policy is forgotten.
-    world.api.change('apps/v1/statefulsets', 'mimir', 'later', { metadata: { labels: { 'rollout-group': 'new' } } });
+    world.api.change('statefulsets.apps', 'mimir', 'later', { metadata: { labels: { 'rollout-group': 'new' } } });
     await world.env.advance(1000);
     expect(await unprotected()).toBe(3);
   });
@@ -269,18 +270,18 @@ describe('protection', () => {
     world.workloads.create({ name: 'labelled', labels: { 'grafana.com/no-downscale': 'true' } });
     const { guard } = (await world.start()).admission;
     expect(names(guard.members())).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c', 'labelled']);
-    world.api.change('apps/v1/statefulsets', 'mimir', 'other', { metadata: { labels: { 'rollout-group': 'others' } } });
+    world.api.change('statefulsets.apps', 'mimir', 'other', { metadata: { labels: { 'rollout-group': 'others' } } });
     await world.env.advance(1000);
     expect(names(guard.members())).toContain('other');
   });
 
   it('is not known while StatefulSets or groups cannot be read', async () => {
-    for (const plural of ['statefulsets', 'rolloutgroups']) {
+    for (const resource of ['statefulsets.apps', 'rolloutgroups.rollout-group.dev']) {
       const world = enforceWorld();
-      world.api.forbid(`list ${plural}`, `watch ${plural}`);
+      world.api.forbid(`list ${resource}`, `watch ${resource}`);
       const { guard } = (await world.start()).admission;
       await world.env.advance(5000);
-      expect(guard.members(), plural).toBeUndefined();
+      expect(guard.members(), resource).toBeUndefined();
     }
   });
 });
@@ -336,7 +337,7 @@ describe('departures', () => {
     const many = Array.from({ length: 501 }, (_, index) => ({ ...departure, uid: `u${index}`, untilMs }));
     await expect(cluster.env.finish(store.keep('mimir', many))).rejects.toThrow('more than 500');
     for (const departures of ['{', '{}', '[{}]', '[7]']) {
-      cluster.api.put('/v1/configmaps', { metadata: { name: departuresName, namespace: 'mimir' }, data: { departures } });
+      cluster.api.put('configmaps', { metadata: { name: departuresName, namespace: 'mimir' }, data: { departures } });
       await expect(cluster.env.finish(store.read('mimir'))).rejects.toThrow();
     }
   });
@@ -357,13 +358,13 @@ describe('a denial', () => {
   const subject = { namespace: 'mimir', statefulSet: 'db', uid: 'u1' };
 
   it('is one Event in ten minutes, by however many processes, and found by its id', async () => {
-    const cluster = newCluster({ customKinds: { ...customKinds, 'events.k8s.io/v1/events': 'Event' } });
+    const cluster = newCluster();
     const processes = ['one', 'two'].map((identity) => createDenials(agentEnv(cluster), { identity }));
     for (let minute = 0; minute < 9; minute += 1) {
       for (const { denied } of processes) denied(judgement, subject);
       await cluster.env.advance(60_000);
     }
-    expect(cluster.api.list('events', 'mimir')).toMatchObject([
+    expect(cluster.api.list('events.events.k8s.io', 'mimir')).toMatchObject([
       {
         metadata: {
           labels: { [decisionLabel]: '0123456789ab' },
@@ -381,7 +382,7 @@ describe('a denial', () => {
     processes[0]?.denied(judgement, subject);
     processes[0]?.denied({ ...judgement, decisionId: 'ba9876543210' }, subject);
     await cluster.env.finish(processes[0]?.settled() ?? Promise.resolve());
-    expect(cluster.api.list('events', 'mimir')).toHaveLength(3);
+    expect(cluster.api.list('events.events.k8s.io', 'mimir')).toHaveLength(3);
   });
 
   it('never fails for an Event that cannot be written', async () => {

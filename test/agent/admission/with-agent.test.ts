@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../cluster/env.ts';
+import type { ModelObject } from '../../../simulation/server/request.ts';
 import type { Answer } from '../../../webhook/review/review.ts';
 import { startProcess } from '../../kit/agent-process.ts';
-import type { StoredObject } from '../../kit/memory-api.ts';
-import { rolled } from '../../kit/memory-cluster.ts';
+import { rolled, sets } from '../../kit/cluster.ts';
 import { shareOf } from '../../kit/share.ts';
 import { type Serve, type ServedRequest, seededRandom, status } from '../../kit/virtual-env.ts';
 import {
@@ -26,7 +26,7 @@ function admitting(world: EnforceWorld, webhooks: readonly WebhookProcess[]): re
   const asked = async (request: ServedRequest): Promise<Answer | undefined> => {
     const [, plural, name = '', subresource] =
       /\/namespaces\/mimir\/(pods|statefulsets)\/([^/]+)(?:\/([^/]+))?$/.exec(request.pathname) ?? [];
-    const object = plural === undefined ? undefined : world.api.get(plural, 'mimir', name);
+    const object = plural === undefined ? undefined : world.api.get(plural === 'pods' ? plural : sets, 'mimir', name);
     if (object === undefined || request.method === 'GET') return undefined;
     const review = reviewOf(request, object, subresource);
     turn += 1;
@@ -42,7 +42,7 @@ function admitting(world: EnforceWorld, webhooks: readonly WebhookProcess[]): re
   return denied;
 }
 
-function reviewOf({ method, json }: ServedRequest, object: StoredObject, subresource: string | undefined) {
+function reviewOf({ method, json }: ServedRequest, object: ModelObject, subresource: string | undefined) {
   if (method === 'DELETE') return deletionOf(object, { user: person });
   if (subresource === 'eviction') return evictionOf(object, { user: person });
   const { replicas } = ((json as { readonly spec?: { readonly replicas?: number } }).spec ?? {}) as { readonly replicas?: number };
@@ -101,7 +101,7 @@ describe('an agent and webhooks over one group (S30)', () => {
     const denied = admitting(world, [webhook]);
     const { agent } = startProcess({ env: world.env });
     await world.env.advance(120_000);
-    const sizes = world.api.list('statefulsets', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
+    const sizes = world.api.list('statefulsets.apps', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
     expect(sizes).toEqual([2, 2, 2]);
     expect(denied).toEqual([]);
     expect(await world.env.finish(webhook.ask(scaleOf(world.set('a'), 1)))).toMatchObject({ allowed: false, code: 403 });

@@ -78,7 +78,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
         const answer = await first.ask(updateOf(world.set('a'), () => without));
         expect(answer, `seed ${seed}`).toMatchObject({ allowed: true });
         await sleep(world.env, random() * 20);
-        world.api.put('apps/v1/statefulsets', without as never);
+        world.api.put('statefulsets.apps', without as never);
         relabelled += 1;
       };
       const shrink = async (): Promise<void> => {
@@ -103,7 +103,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
       expect(allowedIn(answers), `round ${round}`).toBe(1);
       const zone = (answers[0]?.allowed === true ? one : other) ?? '';
       const pod = world.pod(zone, 1).metadata;
-      world.api.change('/v1/pods', 'mimir', pod.name, { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+      world.api.terminate('mimir', pod.name);
       await world.env.advance(3500);
       const next = zone === one ? other : one;
       expect(await world.env.finish(second.ask(evictionOf(world.pod(next ?? '', 1))))).toMatchObject({ allowed: false, code: 429 });
@@ -202,9 +202,9 @@ describe('without any agent', () => {
   it('a zone whose pods are gone is refused for the second zone after two minutes', async () => {
     const world = enforceWorld({ spec });
     const [first, second] = await twoProcesses(world);
-    world.workloads.broken.add('ingester-zone-a-1');
+    world.workloads.breakNext('ingester-zone-a-1');
     expect(await world.env.finish(first.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
-    world.api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    world.api.terminate('mimir', 'ingester-zone-a-1');
     await world.env.advance(130_000);
     expect(await world.env.finish(second.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
     expect(await world.env.finish(second.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 429 });

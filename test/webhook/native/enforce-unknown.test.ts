@@ -15,7 +15,7 @@ const faults: Readonly<Record<string, (world: EnforceWorld) => void>> = {
   'the ledger is forbidden': ({ api }) => api.forbid('get configmaps'),
   'the ledger cannot be written': ({ api }) => api.forbid('create configmaps'),
   'the ledger is not understood': ({ api }) =>
-    void api.put('/v1/configmaps', {
+    void api.put('configmaps', {
       metadata: { name: ledgerName('ingester'), namespace: 'mimir' },
       data: { [ledgerKey]: '{"format":"7.0"}' },
     }),
@@ -23,7 +23,7 @@ const faults: Readonly<Record<string, (world: EnforceWorld) => void>> = {
     const atMs = env.clock.nowMs();
     const claims = Array.from({ length: 100 }, (_, to) => ({ verb: 'scaleDown', zone: 'former', uid: 'u', from: 200, to, atMs }));
     const ledger = { format: '1.0', namespace: 'mimir', group: 'ingester', claims, downscales: [], preparations: [] };
-    void api.put('/v1/configmaps', {
+    void api.put('configmaps', {
       metadata: { name: ledgerName('ingester'), namespace: 'mimir' },
       data: { [ledgerKey]: JSON.stringify(ledger) },
     });
@@ -61,7 +61,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
 
     it(`${what} while StatefulSets are not known`, async () => {
       const world = enforceWorld({ kind: 'none' });
-      world.api.forbid('list statefulsets', 'watch statefulsets');
+      world.api.forbid('list statefulsets.apps', 'watch statefulsets.apps');
       const process = await world.start();
       expect(await world.env.finish(process.ask(review(world)))).toMatchObject({ allowed: false, code: 429 });
     });
@@ -69,12 +69,12 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     it(`${what} of a member that the caches do not know as one yet`, async () => {
       const world = enforceWorld({ kind: 'none' });
       const process = await world.start();
-      world.api.isWatchFrozen = true;
-      world.api.put('apps/v1/statefulsets', withLabels({ 'grafana.com/no-downscale': 'true' })(world.set('a')) as never);
+      world.api.hold();
+      world.api.put('statefulsets.apps', withLabels({ 'grafana.com/no-downscale': 'true' })(world.set('a')) as never);
       const answer = await world.env.finish(process.ask(review(world)));
       if (what === 'an eviction') expect(answer).toMatchObject({ allowed: true });
       else expect(answer).toMatchObject({ allowed: false, code: 429 });
-      world.api.thaw();
+      world.api.release();
       await world.env.advance(1000);
       if (what !== 'the deletion of a StatefulSet' && what !== 'an eviction') {
         expect(await world.env.finish(process.ask(review(world)))).toMatchObject({ allowed: false, code: 403 });
@@ -106,7 +106,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
 
   it('every request in a namespace that is being deleted passes, though no claim can be stored there any more', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
-    world.api.put('/v1/namespaces', { metadata: { name: 'mimir', deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    world.endNamespace();
     world.api.forbid('create configmaps');
     const process = await world.start();
     for (const review of Object.values(disruptions)) {

@@ -5,27 +5,25 @@ import { type KubernetesHttp, sleep } from '../../../cluster/env.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { messageOf } from '../../../policies/error-message.ts';
+import type { ModelObject } from '../../../simulation/server/request.ts';
 import { type EnforceEndpoint, type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { defaultConfig } from '../../kit/agent-process.ts';
-import { customKinds, type StoredObject } from '../../kit/memory-api.ts';
-import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
-import type { StatefulSetInput } from '../../kit/memory-workloads.ts';
+import { adoptedGroup, type Cluster, nativeGroup, newCluster, type StatefulSetInput, sets } from '../../kit/cluster.ts';
 import { seededRandom } from '../../kit/virtual-env.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-const setKey = 'apps/v1/statefulsets';
-const kinds = { ...customKinds, '/v1/namespaces': 'Namespace', 'events.k8s.io/v1/events': 'Event' };
-
-export interface EnforceWorld extends MemoryCluster {
+export interface EnforceWorld extends Cluster {
   /** A process of its own, with its own connection, once it knows everything. */
   readonly start: (options?: ProcessOptions) => Promise<WebhookProcess>;
-  readonly set: (zone: string) => StoredObject;
-  readonly pod: (zone: string, ordinal: number) => StoredObject;
+  readonly set: (zone: string) => ModelObject;
+  readonly pod: (zone: string, ordinal: number) => ModelObject;
   /** What is stored of the group. */
   readonly ledger: () => Ledger;
   readonly dropLedger: () => void;
+  /** Deletes the namespace, which stays until it is empty. */
+  readonly endNamespace: () => void;
   /** What the API server does once everybody has allowed it. */
   readonly scaleTo: (zone: string, replicas: number) => void;
 }
@@ -60,18 +58,18 @@ export interface WebhookProcess {
 export function enforceWorld(
   group: { readonly kind?: 'native' | 'adopted' | 'none'; readonly spec?: Json; readonly sets?: Partial<StatefulSetInput> } = {},
 ): EnforceWorld {
-  const cluster = newCluster({ customKinds: kinds });
+  const cluster = newCluster();
   const { api, env } = cluster;
-  api.put('/v1/namespaces', { metadata: { name: 'mimir' } });
+  api.put('namespaces', { metadata: { name: 'mimir', finalizers: ['example.com/not-empty'] } });
   if (group.kind === 'none') for (const zone of ['a', 'b', 'c']) cluster.workloads.create({ name: `ingester-zone-${zone}`, ...group.sets });
   else if (group.kind === 'adopted') adoptedGroup(cluster, group.sets);
   else nativeGroup(cluster, group.spec, group.sets);
-  const found = (plural: string, name: string): StoredObject => {
-    const object = api.get(plural, 'mimir', name);
+  const found = (resource: string, name: string): ModelObject => {
+    const object = api.get(resource, 'mimir', name);
     if (object === undefined) throw new Error(`${name} is not there`);
     return object;
   };
-  const set = (zone: string): StoredObject => found('statefulsets', `ingester-zone-${zone}`);
+  const set = (zone: string): ModelObject => found(sets, `ingester-zone-${zone}`);
   return {
     ...cluster,
     set,
@@ -82,8 +80,9 @@ export function enforceWorld(
       if (isUnknown(ledger)) throw new Error(ledger.unknown);
       return ledger;
     },
-    dropLedger: () => api.remove('/v1/configmaps', 'mimir', ledgerName('ingester')),
-    scaleTo: (zone, replicas) => void api.change(setKey, 'mimir', set(zone).metadata.name, { spec: { replicas } }),
+    dropLedger: () => api.remove('configmaps', 'mimir', ledgerName('ingester')),
+    endNamespace: () => api.remove('namespaces', '', 'mimir'),
+    scaleTo: (zone, replicas) => void api.change(sets, 'mimir', set(zone).metadata.name, { spec: { replicas } }),
     start: async (options = {}) => {
       const process = startWebhook(cluster, options);
       await env.until(() => process.admission.guard.isSettled());
@@ -92,7 +91,7 @@ export function enforceWorld(
   };
 }
 
-function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookProcess {
+function startWebhook({ env }: Cluster, options: ProcessOptions): WebhookProcess {
   const { name = 'webhook-1', latencyMs = 0, seed = 1, diesAfter, ...endpointOptions } = options;
   const random = seededRandom(seed);
   const writes: string[] = [];
@@ -180,12 +179,12 @@ function reviewOf(resource: 'statefulsets' | 'pods', overrides: Partial<Review>)
 }
 
 /** A write of a StatefulSet: `change` is what it makes of the object. */
-export function updateOf(set: StoredObject, change: (object: Json) => Json, overrides: Partial<Review> = {}): Review {
+export function updateOf(set: ModelObject, change: (object: Json) => Json, overrides: Partial<Review> = {}): Review {
   return reviewOf('statefulsets', { name: set.metadata.name, oldObject: set, object: change(set), ...overrides });
 }
 
 /** A write of `/scale`; without `replicas` the number is left out. */
-export function scaleOf(set: StoredObject, replicas: number | undefined, overrides: Partial<Review> = {}): Review {
+export function scaleOf(set: ModelObject, replicas: number | undefined, overrides: Partial<Review> = {}): Review {
   const scale = (count: unknown): Json => ({
     apiVersion: 'autoscaling/v1',
     kind: 'Scale',
@@ -202,12 +201,12 @@ export function scaleOf(set: StoredObject, replicas: number | undefined, overrid
   });
 }
 
-export function deletionOf(object: StoredObject, overrides: Partial<Review> = {}): Review {
+export function deletionOf(object: ModelObject, overrides: Partial<Review> = {}): Review {
   const resource = object['kind'] === 'Pod' ? 'pods' : 'statefulsets';
   return reviewOf(resource, { operation: 'DELETE', name: object.metadata.name, oldObject: object, ...overrides });
 }
 
-export function evictionOf(pod: StoredObject, overrides: Partial<Review> = {}): Review {
+export function evictionOf(pod: ModelObject, overrides: Partial<Review> = {}): Review {
   const { name, namespace } = pod.metadata;
   return reviewOf('pods', {
     kind: { group: 'policy', version: 'v1', kind: 'Eviction' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { ModelObject } from '../../../simulation/server/request.ts';
 import type { Review } from '../../../webhook/review/review.ts';
-import type { StoredObject } from '../../kit/memory-api.ts';
 import {
   deletionOf,
   type EnforceWorld,
@@ -17,7 +17,7 @@ const protectedSpec = {
   protect: { noDownscale: true, noDelete: true, noEviction: true },
   disruption: { maxUnavailable: 1 },
 };
-const fromSpec = (set: StoredObject): Json => set['spec'] as Json;
+const fromSpec = (set: ModelObject): Json => set['spec'] as Json;
 const withoutReplicas = (object: Json): Json => {
   const { replicas: _replicas, ...spec } = object['spec'] as Json;
   return { ...object, spec };
@@ -91,7 +91,7 @@ describe('protected objects are protected on every path', () => {
     expect(answer.auditAnnotations).toMatchObject({ outcome: 'deny', rule: 'no-downscale', group: 'mimir/ingester' });
     expect(answer.auditAnnotations?.['policy']).toMatch(/^[0-9a-f]+$/);
     await world.env.settle();
-    expect(world.api.list('events')).toMatchObject([
+    expect(world.api.list('events.events.k8s.io')).toMatchObject([
       { regarding: { kind: 'StatefulSet', name: 'ingester-zone-a' }, reason: 'DownscaleForbidden', type: 'Warning' },
     ]);
   });
@@ -107,7 +107,7 @@ describe('protected objects are protected on every path', () => {
 
   it('a restart, a strategy, a partition, a first ordinal', async () => {
     const world = enforceWorld();
-    world.api.put('rollout-group.dev/v1alpha1/rolloutpolicies', {
+    world.api.put('rolloutpolicies.rollout-group.dev', {
       metadata: { name: 'safety', namespace: 'mimir' },
       spec: { targets: { groups: ['ingester'] }, rules: [{ name: 'no-restarts', actions: ['restart'], effect: 'deny' }] },
     });
@@ -124,7 +124,7 @@ describe('protected objects are protected on every path', () => {
     expect((await ask(withSpec({ template: restarted }))).message).toContain('denied by safety/no-restarts');
     expect((await ask(withSpec({ updateStrategy: { type: 'RollingUpdate' } }))).message).toContain('denied by update-strategy');
     expect((await ask(withSpec({ ordinals: { start: 1 } }))).message).toContain('denied by ordinals-kept');
-    world.api.change('apps/v1/statefulsets', 'mimir', set.metadata.name, {
+    world.api.change('statefulsets.apps', 'mimir', set.metadata.name, {
       spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 3 } } },
     });
     await world.env.advance(1000);
@@ -153,7 +153,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
       const [first, second] = [await world.start(), await world.start({ name: 'webhook-2' })];
       const relabelled = withLabels(labels)(world.set('a'));
       expect(await world.env.finish(first.ask(updateOf(world.set('a'), () => relabelled)))).toMatchObject({ allowed: true });
-      world.api.put('apps/v1/statefulsets', relabelled as never);
+      world.api.put('statefulsets.apps', relabelled as never);
       await world.env.advance(2000);
       for (const review of [scaleOf(world.set('a'), 0), deletionOf(world.set('a')), evictionOf(world.pod('a', 0))]) {
         const answer = await world.env.finish(second.ask(review));
@@ -170,7 +170,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     const process = await world.start();
     const without = withLabels({ 'grafana.com/no-downscale': undefined })(world.set('a'));
     expect(await world.env.finish(process.ask(updateOf(world.set('a'), () => without)))).toMatchObject({ allowed: true });
-    world.api.put('apps/v1/statefulsets', without as never);
+    world.api.put('statefulsets.apps', without as never);
     await world.env.advance(1000);
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
     expect(answer.message).toContain('denied by protection-kept: ingester-zone-a lost the label grafana.com/no-downscale');
@@ -202,7 +202,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
       const both = updateOf(world.set('a'), (object) => change(withSpec({ replicas: 2 })(object)));
       expect((await ask(one, both)).message).toContain('denied by protection-kept: one write lowers replicas and changes');
       expect(await ask(one, updateOf(world.set('a'), change))).toMatchObject({ allowed: true });
-      world.api.put('apps/v1/statefulsets', change(world.set('a')) as never);
+      world.api.put('statefulsets.apps', change(world.set('a')) as never);
       await world.env.advance(2000);
       for (const process of [one, other]) {
         const answer = await ask(process, scaleOf(world.set('a'), 2));
@@ -234,7 +234,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     const without = withLabels({ [label]: undefined })(world.set('a'));
     const review = updateOf(world.set('a'), () => without, { subresource: 'status' });
     expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
-    world.api.put('apps/v1/statefulsets', without as never);
+    world.api.put('statefulsets.apps', without as never);
     await world.env.advance(1000);
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: false, code: 429 });
   });
@@ -244,7 +244,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     const process = await world.start();
     const upgraded = withLabels({ chart: 'mimir-2' })(world.set('a'));
     expect(await world.env.finish(process.ask(updateOf(world.set('a'), () => upgraded)))).toMatchObject({ allowed: true });
-    world.api.put('apps/v1/statefulsets', upgraded as never);
+    world.api.put('statefulsets.apps', upgraded as never);
     await world.env.advance(1000);
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
   });
@@ -290,7 +290,7 @@ describe('requests that must always pass (S32)', () => {
 
   it('the deletion of a whole namespace', async () => {
     const world = enforceWorld({ spec: protectedSpec });
-    world.api.put('/v1/namespaces', { metadata: { name: 'mimir', deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    world.endNamespace();
     const process = await world.start();
     for (const object of [world.set('a'), world.pod('b', 0)]) {
       expect(await world.env.finish(process.ask(deletionOf(object, { name: '' })))).toMatchObject({ allowed: true });
@@ -377,7 +377,7 @@ describe('a reservation', () => {
   it('is judged by the stored object, not by the review (threat 1)', async () => {
     const world = enforceWorld({ spec: { protect: { noDownscale: true } } });
     const process = await world.start();
-    const forged = { ...world.set('a'), spec: { ...fromSpec(world.set('a')), replicas: 2 } } as StoredObject;
+    const forged = { ...world.set('a'), spec: { ...fromSpec(world.set('a')), replicas: 2 } } as ModelObject;
     expect(await world.env.finish(process.ask(scaleOf(forged, 1)))).toMatchObject({ allowed: false, code: 403 });
   });
 

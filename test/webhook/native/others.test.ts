@@ -20,10 +20,10 @@ it('a StatefulSet that is protected meanwhile is protected there too', async () 
 it('an unknown fact passes with a warning, where the endpoint itself denies it', async () => {
   const world = enforceWorld({ kind: 'none' });
   const process = await world.start();
-  world.api.isWatchFrozen = true;
+  world.api.hold();
   world.workloads.create({ name: 'later' });
   process.cutOff();
-  const set = world.api.get('statefulsets', 'mimir', 'later');
+  const set = world.api.get('statefulsets.apps', 'mimir', 'later');
   const pod = world.api.get('pods', 'mimir', 'later-0');
   if (set === undefined || pod === undefined) throw new Error('it was not created');
   for (const review of [scaleOf(set, 0), deletionOf(set), evictionOf(pod)]) {

@@ -1,22 +1,22 @@
 // In place of a deletion that is refused: a pod is taken out of its StatefulSet by its labels or its owner, and then deleted as nobody's, or is ended.
 import { describe, expect, it } from 'vitest';
+import type { ModelObject } from '../../../simulation/server/request.ts';
 import { isReleased, readTarget } from '../../../webhook/native/requests-of.ts';
 import type { Review } from '../../../webhook/review/review.ts';
-import type { StoredObject } from '../../kit/memory-api.ts';
 import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, type Json, withLabels } from './enforce-world.ts';
 
 const person = { name: 'kim', groups: ['system:authenticated'] };
 
-function updateOf(pod: StoredObject, object: Json, overrides: Partial<Review> = {}): Review {
+function updateOf(pod: ModelObject, object: Json, overrides: Partial<Review> = {}): Review {
   return { ...deletionOf(pod, { user: person }), operation: 'UPDATE', object, ...overrides };
 }
 
-const ownersOf = (pod: StoredObject): readonly unknown[] => (pod.metadata['ownerReferences'] ?? []) as readonly unknown[];
+const ownersOf = (pod: ModelObject): readonly unknown[] => (pod.metadata['ownerReferences'] ?? []) as readonly unknown[];
 
-const withOwners = (pod: StoredObject, ownerReferences: unknown): Json => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } });
+const withOwners = (pod: ModelObject, ownerReferences: unknown): Json => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } });
 
 /** Every way in which a pod is taken out. */
-function releases(pod: StoredObject): Readonly<Record<string, Json>> {
+function releases(pod: ModelObject): Readonly<Record<string, Json>> {
   const [label = ''] = Object.keys(pod.metadata.labels ?? {});
   const owner = (ownersOf(pod)[0] ?? {}) as Json;
   return {
@@ -37,7 +37,7 @@ function releases(pod: StoredObject): Readonly<Record<string, Json>> {
 function worldOf(): EnforceWorld {
   const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
   for (const { metadata } of world.api.list('pods', 'mimir')) {
-    world.api.change('/v1/pods', 'mimir', metadata.name, { metadata: { labels: { 'controller-revision-hash': 'old', team: 'storage' } } });
+    world.api.change('pods', 'mimir', metadata.name, { metadata: { labels: { 'controller-revision-hash': 'old', team: 'storage' } } });
   }
   return world;
 }
@@ -81,7 +81,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
     const world = worldOf();
     const process = await world.start();
     const pod = world.pod('a', 0);
-    const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-15T12:00:00Z' } } as StoredObject;
+    const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-15T12:00:00Z' } } as ModelObject;
     const free = withOwners(pod, []);
     const reviews = [
       updateOf(pod, free, { user: { name: 'system:node:n1', groups: ['system:nodes'] } }),
@@ -91,7 +91,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
       updateOf(pod, withLabels({ added: 'yes' })(pod)),
       updateOf(pod, { ...pod, metadata: { ...pod.metadata, annotations: { changed: 'yes' } } }),
       updateOf(pod, { ...pod, status: { ...(pod['status'] as Json), phase: 'Running', message: 'changed' } }),
-      updateOf({ ...pod, status: { phase: 'Failed' } } as StoredObject, { ...pod, status: { phase: 'Failed', reason: 'x' } }),
+      updateOf({ ...pod, status: { phase: 'Failed' } } as ModelObject, { ...pod, status: { phase: 'Failed', reason: 'x' } }),
       updateOf(pod, withOwners(pod, [...ownersOf(pod), { kind: 'Other', name: 'x', uid: 'y' }])),
     ];
     for (const review of reviews) expect(readTarget(review).kind).toBe('pass');

@@ -16,7 +16,7 @@ function callOf({ env }: EnforceWorld): Call {
 }
 
 function optIn({ api }: EnforceWorld): void {
-  api.put('/v1/namespaces', { metadata: { name: 'mimir', labels: { 'rollout-group.dev/enforce': 'true' } } });
+  api.put('namespaces', { metadata: { name: 'mimir', labels: { 'rollout-group.dev/enforce': 'true' } } });
 }
 
 function preview(world: EnforceWorld, { endpoint }: WebhookProcess, review: Review): Promise<Answer | undefined> {
@@ -34,7 +34,7 @@ describe('a preview', () => {
     expect(await world.env.finish(process.ask(review))).toEqual(refused);
     await world.env.settle();
     // People find the decision though nobody has asked the endpoint.
-    expect(world.api.list('events')).toHaveLength(1);
+    expect(world.api.list('events.events.k8s.io')).toHaveLength(1);
   });
 
   it('reserves nothing of what passes, and keeps no departure', async () => {
@@ -106,7 +106,7 @@ describe('both forms in one process', () => {
   const prepared = async (isOptedIn: boolean, hasPolicy = true) => {
     const world = enforceWorld({ kind: 'adopted', sets: marked });
     if (isOptedIn) optIn(world);
-    if (hasPolicy) world.api.put('rollout-group.dev/v1alpha1/rolloutpolicies', noScaleDown);
+    if (hasPolicy) world.api.put('rolloutpolicies.rollout-group.dev', noScaleDown);
     const process = await world.start({ own, isPreparedElsewhere: true });
     const endpoint = prepareDownscale(process.env, { clusterDomain: 'cluster.local.', native: process.endpoint.preview });
     return { world, process, endpoint };
@@ -143,7 +143,7 @@ describe('both forms in one process', () => {
     async (isOptedIn) => {
       const world = enforceWorld({ kind: 'adopted' });
       if (isOptedIn) optIn(world);
-      world.api.put('rollout-group.dev/v1alpha1/rolloutpolicies', noScaleDown);
+      world.api.put('rolloutpolicies.rollout-group.dev', noScaleDown);
       const process = await world.start({ own });
       const cache = evictionCache(process.env, { guard: process.admission.guard, isAlone: () => false });
       const endpoint = podEviction(process.env, { budgets, cache, native: process.endpoint.preview });

@@ -39,7 +39,7 @@ export interface World {
 }
 
 /** Kinds that only these endpoints look at. */
-function withReplicas(plural: string, kind: string): ServedKind {
+export function withReplicas(plural: string, kind: string): ServedKind {
   const sets = kubernetesKinds.find((known) => known.plural === 'statefulsets');
   if (sets === undefined) throw new Error('the model serves no StatefulSets');
   return { ...sets, plural, kind, singular: kind.toLowerCase(), shortNames: [] };
