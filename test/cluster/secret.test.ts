@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { namedSecretProblem, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
+import { ObjectsServer } from '../kit/objects-server.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 function world(data: unknown) {
-  const env = virtualEnv({
-    serve: ({ pathname }) =>
-      pathname === '/api/v1/namespaces/agent/secrets/login'
-        ? { status: 200, body: { metadata: { name: 'login', namespace: 'agent', uid: 'u', resourceVersion: '1' }, data } }
-        : { status: 404, body: { kind: 'Status', reason: 'NotFound', details: { name: 'other' } } },
-  });
+  const env = virtualEnv();
+  const server = new ObjectsServer(env, ['secrets']);
+  server.put('secrets', { metadata: { name: 'login', namespace: 'agent' }, data });
   return { env, read: secretReader(env, { namespace: 'agent', site: 'test.secret', timeoutMs: () => 500 }) };
 }
 

@@ -63,7 +63,7 @@ export async function fakeApiServer(
     if (address.isWatch) return watch(request, address, answer);
     const isWithheld = request.method !== 'GET' && forbiddenWrites.includes(address.name);
     if (isWithheld) server.forbid(`* ${address.resource}`);
-    const response = server.handle(isApply(request) ? applyAs(server, stamped(request), address) : request);
+    const response = server.handle(isApply(request) ? applyAs(server, stamped(request, stamp), address) : request);
     if (isWithheld) server.permit(`* ${address.resource}`);
     const { status, headers, body } = await response;
     answer.writeHead(status, headers);
@@ -85,13 +85,6 @@ export async function fakeApiServer(
       watches.delete(address);
       opened.close();
     });
-  }
-
-  function stamped(request: ModelRequest): ModelRequest {
-    const object: FakeObject = JSON.parse(request.body ?? '');
-    if (stamp === undefined || (object.kind !== 'RolloutIntent' && object.kind !== 'RolloutException')) return request;
-    const spec = { ...Object(object['spec']), requestedBy: { ...stamp, at: new Date().toISOString() } };
-    return { ...request, body: JSON.stringify({ ...object, spec }) };
   }
 }
 
@@ -116,6 +109,14 @@ const pathPattern =
 
 function isApply({ contentType }: ModelRequest): boolean {
   return contentType === 'application/apply-patch+yaml';
+}
+
+/** The webhook's part: writes the requester into an intent or an exception. */
+function stamped(request: ModelRequest, stamp: FakeOptions['stamp']): ModelRequest {
+  const object: FakeObject = JSON.parse(request.body ?? '');
+  if (stamp === undefined || (object.kind !== 'RolloutIntent' && object.kind !== 'RolloutException')) return request;
+  const spec = { ...Object(object['spec']), requestedBy: { ...stamp, at: new Date().toISOString() } };
+  return { ...request, body: JSON.stringify({ ...object, spec }) };
 }
 
 /** The model knows no server-side apply and no owners of fields: creates the object, or merges it into the existing one. */
