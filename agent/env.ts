@@ -53,12 +53,11 @@ export interface GateHttp {
   readonly health: (query: ServiceQuery) => Promise<GateAnswer>;
 }
 
-/** One request to a notification service. */
-export interface NotifyRequest {
-  readonly method: 'GET' | 'POST';
-  /** Address from the NotificationChannel with a path of the service's API. */
+/** One request to a server other than the API server. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** Contains credentials: never log it. */
+  /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** PEM of the trusted authorities; the usual ones if absent. */
@@ -67,21 +66,25 @@ export interface NotifyRequest {
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The place in the code that asks. */
-  readonly site: string;
 }
 
-export interface NotifyResponse {
+export interface HttpResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
+/** One request to a notification service: the address of the channel with a path of the service's API. */
+export interface NotifyRequest extends HttpRequest {
+  /** The place in the code that asks. */
+  readonly site: string;
+}
+
 /** Notification services. Redirects are not followed. */
 export interface NotifyHttp {
   /** Resolves with any answer. Rejects when no whole answer came, with an Error that names neither an address nor a credential. */
-  readonly call: (request: NotifyRequest) => Promise<NotifyResponse>;
+  readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
 }
 
 /** The policy files of the agent's directory. */

@@ -11,25 +11,14 @@ import { type MetricSourceDefinition, metricSourceOf } from '../../policies/inte
 import { loadObjects } from '../../policies/live/objects.ts';
 import { apiGroup, apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
-import type { GateAnswer, GateHttp, GateQuery, GateQuestion, Log, ServiceQuery } from '../env.ts';
-
-/** As `agent/process/http-exchange.ts` takes it. */
-interface SourceRequest {
-  readonly method: 'GET' | 'POST';
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly ca?: string;
-  readonly timeoutMs: number;
-  readonly maxBodyBytes: number;
-}
+import type { GateAnswer, GateHttp, GateQuery, GateQuestion, HttpRequest, Log, ServiceQuery } from '../env.ts';
 
 interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   readonly userAgent: string;
   /** Rejects with an Error that says why no whole answer came. An Error with a `cause` repeats the system's message, which may name an address. */
-  readonly exchange: (request: SourceRequest) => Promise<GateAnswer>;
+  readonly exchange: (request: HttpRequest) => Promise<GateAnswer>;
 }
 
 /** Sources of which it is remembered what is wrong with them, so that it is logged once. */
@@ -122,7 +111,7 @@ export class SourceHttp implements GateHttp {
     }
   }
 
-  async #exchange({ leftMs, maxBodyBytes }: At, request: Omit<SourceRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
+  async #exchange({ leftMs, maxBodyBytes }: At, request: Omit<HttpRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
     const headers = { 'User-Agent': this.#options.userAgent, Accept: 'application/json', ...request.headers };
     return await this.#options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
   }

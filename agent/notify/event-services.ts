@@ -5,7 +5,7 @@ import { isJsonObject } from '../../cluster/request/json.ts';
 import { type CommitStatus, callbackBody, commitStatus, signedText } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import type { NotifyResponse } from '../env.ts';
+import type { HttpResponse } from '../env.ts';
 import {
   ask,
   bearer,
@@ -29,7 +29,7 @@ const noCommit: Outcome = {
 };
 
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {
-  const request = async (asked: Omit<Call, 'headers' | 'body'>, body?: object): Promise<NotifyResponse> => {
+  const request = async (asked: Omit<Call, 'headers' | 'body'>, body?: object): Promise<HttpResponse> => {
     const headers = { ...(await bearer(parts, channel.token)), ...headersOf(channel), ...(body && { 'Content-Type': 'application/json' }) };
     return await ask(parts, channel, { ...asked, headers, ...(body && { body: JSON.stringify(body) }) });
   };
@@ -79,14 +79,14 @@ function listUrl(channel: StatusChannel, { sha, name }: CommitStatus): string {
 }
 
 /** GitLab refuses to say of a running status that it is running, and of any other that it is what it is. */
-function isSaidAlready(response: NotifyResponse, state: string): boolean {
+function isSaidAlready(response: HttpResponse, state: string): boolean {
   const { message } = bodyOf(response);
   const from = typeof message === 'string' ? /^Cannot transition status via :\w+ from :(\w+)/.exec(message)?.[1] : undefined;
   return response.status === 400 && from === state;
 }
 
 /** Reports whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
-function hasStatus({ body }: NotifyResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
+function hasStatus({ body }: HttpResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
   const list = tryParseJson(body);
   return (Array.isArray(list) ? list : []).some(
     (one) =>

@@ -8,7 +8,7 @@ import type { RunNotes } from '../../engine/notify/notes.ts';
 import type { GroupName } from '../../engine/notify/texts.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import type { AgentEnv, NotifyRequest, NotifyResponse } from '../env.ts';
+import type { AgentEnv, HttpResponse, NotifyRequest } from '../env.ts';
 
 /** Something that is to be sent. */
 export interface Sending {
@@ -32,7 +32,7 @@ export interface Service {
 /** Dependencies of a service. */
 export interface ServiceParts {
   readonly env: Pick<AgentEnv, 'clock'>;
-  readonly call: (request: NotifyRequest) => Promise<NotifyResponse>;
+  readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
   readonly secret: ReadSecret;
 }
 
@@ -54,7 +54,7 @@ export interface Call {
 }
 
 /** Asks the service of the channel. Rejects when no whole answer came. */
-export async function ask({ call, secret }: ServiceParts, { ca }: Pick<ChannelDefinition, 'ca'>, request: Call): Promise<NotifyResponse> {
+export async function ask({ call, secret }: ServiceParts, { ca }: Pick<ChannelDefinition, 'ca'>, request: Call): Promise<HttpResponse> {
   const authorities = ca === undefined ? {} : { ca: await secret(ca, 'text') };
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...authorities });
 }
@@ -76,7 +76,7 @@ export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind:
 }
 
 /** Returns the body as an object; an empty one if it is not an object. */
-export function bodyOf({ body }: NotifyResponse): JsonObject {
+export function bodyOf({ body }: HttpResponse): JsonObject {
   const value = tryParseJson(body);
   return isJsonObject(value) ? value : {};
 }
@@ -97,7 +97,7 @@ const longestPauseMs = 3_600_000;
 const usualPauseMs = 30_000;
 
 /** Returns the outcome of a failed response. Its body is dropped, because it may repeat the request. */
-export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outcome, { readonly kind: 'arrived' }> {
+export function outcomeOf(response: HttpResponse, nowMs: number): Exclude<Outcome, { readonly kind: 'arrived' }> {
   const { status, headers } = response;
   const problem = `the service answered ${status}`;
   // GitHub says that too much was asked with 403, a pause or an empty budget, and only else means what 403 says.
@@ -110,7 +110,7 @@ export function outcomeOf(response: NotifyResponse, nowMs: number): Exclude<Outc
 }
 
 /** States how long the service wants to be left alone: Retry-After in seconds or as a date, or the instant at which a budget is filled again. */
-export function pauseOf(headers: NotifyResponse['headers'], nowMs: number): number {
+export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number {
   const after = headers['retry-after'];
   const seconds = Number(after ?? Number.NaN);
   const resetMs = Number(headers['x-ratelimit-reset'] ?? Number.NaN) * 1000;

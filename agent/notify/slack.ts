@@ -1,7 +1,7 @@
 // Slack's Web API: messages are posted with a key in their metadata, by which one whose answer was lost is found again, and edited by timestamp.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
-import type { NotifyResponse } from '../env.ts';
+import type { HttpResponse } from '../env.ts';
 import {
   ask,
   bearer,
@@ -38,11 +38,11 @@ const limited: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited']);
 const threadGone: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message']);
 
 export function slackService(parts: ServiceParts, channel: SlackChannel): Service {
-  const request = async (method: string, site: Call['site'], given: JsonObject): Promise<NotifyResponse> => {
+  const request = async (method: string, site: Call['site'], given: JsonObject): Promise<HttpResponse> => {
     const headers = { ...(await bearer(parts, channel.token)), 'Content-Type': 'application/json; charset=utf-8' };
     return await ask(parts, channel, { method: 'POST', url: `${channel.url}/${method}`, headers, body: JSON.stringify(given), site });
   };
-  const answered = (response: NotifyResponse): Answered => readAnswer(response, parts.env.clock.nowMs());
+  const answered = (response: HttpResponse): Answered => readAnswer(response, parts.env.clock.nowMs());
 
   const post = async (text: string, key: string, thread: string | undefined, isBroadcast: boolean) => {
     const metadata = { event_type: slackEventType, event_payload: { key } };
@@ -79,7 +79,7 @@ interface Answered {
   readonly error?: string;
 }
 
-function readAnswer(response: NotifyResponse, nowMs: number): Answered {
+function readAnswer(response: HttpResponse, nowMs: number): Answered {
   if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
   const { ok, ts, error } = bodyOf(response);
   if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
@@ -114,7 +114,7 @@ async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key 
 }
 
 /** Returns the timestamp of the message with the key, if the page has it, and the cursor of the next page; empty after the last. */
-function readPage(response: NotifyResponse, key: string): { readonly handle: string | undefined; readonly nextCursor: string } {
+function readPage(response: HttpResponse, key: string): { readonly handle: string | undefined; readonly nextCursor: string } {
   const { messages, response_metadata: more } = bodyOf(response);
   const found = (Array.isArray(messages) ? messages : []).find((message) => keyOf(message) === key);
   const ts = isJsonObject(found) ? found['ts'] : undefined;

@@ -9,32 +9,11 @@ import type { Clock } from '../../cluster/env.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import type { NotifyHttp, PodHttp } from '../env.ts';
-
-interface ExchangeRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly url: string;
-  /** Headers in addition to Host and Content-Length. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** PEM of the authorities that are trusted, in place of the usual ones. */
-  readonly ca?: string;
-  /** Until the whole answer is there. */
-  readonly timeoutMs: number;
-  /** A longer body is a failure. */
-  readonly maxBodyBytes: number;
-}
-
-interface ExchangeAnswer {
-  readonly status: number;
-  readonly body: string;
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+import type { HttpRequest, HttpResponse, NotifyHttp, PodHttp } from '../env.ts';
 
 export interface Exchanges {
   /** Resolves with any complete answer, also a redirect. Rejects with an Error; if it has a `cause`, its message may contain an address. */
-  readonly exchange: (request: ExchangeRequest) => Promise<ExchangeAnswer>;
+  readonly exchange: (request: HttpRequest) => Promise<HttpResponse>;
   readonly close: () => void;
 }
 
@@ -62,7 +41,7 @@ interface Ways {
   readonly agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 }
 
-function exchange(request: ExchangeRequest, ways: Ways): Promise<ExchangeAnswer> {
+function exchange(request: HttpRequest, ways: Ways): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const deadline = new AbortController();
     const timer = setTimeout(() => fail(`no complete answer within ${request.timeoutMs} ms`), request.timeoutMs);
@@ -105,7 +84,7 @@ function collect(
   response.on('error', (error) => fail(error.message, error));
 }
 
-async function send(request: ExchangeRequest, { env, agents }: Ways, signal: AbortSignal): Promise<IncomingMessage> {
+async function send(request: HttpRequest, { env, agents }: Ways, signal: AbortSignal): Promise<IncomingMessage> {
   const url = new URL(request.url);
   const { body = '', ca } = request;
   const headers = { ...request.headers, 'Content-Length': String(Buffer.byteLength(body)) };

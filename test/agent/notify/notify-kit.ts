@@ -1,5 +1,5 @@
 // A group whose runs are told, in virtual time: turns, the objects that the agent reads, services in memory, and processes that can die anywhere.
-import type { AgentEnv, NotifyRequest, NotifyResponse } from '../../../agent/env.ts';
+import type { AgentEnv, HttpResponse, NotifyRequest } from '../../../agent/env.ts';
 import { Notifier } from '../../../agent/notify/notifier.ts';
 import type { TurnReport } from '../../../agent/report.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
@@ -108,7 +108,7 @@ export function notifyWorld(
     for (const process of processes) process.hear(latest);
     await env.advance(afterMs);
   };
-  const call = async (request: NotifyRequest): Promise<NotifyResponse> => {
+  const call = async (request: NotifyRequest): Promise<HttpResponse> => {
     const { pathname, search } = new URL(request.url);
     const [, name = '', ...rest] = pathname.split('/');
     const headers = { 'user-agent': 'test', ...lowerCase(request.headers) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NotifyRequest, NotifyResponse } from '../../../agent/env.ts';
+import type { HttpResponse, NotifyRequest } from '../../../agent/env.ts';
 import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
 import { type Cluster, nativeGroup, newCluster, rolled } from '../../kit/cluster.ts';
 import { shareOf } from '../../kit/share.ts';
@@ -15,11 +15,11 @@ const policyDirectory = { read: async () => [{ name: 'channel.yaml', text: chann
 const notify = [{ channel: 'sre', events: ['started', 'waiting', 'failed', 'completed'] }];
 
 /** Rolls with a process that meets the fault, and another one that comes to its place. */
-async function roll(answer: (request: NotifyRequest) => Promise<NotifyResponse>, fault?: ProcessOptions['fault'], isTold = true) {
+async function roll(answer: (request: NotifyRequest) => Promise<HttpResponse>, fault?: ProcessOptions['fault'], isTold = true) {
   const cluster = newCluster();
   nativeGroup(cluster, isTold ? { notify } : {}, { replicas: 2 });
   const told: { readonly id: string; readonly event: string }[] = [];
-  const call = async (request: NotifyRequest): Promise<NotifyResponse> => {
+  const call = async (request: NotifyRequest): Promise<HttpResponse> => {
     const response = await answer(request);
     if (response.status === 200) told.push(JSON.parse(request.body ?? '{}'));
     return response;
@@ -39,7 +39,7 @@ async function roll(answer: (request: NotifyRequest) => Promise<NotifyResponse>,
   return { cluster, told, first, tookMs };
 }
 
-const taken = async (): Promise<NotifyResponse> => ({ status: 200, headers: {}, body: '' });
+const taken = async (): Promise<HttpResponse> => ({ status: 200, headers: {}, body: '' });
 
 /** What was written to what is looked after, in order. */
 function onWorkloads({ writes }: Cluster): readonly string[] {
@@ -51,7 +51,7 @@ describe('an agent that tells', () => {
     const silent = await roll(taken, undefined, false);
     expect(silent.told).toEqual([]);
     expect(onWorkloads(silent.cluster).length).toBeGreaterThan(5);
-    const answers: readonly ((request: NotifyRequest) => Promise<NotifyResponse>)[] = [
+    const answers: readonly ((request: NotifyRequest) => Promise<HttpResponse>)[] = [
       taken,
       () => new Promise<never>(() => undefined),
       () => Promise.reject(new Error('no route')),
