@@ -50,27 +50,22 @@ interface PodTarget {
   readonly pinTo?: string;
 }
 
+/** The StatefulSet that an action writes; `uid` and `resourceVersion` are the preconditions. */
+interface SetTarget {
+  readonly namespace: string;
+  readonly zone: string;
+  readonly statefulSet: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
 export type Action =
   | (PodTarget & { readonly kind: 'deletePod'; readonly resourceVersion: string; readonly because: 'outdated' | 'stuck' })
   | (PodTarget & { readonly kind: 'evictPod'; readonly because: 'outdated' })
-  | {
-      readonly kind: 'scaleStatefulSet';
-      readonly namespace: string;
-      readonly zone: string;
-      readonly statefulSet: string;
-      readonly uid: string;
-      readonly resourceVersion: string;
-      readonly from: number;
-      readonly to: number;
-    }
-  | {
+  | (SetTarget & { readonly kind: 'scaleStatefulSet'; readonly from: number; readonly to: number })
+  | (SetTarget & {
       /** Writes `spec.updateStrategy.rollingUpdate.partition`; the StatefulSet controller then replaces the pods that are no longer below it. */
       readonly kind: 'setPartition';
-      readonly namespace: string;
-      readonly zone: string;
-      readonly statefulSet: string;
-      readonly uid: string;
-      readonly resourceVersion: string;
       readonly from: number;
       readonly to: number;
       /**
@@ -81,7 +76,7 @@ export type Action =
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
-    }
+    })
   | {
       readonly kind: 'callPods';
       readonly namespace: string;
@@ -101,15 +96,7 @@ export type Action =
       readonly name: string;
       readonly replicas: number;
     }
-  | {
-      readonly kind: 'advanceCurrentRevision';
-      readonly namespace: string;
-      readonly zone: string;
-      readonly statefulSet: string;
-      readonly uid: string;
-      readonly resourceVersion: string;
-      readonly revision: string;
-    };
+  | (SetTarget & { readonly kind: 'advanceCurrentRevision'; readonly revision: string });
 
 /** Reports whether the action deletes or evicts a pod to replace it. */
 export function isReplacement(action: Action): action is Extract<Action, { readonly kind: 'deletePod' | 'evictPod' }> {

@@ -7,19 +7,11 @@ import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
 
 /** One step with its place in the run; `key` names the same step in runs with other times. */
-export interface TracedStep {
+export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'startSeconds' | 'p50Seconds' | 'p90Seconds'> {
   readonly key: string;
   readonly wave: string;
-  readonly kind: PlannedStep['kind'];
-  readonly zone?: string;
-  readonly pods: readonly string[];
-  readonly atOnce?: number;
-  readonly from?: number;
-  readonly to?: number;
-  readonly waitsFor?: string;
   /** Gates whose readings were asked for meanwhile, by name. */
   readonly gates: readonly string[];
-  readonly rules: readonly RuleResult[];
   readonly startMs: number;
   readonly endMs: number;
 }
