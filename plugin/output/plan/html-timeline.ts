@@ -150,7 +150,7 @@ function labelNextTo(text: string, x: number, y: number, width: number): Html {
 function stepTitle(step: PlannedStep): string {
   const count = words.stepPodCount(step);
   return [
-    `${words.stepVerb(step)} ${words.stepObject(step)}`.trim(),
+    words.stepText(step),
     ...(count === undefined ? [] : [plural(count, 'pod')]),
     ...(step.atOnce === undefined ? [] : [`at most ${step.atOnce} at once`]),
     `from +${words.spanText(step.startSeconds)}`,

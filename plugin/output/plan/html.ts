@@ -12,9 +12,7 @@ const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
 export function renderPlanHtml(plan: Plan): string {
-  const groups = words.byAttention(plan.groups);
-  const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
-  const same = groups.filter((group) => !changed.includes(group));
+  const { changed, same } = words.splitByChange(plan);
   const title = plan.groups.length === 1 ? `Plan of ${name(plan.groups[0])}` : `Plan of ${plan.groups.length} groups`;
   const isOpen = (group: GroupPlan) => changed.length <= maxUnfolded || group.refused.length > 0 || group.outcome === 'blocked';
   const startMs = words.startMs(plan);
@@ -160,21 +158,12 @@ function holding(result: RuleResult, fact: string | undefined, startMs: number |
 }
 
 function steps(group: GroupPlan): Html {
-  const waveTitles = words.waveTitles(group);
-  const rows = group.waves.flatMap((wave, number) =>
-    wave.steps.map((step, index) => [
-      index === 0 ? (waveTitles[number] ?? '') : '',
-      words.stepVerb(step),
-      html`<span class="pods">${words.stepObject(step)}</span>`,
-      String(words.stepPodCount(step) ?? '–'),
-      String(step.atOnce ?? '–'),
-      words.stepGate(step),
-      `+${words.spanText(step.startSeconds)}`,
-      words.spanText(step.p50Seconds),
-      words.spanText(step.p90Seconds),
-      html`<code class="soft">${words.sourceText(step.source) ?? ''}</code>`,
-    ]),
-  );
+  const rows = words
+    .stepRows(group)
+    .map(({ wave, verb, object, podCount = '–', atOnce = '–', gate, start, p50, p90, source }) => [
+      ...[wave, verb, html`<span class="pods">${object}</span>`, `${podCount}`, `${atOnce}`],
+      ...[gate, start, p50, p90, html`<code class="soft">${source}</code>`],
+    ]);
   if (rows.length === 0) return nothing;
   const titles = ['wave', 'step', 'object', 'pods', 'at once', 'gate', 'starts', 'p50', 'p90', 'defined at'];
   return html`<h3>Steps</h3>${htmlTable(titles, rows, [3, 4, 6, 7, 8])}`;
@@ -195,7 +184,7 @@ function zones(group: GroupPlan): Html {
   const rows = group.zones.map((zone) => [
     zone.zone,
     html`<code>${zone.statefulSet}</code>`,
-    zone.replicasBefore === zone.replicasAfter ? String(zone.replicasAfter) : `${zone.replicasBefore} → ${zone.replicasAfter}`,
+    words.replicasText(zone),
     String(zone.restarts),
   ]);
   return html`<details class="fold"><summary>Zones (${rows.length})</summary>${htmlTable(['zone', 'StatefulSet', 'replicas', 'restarts'], rows, [2, 3])}</details>`;
@@ -205,7 +194,7 @@ function rules(group: GroupPlan): Html {
   const results = group.waves.flatMap((wave) => wave.steps.flatMap((step) => step.rules.map((result) => ({ step, result }))));
   if (results.length === 0) return nothing;
   const rows = results.map(({ step, result }) => [
-    `${words.stepVerb(step)} ${words.stepObject(step)}`.trim(),
+    words.stepText(step),
     html`<code class="key">${result.rule}</code>`,
     html`<b class="${result.outcome}">${result.outcome}</b>`,
     words.factText(result),

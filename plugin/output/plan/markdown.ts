@@ -13,9 +13,8 @@ export const commentBudget = 65_536 - 1_000;
 
 /** Returns the comment. The marker in its first line has the digest of the whole plan, so that a bot finds the comment again. */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
-  const groups = words.byAttention(plan.groups);
-  const changed = groups.filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
-  const sections = [overview(changed), denials(changed, plan), waits(changed, plan), details(changed), same(groups, changed)];
+  const { changed, same } = words.splitByChange(plan);
+  const sections = [overview(changed), denials(changed, plan), waits(changed, plan), details(changed), unchanged(same)];
   return `${fitSections(head(plan), sections, foot(plan), budget - 1)}\n`;
 }
 
@@ -102,8 +101,8 @@ function details(changed: readonly GroupPlan[]): Section {
   };
 }
 
-function same(groups: readonly GroupPlan[], changed: readonly GroupPlan[]): Section {
-  const items = groups.filter((group) => !changed.includes(group)).map((group) => [groupName(group)]);
+function unchanged(same: readonly GroupPlan[]): Section {
+  const items = same.map((group) => [groupName(group)]);
   return {
     title: items.length === 0 ? '' : 'Without changes:',
     items,
@@ -145,27 +144,26 @@ function changeList(group: GroupPlan): string {
 }
 
 function stepTable(group: GroupPlan): string {
-  const titles = words.waveTitles(group);
-  const rows = group.waves.flatMap((wave, number) =>
-    wave.steps.map((step, index) => [
-      index === 0 ? markdownText(titles[number] ?? '') : '',
-      `${words.stepVerb(step)} ${markdownText(clip(words.stepObject(step), longestText))}`.trim(),
-      String(words.stepPodCount(step) ?? ''),
-      String(step.atOnce ?? ''),
-      markdownText(words.stepGate(step)),
-      words.spanText(step.p50Seconds),
-      words.spanText(step.p90Seconds),
-    ]),
-  );
+  const rows = words
+    .stepRows(group)
+    .map(({ wave, verb, object, podCount = '', atOnce = '', gate, p50, p90 }) => [
+      markdownText(wave),
+      `${verb} ${markdownText(clip(object, longestText))}`.trim(),
+      `${podCount}`,
+      `${atOnce}`,
+      markdownText(gate),
+      p50,
+      p90,
+    ]);
   return rows.length === 0 ? '' : markdownTable(['wave', 'step', 'pods', 'at once', 'gate', 'p50', 'p90'], rows);
 }
 
 function folded(group: GroupPlan): readonly string[] {
-  const zones = group.zones.map(({ zone, statefulSet, replicasBefore, replicasAfter, restarts }) => [
-    markdownCode(zone),
-    markdownCode(statefulSet),
-    replicasBefore === replicasAfter ? String(replicasAfter) : `${replicasBefore} → ${replicasAfter}`,
-    String(restarts),
+  const zones = group.zones.map((zone) => [
+    markdownCode(zone.zone),
+    markdownCode(zone.statefulSet),
+    words.replicasText(zone),
+    String(zone.restarts),
   ]);
   const risks = group.risks.map(
     (risk) => `- ${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${sourceSuffix(risk.source)}`,

@@ -71,9 +71,36 @@ export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string
   return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
 }
 
-/** Returns the verb of a step, such as `roll`. */
-export function stepVerb(step: PlannedStep): string {
-  return stepVerbs[step.kind];
+/** The cells of a step. A format chooses its columns, and its sign for an absent number. Only the first step of a wave has its title. */
+type StepRow = Readonly<Record<'wave' | 'verb' | 'object' | 'gate' | 'p50' | 'p90' | 'start' | 'source', string>> & {
+  readonly kind: PlannedStep['kind'];
+  readonly podCount: number | undefined;
+  readonly atOnce: number | undefined;
+};
+
+/** Returns the steps of all waves in their order. */
+export function stepRows(group: GroupPlan): readonly StepRow[] {
+  const titles = waveTitles(group);
+  return group.waves.flatMap(({ steps }, number) =>
+    steps.map((step, index) => ({
+      kind: step.kind,
+      wave: index === 0 ? (titles[number] ?? '') : '',
+      verb: stepVerbs[step.kind],
+      object: stepObject(step),
+      podCount: stepPodCount(step),
+      atOnce: step.atOnce,
+      gate: stepGate(step),
+      p50: spanText(step.p50Seconds),
+      p90: spanText(step.p90Seconds),
+      start: `+${spanText(step.startSeconds)}`,
+      source: sourceText(step.source) ?? '',
+    })),
+  );
+}
+
+/** Returns the verb and the object of a step: `roll zone-a 19..0`. */
+export function stepText(step: PlannedStep): string {
+  return `${stepVerbs[step.kind]} ${stepObject(step)}`.trim();
 }
 
 /** Returns the object of a step: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or the wait. */
@@ -93,7 +120,7 @@ function approversText(step: PlannedStep): string | undefined {
 }
 
 /** Returns the condition for the start of the next step. */
-export function stepGate(step: PlannedStep): string {
+function stepGate(step: PlannedStep): string {
   switch (step.kind) {
     case 'roll':
     case 'scaleUp':
@@ -207,6 +234,18 @@ export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   blocked: 'blocked',
   waits: 'waits',
 };
+
+/** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */
+export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {
+  const groups = byAttention(plan.groups);
+  const isSame = ({ outcome, changes }: GroupPlan): boolean => outcome === 'unchanged' && changes.length === 0;
+  return { changed: groups.filter((group) => !isSame(group)), same: groups.filter(isSame) };
+}
+
+/** Returns the replicas of a zone: `3`, or `3 → 5` if they change. */
+export function replicasText({ replicasBefore, replicasAfter }: GroupPlan['zones'][number]): string {
+  return replicasBefore === replicasAfter ? String(replicasAfter) : `${replicasBefore} → ${replicasAfter}`;
+}
 
 /** Sorts the groups by need of attention: blocked, waiting, changed, unchanged. The order is otherwise that of the plan. */
 export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] {

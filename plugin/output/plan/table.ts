@@ -1,6 +1,6 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { GroupPlan, Plan, PlannedStep } from '../../../engine/plan/document.ts';
+import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
 import type { Glyphs, Paint } from '../terminal.ts';
 import { alignRows, type Column, paragraph, type Row } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -20,12 +20,11 @@ const labelWidth = 9;
 /** Returns the text of a plan with a final line break. Changed groups come first, sorted by need of attention. */
 export function renderPlanTable(plan: Plan, look: TableLook): string {
   const isSingle = plan.groups.length === 1;
-  const changed = words.byAttention(plan.groups).filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
-  const unchanged = plan.groups.filter((group) => !changed.includes(group));
+  const { changed, same } = words.splitByChange(plan);
   const lines = [
     ...headLines(plan, look),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
-    ...(isSingle ? [] : unchangedLines(unchanged, look)),
+    ...(isSingle ? [] : unchangedLines(same, look)),
     '',
     ...labelled('ASSUMES', words.assumptionsText(plan.assumptions), look),
     ...startLines(plan, look),
@@ -107,34 +106,18 @@ const wideColumns: readonly Column[] = [
 ];
 
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
-  if (group.waves.every((wave) => wave.steps.length === 0)) return [];
-  const columns = look.isWide === true ? wideColumns : stepColumns;
-  const titles = words.waveTitles(group);
-  const rows: Row[] = group.waves.flatMap((wave, number) =>
-    wave.steps.map((step, index) => ({
-      cells: [index === 0 ? (titles[number] ?? '') : '', ...stepCells(step)],
-      ...(step.kind === 'approval' || step.kind === 'wait' ? { style: 'yellow' as const } : {}),
-    })),
+  const rows = words.stepRows(group).map(
+    ({ kind, wave, verb, object, podCount = '-', atOnce = '-', gate, p50, p90, start, source }): Row => ({
+      cells: [wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source],
+      ...(kind === 'approval' || kind === 'wait' ? { style: 'yellow' } : {}),
+    }),
   );
+  if (rows.length === 0) return [];
+  const columns = look.isWide === true ? wideColumns : stepColumns;
   const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, totalRow(group)];
   const width = look.columns === undefined ? undefined : look.columns - 1;
   const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });
   return lines.map((line, index) => ` ${paintRow(line, all[index], look)}`);
-}
-
-function stepCells(step: PlannedStep): readonly string[] {
-  const count = words.stepPodCount(step);
-  return [
-    words.stepVerb(step),
-    words.stepObject(step),
-    count === undefined ? '-' : String(count),
-    step.atOnce === undefined ? '-' : String(step.atOnce),
-    words.stepGate(step),
-    words.spanText(step.p50Seconds),
-    words.spanText(step.p90Seconds),
-    `+${words.spanText(step.startSeconds)}`,
-    words.sourceText(step.source) ?? '',
-  ];
 }
 
 function totalRow(group: GroupPlan): Row {
