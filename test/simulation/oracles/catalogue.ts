@@ -14,7 +14,7 @@ type CatalogueEntry =
     }
   | { readonly id: string; readonly title: string; readonly leftOut: string };
 
-const admission = 'there is no admission server yet';
+const admission = 'the simulation has no admission server';
 
 /** S1 to S36 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
@@ -22,7 +22,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S1',
     title: 'one zone at a time',
     judgedBy: ['availability', 'replicas', 'ledgers', 'partitions'],
-    how: 'pods and decreases by the facts that the decision had to know (oracle.ts), claims by the ledger; drop-in groups: pods only',
+    how: 'pods and replica decreases by the facts that the decision had to know (`oracle.ts`), claims by the ledger; drop-in groups: pods only',
   },
   { id: 'S1p', title: 'one budget for each partition', leftOut: 'no scenario has partitions; the engine is tested with tables' },
   { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability', 'partitions'] },
@@ -30,25 +30,25 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S3',
     title: 'the floor of the group',
     judgedBy: ['availability'],
-    how: 'available members of the group; voters of a quorum are unknown to groups of this version',
+    how: 'counts available pods of the group; groups of this version cannot name the voters of a quorum',
   },
   {
     id: 'S4',
     title: 'no view, no action',
     judgedBy: ['targets', 'decisions'],
-    how: 'pods and decreases: a status that was older than its spec all the time, and zones that the decision did not read',
+    how: 'no pod disruption and no replica decrease if a status was older than its spec for the whole turn, or a zone was not read',
   },
   {
     id: 'S5',
     title: 'bounded age of the view of a decision',
     judgedBy: ['decisions'],
-    how: 'by the clock of the process, from the decision to the request',
+    how: 'by the clock of the process, from the start of the decision to the request',
   },
   {
     id: 'S6',
     title: 'the right target',
     judgedBy: ['targets', 'partitions', 'pins'],
-    how: 'a pinned pod comes back at its revision, or at the one that an agent decided before; except without the webhook, and where the StatefulSet controller wants an outdated revision',
+    how: 'a pinned pod comes back at its pinned revision, or at the one that an agent pinned before; exempt: pods created without the webhook, and pods that the StatefulSet controller creates at an outdated revision',
   },
   {
     id: 'S7',
@@ -61,7 +61,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'settle first',
     judgedBy: ['availability', 'gates'],
     scope: 'native',
-    how: 'in one zone, and of pinned pods in each, a successor counts at any revision that the StatefulSet controller gave it',
+    how: 'in one zone (and of pinned pods in every zone) a successor counts as settled at any revision that the StatefulSet controller gave it',
   },
   {
     id: 'S9',
@@ -86,7 +86,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'no rollout during a downscale',
     judgedBy: ['availability', 'replicas'],
     scope: 'native',
-    how: 'under OrderedReady an unavailable pod may be replaced while surplus pods wait for it',
+    how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it',
   },
   { id: 'S16', title: 'replicas do not oscillate', judgedBy: ['replicas'] },
   {
@@ -99,7 +99,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S18',
     title: 'the order of leaderships',
     judgedBy: ['ledgers'],
-    how: 'evictions and decreases cannot be revoked, so a late one counts by its open claim',
+    how: 'evictions and replica decreases cannot be revoked, so the judge accepts a late one if its claim is open',
   },
   {
     id: 'S19',
@@ -116,12 +116,12 @@ export const catalogue: readonly CatalogueEntry[] = [
   },
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
   { id: 'S23', title: 'one master', leftOut: 'the model server has no managed fields' },
-  { id: 'S24', title: 'no older policy', leftOut: 'policies are read from a directory or the API server; nothing reads Git yet' },
+  { id: 'S24', title: 'no older policy', leftOut: 'the agent reads policies from a directory or the API server, not from Git' },
   {
     id: 'S25',
     title: 'one policy per decision',
     judgedBy: ['decisions'],
-    how: 'a digest never stands for two definitions',
+    how: 'two definitions never have the same digest',
   },
   {
     id: 'S26',
@@ -136,41 +136,41 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['targets', 'replicas', 'ledgers', 'partitions'],
     how: 'no claim and no disruption was decided 10 s after the pause became visible',
   },
-  { id: 'S29', title: 'dry runs', judgedBy: ['requests'], how: 'the agent sends none; one with an effect would be found' },
+  { id: 'S29', title: 'dry runs', judgedBy: ['requests'], how: 'the agent sends no dry run; the judge would find one with an effect' },
   { id: 'S30', title: 'serialisable with admission', leftOut: admission },
   { id: 'S31', title: 'no open door', leftOut: admission },
   { id: 'S32', title: 'no self-block', leftOut: admission },
   { id: 'S33', title: 'idempotent mutation', leftOut: admission },
   { id: 'S34', title: 'secrets', leftOut: 'scenarios contain no secrets' },
-  { id: 'S35', title: 'egress', leftOut: 'a simulated agent reaches only the model; addresses are tested where they are built' },
+  { id: 'S35', title: 'egress', leftOut: 'a simulated agent reaches only the model; the tests of the agent check the addresses' },
   { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits have separate tests' },
   {
     id: 'L1',
     title: 'converges and stays converged',
     judgedBy: ['settling'],
-    how: 'by the StatefulSets, at the end and from convergence on; the run compares the requested state',
+    how: 'judged by the StatefulSets, from convergence to the end; the run itself compares the requested state',
   },
   {
     id: 'L2',
     title: 'quiet',
     judgedBy: ['settling'],
-    how: 'a minute after the end of work only Leases are written; until then the run record, status, Events and the published decision may follow',
+    how: 'one minute after the rollout ended, agents write only Leases; until then they may write the run record, status, Events and the published decision',
   },
   {
     id: 'L3',
     title: 'failover',
     judgedBy: ['leadership'],
-    how: 'from the end of all faults, and from the last start or end of a process',
+    how: 'counted from the end of all faults, and from the last start or end of a process',
   },
   { id: 'L4', title: 'claims end', judgedBy: ['ledgers', 'pins'], how: 'claims and pins' },
-  { id: 'L5', title: 'pods that stay are told so', judgedBy: ['preparations', 'ledgers'] },
+  { id: 'L5', title: 'preparation of pods that stay is cancelled', judgedBy: ['preparations', 'ledgers'] },
   { id: 'L6', title: 'no wedge', judgedBy: ['settling'], how: 'at the end no pod has a revision that never became ready' },
   { id: 'L7', title: 'isolation', leftOut: 'a run has one group; the tests of the loop show that groups do not wait for each other' },
   {
     id: 'L8',
     title: 'watches come back',
     judgedBy: ['decisions', 'settling'],
-    how: 'by the views of turns two minutes after all faults, by the retry of failed turns until then, and by the end of dead watches',
+    how: 'two minutes after all faults every turn sees the current state; until then failed turns are retried and dead watches end',
   },
   { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
   { id: 'L10', title: 'no lost wake-up', judgedBy: ['settling'], how: 'a turn begins within 15 s of each change, after all faults' },
@@ -178,18 +178,18 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L11',
     title: 'no starvation of writers',
     judgedBy: ['requests'],
-    how: 'no 20 conflicts in a row; other groups do not compete in a run',
+    how: 'fewer than 20 conflicts in a row; a run has no other group that competes',
   },
   {
     id: 'L12',
     title: 'expectations leak nothing',
     judgedBy: ['settling'],
-    how: 'an unfinished group never waits longer than the longest pause for a turn',
+    how: 'the next turn of an unfinished group begins within the longest pause',
   },
   {
     id: 'L13',
     title: 'no busy loop',
     judgedBy: ['effort'],
-    how: 'requests sent, arrived or not, and turns of one process in a minute: 800 and 350, and 10 and 5 more for each pod',
+    how: 'in one minute a process sends at most 800 requests plus 10 per pod, and takes at most 350 turns plus 5 per pod',
   },
 ];
