@@ -24,7 +24,7 @@ import { ReplicaSources } from './watched/replica-sources.ts';
 
 /** Limits each read of a turn regardless of the flags: a turn that hangs does not react. */
 const longestReadMs = 30_000;
-/** Limits each request of the acting path. */
+/** Limits each write of a turn. */
 const longestActMs = 5_000;
 /** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;

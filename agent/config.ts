@@ -17,7 +17,7 @@ export interface AgentConfig {
   readonly areIntentsStamped?: boolean;
   /** Timeout of each request to a pod, in milliseconds. */
   readonly podTimeoutMs: number;
-  /** Timeout of requests to the API server outside the acting path, in milliseconds. */
+  /** Timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
   readonly kubernetesTimeoutMs: number;
   /** The shortest pause before a group whose turn failed is tried again, in milliseconds. */
   readonly retryMs: number;

@@ -25,7 +25,7 @@ export function writeDocument(document: PolicyDocument, options: WriteOptions = 
     ...(options.comment ?? []),
   ];
   if (above.length > 0) yaml.commentBefore = above.map((line) => ` ${line}`).join('\n');
-  layOut(yaml);
+  shortenToOneLine(yaml);
   return yamlText(yaml);
 }
 
@@ -51,15 +51,15 @@ function withoutDefaults(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(written);
 }
 
-/** Reports whether an absent field has this value, which contains no defaults. */
+/** Reports whether the value is the default of the field. The value itself must be without defaults. */
 function isDefault(schema: unknown, written: unknown): boolean {
   if (schema instanceof z.ZodOptional) return isDefault(schema.unwrap(), written);
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return false;
   return JSON.stringify(withoutDefaults(schema, schema.def.defaultValue)) === JSON.stringify(written);
 }
 
-/** Puts short maps of scalars, lists of scalars and conditions on one line. `metadata` stays a block. */
-function layOut(document: Document): void {
+/** Puts short maps of scalars, lists of scalars and conditions on one line. `metadata` stays on several lines. */
+function shortenToOneLine(document: Document): void {
   visit(document, {
     Collection(_, node, path) {
       const parent = path.at(-1);
@@ -86,7 +86,7 @@ function isCondition(node: Node): boolean {
   return isSeq(pair?.value) && isScalar(pair.key) && /^(?:[^a-zA-Z]+|and|or|if|in|var|some|all|none|min|max)$/.test(String(pair.key.value));
 }
 
-/** Writes a Kubernetes object with the fields in their order. */
+/** Writes a Kubernetes object as YAML. Its fields keep their order. */
 export function manifestText(manifest: Readonly<Record<string, unknown>>): string {
   return yamlText(new Document(manifest, { ...documentStyle, aliasDuplicateObjects: false }));
 }

@@ -37,7 +37,8 @@ const originalFlags = [
     name: 'kubernetes.client-timeout',
     kind: 'duration',
     default: '5m',
-    description: 'Timeout of requests to the API server outside the acting path. 0 means 1h.',
+    description:
+      'Timeout of a request to the API server. 0 means 1h. In a turn of a group a read takes at most 30s, and a write at most 5s.',
   },
   {
     name: 'kubernetes.client-qps',
@@ -49,7 +50,8 @@ const originalFlags = [
     name: 'kubernetes.client-burst',
     kind: 'integer',
     default: '10',
-    description: 'Requests to each API group that may be sent at once. At least 1 if -kubernetes.client-qps is above 0.',
+    description:
+      'Requests to each API group that may exceed -kubernetes.client-qps in a burst. At least 1 if -kubernetes.client-qps is above 0.',
   },
   {
     name: 'kubernetes.cluster-domain',

@@ -17,16 +17,17 @@ interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   readonly userAgent: string;
-  /** Rejects with an Error that says why no whole answer came. An Error with a `cause` repeats the system's message, which may name an address. */
+  /** Rejects with an Error that says why no complete answer arrived. If it has a `cause`, its message may contain an address. */
   readonly exchange: (request: HttpRequest) => Promise<GateAnswer>;
 }
 
-/** Sources of which it is remembered what is wrong with them, so that it is logged once. */
+/** Limits the remembered problems of sources. Each problem is logged once. */
 const maxProblems = 1000;
 
 /**
- * The port to metric sources. Each query reads the address and the credentials of its source from the agent's namespace: a revoked credential
- * counts at once, and no credential is kept. The agent's log says why a source does not answer; a group never sees an address or a Secret.
+ * Queries metric sources. Each query reads the address and the credentials of its source from the namespace of the agent, so a revoked
+ * credential has an effect at once and no credential is kept. The log of the agent contains the full cause of a failure. Errors, which
+ * groups see, contain neither an address nor a Secret.
  */
 export class SourceHttp implements GateHttp {
   readonly #options: SourceHttpOptions;
@@ -37,57 +38,57 @@ export class SourceHttp implements GateHttp {
   }
 
   query(question: GateQuery): Promise<GateAnswer> {
-    return this.#asked(question, async (at) => {
-      const { prometheus } = at.source;
-      if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is not a Prometheus`);
+    return this.#query(question, async (target) => {
+      const { prometheus } = target.source;
+      if (prometheus === undefined) throw new Error(`the metric source ${target.source.name} is not a Prometheus`);
       const { url, bearerToken, basicAuth, ca } = prometheus;
       const authorization = bearerToken
-        ? bearerOf(await at.secrets(bearerToken))
-        : basicAuth && passwordOf(await at.secrets(basicAuth.username), await at.secrets(basicAuth.password));
-      return await this.#exchange(at, {
+        ? bearerAuthorization(await target.secrets(bearerToken))
+        : basicAuth && basicAuthorization(await target.secrets(basicAuth.username), await target.secrets(basicAuth.password));
+      return await this.#exchange(target, {
         method: 'POST',
-        url: below(url, '/api/v1/query'),
+        url: apiUrl(url, '/api/v1/query'),
         headers: {
           'Content-Type': 'application/x-www-form-urlencoded',
           ...(authorization === undefined ? {} : { Authorization: authorization }),
         },
         // Prometheus stops the query when its client is gone.
-        body: new URLSearchParams({ query: question.query, timeout: `${at.leftMs()}ms` }).toString(),
-        ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+        body: new URLSearchParams({ query: question.query, timeout: `${target.leftMs()}ms` }).toString(),
+        ...(ca === undefined ? {} : { ca: await target.secrets(ca) }),
       });
     });
   }
 
   health(question: ServiceQuery): Promise<GateAnswer> {
-    return this.#asked(question, async (at) => {
-      const { consul } = at.source;
-      if (consul === undefined) throw new Error(`the metric source ${at.source.name} is not a Consul`);
+    return this.#query(question, async (target) => {
+      const { consul } = target.source;
+      if (consul === undefined) throw new Error(`the metric source ${target.source.name} is not a Consul`);
       const { url, token, ca } = consul;
       const { service, datacenter } = question;
       const query = datacenter === undefined ? '' : `?${new URLSearchParams({ dc: datacenter })}`;
-      return await this.#exchange(at, {
+      return await this.#exchange(target, {
         method: 'GET',
-        url: below(url, `/v1/health/service/${encodeURIComponent(service)}${query}`),
-        headers: token === undefined ? {} : { 'X-Consul-Token': keyOf(await at.secrets(token)) },
-        ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+        url: apiUrl(url, `/v1/health/service/${encodeURIComponent(service)}${query}`),
+        headers: token === undefined ? {} : { 'X-Consul-Token': headerToken(await target.secrets(token)) },
+        ...(ca === undefined ? {} : { ca: await target.secrets(ca) }),
       });
     });
   }
 
-  #noted(source: string, problem: string | undefined, detail = problem): void {
+  #logChange(source: string, problem: string | undefined, detail = problem): void {
     if (this.#problems.get(source) === problem) return;
     if (problem === undefined) {
       this.#problems.delete(source);
       this.#options.log.info('metric source answers again', { source });
       return;
     }
-    // Anybody may name sources that do not exist.
+    // Groups may name sources that do not exist, so the names are unbounded.
     if (this.#problems.size >= maxProblems) this.#problems.clear();
     this.#problems.set(source, problem);
     this.#options.log.warn('metric source cannot be queried', { source, problem, detail });
   }
 
-  async #asked(question: GateQuestion, send: (at: At) => Promise<GateAnswer>): Promise<GateAnswer> {
+  async #query(question: GateQuestion, send: (target: QueryTarget) => Promise<GateAnswer>): Promise<GateAnswer> {
     const startedMs = this.#options.clock.monotonicMs();
     try {
       const source = await findSource(this.#options, question);
@@ -102,37 +103,37 @@ export class SourceHttp implements GateHttp {
       const answer = await send({ source, secrets, leftMs, maxBodyBytes });
       if (answer.status >= 300 && answer.status <= 399)
         throw new Error(`the provider redirects (HTTP ${answer.status}), which the agent does not follow`);
-      this.#noted(question.source, undefined);
+      this.#logChange(question.source, undefined);
       return answer;
     } catch (error) {
-      const problem = spoken(error);
-      this.#noted(question.source, problem, messageOf(error));
+      const problem = publicProblem(error);
+      this.#logChange(question.source, problem, messageOf(error));
       throw new Error(problem);
     }
   }
 
-  async #exchange({ leftMs, maxBodyBytes }: At, request: Omit<HttpRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
+  async #exchange({ leftMs, maxBodyBytes }: QueryTarget, request: Omit<HttpRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
     const headers = { 'User-Agent': this.#options.userAgent, Accept: 'application/json', ...request.headers };
     return await this.#options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
   }
 }
 
-/** The target and the limits of one query. */
-interface At {
+/** The source and the limits of one query. */
+interface QueryTarget {
   readonly source: MetricSourceDefinition;
   readonly secrets: CredentialReader;
-  /** Until the question must be over. Throws when it is. */
+  /** Returns the milliseconds until the deadline of the query. Throws after the deadline. */
   readonly leftMs: () => number;
   readonly maxBodyBytes: number;
 }
 
-/** The address of an API below that of the server. */
-function below(url: string, path: string): string {
+/** Returns the address of an API of the server. */
+function apiUrl(url: string, path: string): string {
   return `${url.replace(/\/+$/, '')}${path}`;
 }
 
 /** Returns the cause without addresses and credentials. */
-function spoken(error: unknown): string {
+function publicProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;
   const { cause } = error;
@@ -141,10 +142,10 @@ function spoken(error: unknown): string {
     /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(code)
   )
     return 'the certificate of the provider is not trusted';
-  return reasons[code] ?? `no answer${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
+  return problemsByCode[code] ?? `no answer${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const problemsByCode: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the provider refuses connections',
   ECONNRESET: 'the connection was reset',
   EPIPE: 'the connection was reset',
@@ -168,12 +169,12 @@ const resource: Resource = {
   isNamespaced: true,
 };
 
-/** The source, when the namespace may ask it, and so often. Rejects with an Error that says why not; anybody may read it. */
+/** Finds the source if the namespace may query it at this interval. Rejects with an Error that groups may see. */
 async function findSource(parts: SourceParts, question: GateQuestion): Promise<MetricSourceDefinition> {
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
-  // Lint checks this in files, the API server in objects.
+  // Lint rejects this in files, and the API server in objects. A file may not have been linted.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
     throw new Error(`the metric source ${name} has both a token and a password`);
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);
@@ -203,22 +204,22 @@ async function objectOf(
 ): Promise<MetricSourceDefinition | undefined> {
   const object = await getObject({ kubernetes }, resource, { namespace: agentNamespace, name }, { site: 'gate.source', timeoutMs }).catch(
     (error: unknown) => {
-      // The kind is not installed: then it has no objects.
+      // The kind is not installed, so there is no such object.
       if (error instanceof ApiFailure && error.status === 404) return undefined;
       throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
     },
   );
   if (object === undefined) return undefined;
-  // An object of our own kind is read as any policy is: what does not match its schema is not used in part.
+  // An object that does not match the schema is not used at all.
   const [document] = loadObjects([object]).documents;
   if (document?.kind !== 'MetricSource') throw new Error(`the metric source ${name} is not valid; run lint for the reason`);
   return metricSourceOf(document.value);
 }
 
-/** The text of a key. Rejects with an Error that anybody may read: it names neither the Secret nor what is in it. */
+/** Returns the text of a key. Rejects with an Error that names neither the Secret nor its content, because groups see it. */
 type CredentialReader = (key: SecretKey) => Promise<string>;
 
-/** Reads each Secret once, however many of its keys are asked for. To be made for each question. */
+/** Returns a reader for one query. It reads each Secret once, even for several keys. */
 function credentialReader(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, leftMs }: { readonly namespace: string; readonly leftMs: () => number },
@@ -239,22 +240,22 @@ function credentialReader(
 }
 
 /** Characters of a header value (RFC 9110, 5.5) without leading and trailing spaces. */
-const fieldValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const headerValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Returns a token for a header. Throws if it has invalid characters. */
-function keyOf(token: string): string {
-  if (!fieldValue.test(token))
+function headerToken(token: string): string {
+  if (!headerValue.test(token))
     throw new Error('the token in the Secret of the metric source has characters that are not allowed in a header');
   return token;
 }
 
-/** `Authorization` with a bearer token (RFC 6750). */
-function bearerOf(token: string): string {
-  return `Bearer ${keyOf(token)}`;
+/** Returns an `Authorization` value with a bearer token (RFC 6750). */
+function bearerAuthorization(token: string): string {
+  return `Bearer ${headerToken(token)}`;
 }
 
-/** `Authorization` with a user and a password (RFC 7617), in UTF-8. */
-function passwordOf(username: string, password: string): string {
+/** Returns an `Authorization` value with a user and a password (RFC 7617), in UTF-8. */
+function basicAuthorization(username: string, password: string): string {
   if (username.includes(':')) throw new Error('the user name in the Secret of the metric source has a colon');
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

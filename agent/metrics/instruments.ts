@@ -7,7 +7,7 @@ type InstrumentOf<Spec extends MetricSpec> = Spec['type'] extends 'counter' ? Co
 
 export type InstrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>> = { readonly [Key in keyof Specs]: InstrumentOf<Specs[Key]> };
 
-/** One instrument for each metric, registered. */
+/** Creates and registers one instrument for each metric. */
 export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>>(registry: Registry, specs: Specs): InstrumentsOf<Specs> {
   const made = Object.entries(specs).map(([key, { name, type, labels, help, buckets }]) => {
     const options = { name, help, labelNames: [...labels], registers: [registry] };
@@ -15,11 +15,11 @@ export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>
     if (type === 'gauge') return [key, new Gauge(options)] as const;
     return [key, new Histogram({ ...options, ...(buckets === undefined ? {} : { buckets: [...buckets] }) })] as const;
   });
-  // Each key has the instrument of its type, which the compiler cannot see through the list.
+  // Each key has an instrument of its own type. The compiler cannot derive this from the list.
   return Object.fromEntries(made) as InstrumentsOf<Specs>;
 }
 
-/** A label whose values come from outside: the first `limit` different ones are kept, all later ones are `other`. */
+/** Bounds a label whose values come from outside: the first `limit` different values are kept, and each further value becomes `other`. */
 export class BoundedLabel {
   readonly #seen = new Set<string>();
   readonly #limit: number;
@@ -36,13 +36,13 @@ export class BoundedLabel {
   }
 }
 
-const shape =
+const apiPath =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)\/(?:(?:watch\/)?namespaces\/[^/]+\/(?=[^/]+)(?!status$|finalize$))?(?<resource>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<sub>.+))?)?$/;
 
 /** Returns a label such as `core/v1/pods collection` or `apps/v1/statefulsets object`. Other paths stay unchanged. */
 export function kubernetesPathLabel(pathAndQuery: string): string {
   const path = pathAndQuery.replace(/[?#][\s\S]*$/, '');
-  const { group = 'core', version, resource, name, sub } = shape.exec(path)?.groups ?? {};
+  const { group = 'core', version, resource, name, sub } = apiPath.exec(path)?.groups ?? {};
   if (version === undefined || resource === undefined) return path;
   const kind = name === undefined ? 'collection' : sub === undefined ? 'object' : `object ${sub} subresource`;
   return `${group}/${version}/${resource} ${kind}`;

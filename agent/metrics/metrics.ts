@@ -8,7 +8,7 @@ import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
 import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
 
-/** The writers outside the acting path. */
+/** The writers that run apart from the turns. */
 type Writer = 'decision' | 'event' | 'run';
 
 /** One HTTP exchange. */

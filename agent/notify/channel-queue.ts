@@ -1,32 +1,32 @@
-// The queue of one channel: one request at a time, events before changed displays, and growing pauses while the channel fails.
+// Queues the groups with notifications for one channel: one request at a time, events before edits of earlier messages, pauses after failures.
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 
 /** Outcome of one step. */
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }
-  /** Something was done; `asked`: by a request to the service. */
+  /** The notification is done; `asked`: a request was sent to the service. */
   | { readonly kind: 'done'; readonly asked: boolean }
-  /** Not now: the group, or everything that goes through this channel. */
+  /** To be tried again later: for this group alone, or for every group of the channel. */
   | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
 
 interface ChannelQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
-  /** Between two requests to the service, in milliseconds. */
+  /** Minimum time between two requests to the service, in milliseconds. */
   readonly paceMs: number;
   /** Sends the next notification of this group. Must not reject. */
   readonly step: (group: string) => Promise<Step>;
-  /** Reports whether the group has an unreported event for the channel, not only a changed display. */
+  /** Reports whether the group has an unreported event for the channel, not only an edit of an earlier message. */
   readonly isUrgent: (group: string) => boolean;
 }
 
 const firstPauseMs = 2_000;
 const longestPauseMs = 300_000;
 
-/** Groups with something to be sent through one channel. */
+/** Holds the groups with notifications for one channel, and sends them one after the other. */
 export class ChannelQueue {
   readonly #options: ChannelQueueOptions;
-  /** When each may have its turn (monotonic), and how often it failed in a row. */
+  /** For each group the earliest time of its next step (monotonic), and its failures in a row. */
   readonly #groups = new Map<string, { notBeforeMs: number; failures: number }>();
   #pausedUntilMs = 0;
   #failures = 0;
@@ -60,7 +60,7 @@ export class ChannelQueue {
     this.#wake.abort();
   }
 
-  /** Begins no further step, and resolves when the running step has ended. */
+  /** Starts no further step. Resolves when the running step has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.clear();
@@ -75,11 +75,11 @@ export class ChannelQueue {
         await sleep(this.#options.env, due, this.#wake.signal);
         continue;
       }
-      await this.#take(due);
+      await this.#runStep(due);
     }
   }
 
-  /** The group whose turn it is, or the time until there is one. */
+  /** Returns the group whose step is next, or the milliseconds until a group is due. */
   #next(): string | number {
     const nowMs = this.#options.env.clock.monotonicMs();
     if (nowMs < this.#pausedUntilMs) return this.#pausedUntilMs - nowMs;
@@ -88,7 +88,7 @@ export class ChannelQueue {
     return first ?? Math.min(...[...this.#groups.values()].map(({ notBeforeMs }) => notBeforeMs)) - nowMs;
   }
 
-  async #take(group: string): Promise<void> {
+  async #runStep(group: string): Promise<void> {
     const { env, paceMs, step } = this.#options;
     const known = this.#groups.get(group) ?? { notBeforeMs: 0, failures: 0 };
     // New requests during the step queue the group again, behind the other groups.

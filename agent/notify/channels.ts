@@ -1,4 +1,4 @@
-// Finds NotificationChannels of the agent's namespace, in its policy directory or as objects, when they are used.
+// Finds the NotificationChannels of the agent's namespace, in the policy directory or as objects, each time one is used.
 import { getObject } from '../../cluster/request/read.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
 import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/integrations/channel.ts';
@@ -22,30 +22,31 @@ const notificationChannels: Resource = {
   isNamespaced: true,
 };
 
-const believedMs = 30_000;
+/** A channel is read again after this time. */
+const cacheMs = 30_000;
 
-type Written = Awaited<ReturnType<Channels['find']>>;
+type FoundChannel = Awaited<ReturnType<Channels['find']>>;
 
 export function channelSource(
   env: AgentEnv,
   { agentNamespace, policySources }: Pick<AgentConfig, 'agentNamespace' | 'policySources'>,
   timeoutMs: number,
 ): Channels {
-  const known = new Map<string, { readonly channel: Written; readonly atMs: number }>();
+  const known = new Map<string, { readonly channel: FoundChannel; readonly atMs: number }>();
   const directory = policySources.includes('directory') ? env.policyDirectory : undefined;
-  let files: ReadonlyMap<string, Written> | undefined;
+  let files: ReadonlyMap<string, FoundChannel> | undefined;
   const unwatch = directory?.watch(() => {
     files = undefined;
     known.clear();
   });
 
-  const inFiles = async (): Promise<ReadonlyMap<string, Written>> => {
+  const inFiles = async (): Promise<ReadonlyMap<string, FoundChannel>> => {
     if (directory === undefined) return new Map();
     files ??= channelsIn(await directory.read(), agentNamespace);
     return files;
   };
 
-  const asObject = async (name: string): Promise<Written> => {
+  const asObject = async (name: string): Promise<FoundChannel> => {
     if (!policySources.includes('objects')) return { problem: `the channel ${name} is not defined in the policy directory` };
     const target = { namespace: agentNamespace, name };
     const object = await getObject(env, notificationChannels, target, { site: 'notify.channel', timeoutMs });
@@ -56,10 +57,10 @@ export function channelSource(
     return channel ?? { problem: `the NotificationChannel ${agentNamespace}/${name} does not match its schema` };
   };
 
-  const readChannel = async (name: string): Promise<Written> => {
+  const readChannel = async (name: string): Promise<FoundChannel> => {
     const nowMs = env.clock.monotonicMs();
     const remembered = known.get(name);
-    if (remembered !== undefined && nowMs - remembered.atMs < believedMs) return remembered.channel;
+    if (remembered !== undefined && nowMs - remembered.atMs < cacheMs) return remembered.channel;
     const channel = (await inFiles()).get(name) ?? (await asObject(name));
     known.set(name, { channel, atMs: nowMs });
     return channel;
@@ -79,8 +80,8 @@ export function channelSource(
   };
 }
 
-/** A file that names no namespace is about the one that the agent lives in. */
-function channelsIn(files: Parameters<typeof loadPolicies>[0], agentNamespace: string): ReadonlyMap<string, Written> {
+/** Returns the channels in policy files by name. A document without a namespace belongs to the namespace of the agent. */
+function channelsIn(files: Parameters<typeof loadPolicies>[0], agentNamespace: string): ReadonlyMap<string, FoundChannel> {
   const documents = ofKind(loadPolicies(files, { namespace: agentNamespace }).documents, 'NotificationChannel');
   return new Map(
     documents

@@ -1,4 +1,4 @@
-// Notification services that receive events: commit statuses at GitHub and GitLab, where the newest of a name counts, and signed callbacks.
+// Sends events as commit statuses to GitHub and GitLab, which show the newest status of each name, and as signed callbacks.
 
 import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';
@@ -29,9 +29,9 @@ const noCommit: Outcome = {
 };
 
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {
-  const request = async (asked: Omit<Call, 'headers' | 'body'>, body?: object): Promise<HttpResponse> => {
+  const request = async (call: Omit<Call, 'headers' | 'body'>, body?: object): Promise<HttpResponse> => {
     const headers = { ...(await bearer(parts, channel.token)), ...headersOf(channel), ...(body && { 'Content-Type': 'application/json' }) };
-    return await ask(parts, channel, { ...asked, headers, ...(body && { body: JSON.stringify(body) }) });
+    return await ask(parts, channel, { ...call, headers, ...(body && { body: JSON.stringify(body) }) });
   };
   return {
     send: async (sending) => {
@@ -43,7 +43,7 @@ export function commitStatusService(parts: ServiceParts, channel: StatusChannel)
       const url = `${projectUrl(channel)}/statuses/${sha}`;
       const response = await request({ method: 'POST', url, site: 'notify.send' }, body);
       if (response.status >= 200 && response.status < 300) return { kind: 'arrived' };
-      if (channel.service === 'gitlab' && isSaidAlready(response, state)) return { kind: 'arrived' };
+      if (channel.service === 'gitlab' && isCurrentState(response, state)) return { kind: 'arrived' };
       return outcomeOf(response, parts.env.clock.nowMs());
     },
     find: async (sending, sinceMs): Promise<Found> => {
@@ -78,14 +78,14 @@ function listUrl(channel: StatusChannel, { sha, name }: CommitStatus): string {
     : `${projectUrl(channel)}/repository/commits/${sha}/statuses?${new URLSearchParams({ name, all: 'true', per_page: '100' })}`;
 }
 
-/** GitLab refuses to say of a running status that it is running, and of any other that it is what it is. */
-function isSaidAlready(response: HttpResponse, state: string): boolean {
+/** Reports whether GitLab refused the request because the commit status already has this state. */
+function isCurrentState(response: HttpResponse, state: string): boolean {
   const { message } = bodyOf(response);
   const from = typeof message === 'string' ? /^Cannot transition status via :\w+ from :(\w+)/.exec(message)?.[1] : undefined;
   return response.status === 400 && from === state;
 }
 
-/** Reports whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
+/** Reports whether the commit has had this status since `sinceMs`. An older one may come from an earlier run of the same commit. */
 function hasStatus({ body }: HttpResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
   const list = tryParseJson(body);
   return (Array.isArray(list) ? list : []).some(
@@ -123,7 +123,7 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
   };
 }
 
-/** HMAC-SHA256 over `timestamp.body`, in hexadecimal digits. */
+/** Returns the HMAC-SHA256 of `timestamp.body` in hexadecimal digits. */
 function signatureOf(key: string, timestamp: string, body: string): string {
   return createHmac('sha256', key).update(signedText(timestamp, body)).digest('hex');
 }

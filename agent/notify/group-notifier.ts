@@ -21,12 +21,12 @@ const maxPending = 20;
 const firstPauseMs = 2_000;
 const longestPauseMs = 60_000;
 
-interface ToldGroupOptions {
+interface GroupNotifierOptions {
   readonly env: AgentEnv;
   readonly store: NotesStore;
   readonly namespace: string;
   readonly name: string;
-  /** The notes contain the last observation. */
+  /** Called when the stored notes contain the last observation. */
   readonly onNotes: () => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -34,7 +34,7 @@ interface ToldGroupOptions {
 export class GroupNotifier {
   readonly namespace: string;
   readonly name: string;
-  readonly #options: ToldGroupOptions;
+  readonly #options: GroupNotifierOptions;
   #notify: readonly NotifyDefinition[] = [];
   #report: TurnReport | undefined;
   #facts: RunFacts | undefined;
@@ -47,7 +47,7 @@ export class GroupNotifier {
   #lasting: { readonly key: string; readonly cancel: () => void } | undefined;
   #isClosed = false;
 
-  constructor(options: ToldGroupOptions) {
+  constructor(options: GroupNotifierOptions) {
     this.#options = options;
     this.namespace = options.namespace;
     this.name = options.name;
@@ -78,7 +78,7 @@ export class GroupNotifier {
     this.#report = report;
     this.#facts = facts;
     this.#live = undefined;
-    this.#followHold(facts);
+    this.#watchBlock(facts);
     this.#observe({ facts, notify: this.#notify, atMs: this.#options.env.clock.nowMs() });
   }
 
@@ -98,8 +98,8 @@ export class GroupNotifier {
     if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
   }
 
-  /** A wait that ends by time alone is not reported. */
-  #followHold({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
+  /** Starts a timer that reports a block if it lasts. A block that time alone ends is not reported. */
+  #watchBlock({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
     const held = hold ?? inFlight;
     const isNews = held !== undefined && held.untilMs === undefined && run.outcome === 'running';
     // Each pod that becomes available restarts the timer.
@@ -156,12 +156,12 @@ export class GroupNotifier {
   async #store(): Promise<void> {
     const { store } = this.#options;
     this.#notes ??= await store.read(this.namespace, this.name);
-    const looks = [...this.#pending];
-    const isNews = looks.reduce(noted, this.#notes) !== this.#notes;
-    if (isNews) this.#notes = await store.update(this.namespace, this.name, (notes) => looks.reduce(noted, notes));
-    for (const look of looks) {
-      const place = this.#pending.indexOf(look);
-      if (place >= 0) this.#pending.splice(place, 1);
+    const observations = [...this.#pending];
+    const isNews = observations.reduce(noted, this.#notes) !== this.#notes;
+    if (isNews) this.#notes = await store.update(this.namespace, this.name, (notes) => observations.reduce(noted, notes));
+    for (const observation of observations) {
+      const index = this.#pending.indexOf(observation);
+      if (index >= 0) this.#pending.splice(index, 1);
     }
   }
 }
@@ -219,9 +219,9 @@ export class NotesStore {
       site: 'notify.notes',
       decode: (object) => decode(object, { namespace, group }),
       encode,
-      // With labels, annotations and the escapes of JSON in JSON.
+      // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
       maxBytes: 3 * notesByteLimit,
-      // The queues make the pauses.
+      // The callers pause and retry.
       retries: 0,
     });
     this.#shared.set(key, created);

@@ -49,20 +49,20 @@ async function run(words: readonly string[]): Promise<void> {
         await start(settings);
       } catch (error) {
         refuse(messageOf(error));
-        // The HTTP server may be there already.
+        // The HTTP server may already listen, and would keep the process alive.
         process.exit();
       }
     }
   }
 }
 
-/** One line, and the end. */
+/** Prints one line on standard error and sets exit code 1. */
 function refuse(sentence: string): void {
   process.stderr.write(`${sentence.replace(/\s*\n\s*/g, ' ')}\n`);
   process.exitCode = 1;
 }
 
-/** Starts the process: HTTP server, connection, agent or admission, webhooks, ready times. They stop in the reverse order. */
+/** Starts the HTTP server, the connection, the agent or admission, the webhooks and the ready times. They stop in reverse order. */
 async function start(settings: AgentSettings): Promise<void> {
   keepMemorySmall();
   const log = processLog(settings.log);
@@ -136,7 +136,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
     webhook,
     isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
     stop: async () => {
-      // Reviews are answered until the end: another process may lead next, and the API server still calls this one for a while.
+      // The webhook still answers: the API server calls this process for a while, even if another process leads already.
       const served = webhook?.close();
       readyTimes.stop();
       await Promise.all([leading?.handOver(served), served]);
@@ -148,7 +148,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
 interface Leading {
   readonly agent: Agent;
   readonly isLeading: () => boolean;
-  /** `served`: until when the guard is asked. */
+  /** `served` resolves when the webhook answers no further review. */
   readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
 }
 
@@ -182,7 +182,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
 }
 
-/** Hands over at the first signal and exits with 0; the second one ends at once. */
+/** Hands over at the first signal and exits with 0. A second signal ends the process at once. */
 function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>): void {
   let isEnding = false;
   const end = (signal: NodeJS.Signals): void => {
@@ -190,7 +190,7 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
     isEnding = true;
     log.info('handing over', { signal });
     setTimeout(() => {
-      // It ends as it was told to; what the API server did not take in that time expires, or is told by the next leader.
+      // Exit code 0, because the stop was requested. Unfinished writes do no harm: claims expire, and the next leader publishes the state.
       log.error('hand-over timed out', { ms: withinMs });
       process.exit(0);
     }, withinMs).unref();

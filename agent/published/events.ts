@@ -1,4 +1,4 @@
-// Kubernetes Events for what a person may ask about: one per distinct fact in ten minutes, on the RolloutGroup or the StatefulSet concerned.
+// Writes Kubernetes Events about facts of a rollout, on the RolloutGroup or the StatefulSet concerned. Repeats a fact after ten minutes.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -21,12 +21,13 @@ interface EventsOptions {
 
 /** A rule that blocks a group for less than this causes no Event. */
 const lastingMs = 5000;
-/** The same fact is told again after this long. */
+/** Minimum time between two Events about the same fact. */
 const repeatMs = 600_000;
-/** Beyond this many that wait, and that many that are remembered, the newest are dropped, and the oldest forgotten. */
+/** Limits the Events that wait to be written; beyond it new ones are dropped. */
 const maxWaiting = 200;
+/** Limits the facts that are remembered for `repeatMs`; beyond it the oldest are forgotten. */
 const maxRemembered = 2000;
-/** As the API server limits them. */
+/** Limit of the API server, in characters. */
 const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
 const maxFindings = 20;
@@ -47,13 +48,13 @@ interface Waiting {
   readonly regarding: () => Regarding | Promise<Regarding>;
 }
 
-/** Tells of what the leader does. Failures are counted and lost: nothing waits for an Event. */
+/** Writes Events while this process leads. A failed write is counted and not repeated, because no step depends on an Event. */
 export class EventWriter {
   readonly #options: EventsOptions;
   readonly #pasts = new Map<string, GroupPast>();
-  readonly #toldMs = new Map<string, number>();
+  readonly #queuedMs = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
-  /** Ends the watch over a wait that may last, by group and wait. */
+  /** Cancels the timer of a wait that is not reported yet, by group and wait. */
   readonly #lasting = new Map<string, () => void>();
   readonly #timeoutMs: number;
   #writing: Promise<void> | undefined;
@@ -69,12 +70,12 @@ export class EventWriter {
       if (!this.#isLeader) return;
       for (const fact of facts) {
         const one = { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
-        if (fact.wait === undefined) this.#tell(key, one);
-        else this.#tellWhenItLasts(key, fact.wait, one);
+        if (fact.wait === undefined) this.#queue(key, one);
+        else this.#queueIfItLasts(key, fact.wait, one);
       }
     },
-    releaseEnded: (report) => this.#tellOfMembers(report, releaseFacts(report)),
-    groupGone: (report) => this.#tellOfMembers(report, groupRemovalFacts(report)),
+    releaseEnded: (report) => this.#queueForMembers(report, releaseFacts(report)),
+    groupGone: (report) => this.#queueForMembers(report, groupRemovalFacts(report)),
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const key of this.#pasts.keys()) if (!keys.has(key)) this.#pasts.delete(key);
@@ -82,7 +83,7 @@ export class EventWriter {
       for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, maxFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
         const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
-        this.#tell('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentItself() });
+        this.#queue('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentLease() });
       }
     },
     leadershipChanged: (state) => {
@@ -98,7 +99,7 @@ export class EventWriter {
         action: 'Stop',
         note: `${this.#options.config.identity} no longer acts${holder}`,
       };
-      this.#tell('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentItself() });
+      this.#queue('', { fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentLease() });
     },
   };
 
@@ -107,12 +108,12 @@ export class EventWriter {
     this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
   }
 
-  /** From now on a lost leadership is no news. To be called before the agent is stopped. */
+  /** Suppresses the Event about a lost leadership. Called before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
-  /** Writes what is waiting, for a few seconds at most, and nothing more. */
+  /** Writes the waiting Events for at most `closeMs`, and accepts no further ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#lasting.values()) cancel();
@@ -127,20 +128,20 @@ export class EventWriter {
     cancel();
   }
 
-  #tell(subject: string, one: Waiting): void {
+  #queue(subject: string, one: Waiting): void {
     const key = `${subject} ${one.fact.reason} ${one.fact.zone ?? ''} ${one.fact.identity ?? one.fact.note}`;
-    const lastMs = this.#toldMs.get(key);
+    const lastMs = this.#queuedMs.get(key);
     const nowMs = this.#options.env.clock.monotonicMs();
     if (this.#isClosed || (lastMs !== undefined && nowMs - lastMs < repeatMs)) return;
     if (this.#waiting.length >= maxWaiting) {
       this.#options.onWrite?.('dropped');
       return;
     }
-    this.#toldMs.delete(key);
-    this.#toldMs.set(key, nowMs);
-    for (const [oldest] of this.#toldMs) {
-      if (this.#toldMs.size <= maxRemembered) break;
-      this.#toldMs.delete(oldest);
+    this.#queuedMs.delete(key);
+    this.#queuedMs.set(key, nowMs);
+    for (const [oldest] of this.#queuedMs) {
+      if (this.#queuedMs.size <= maxRemembered) break;
+      this.#queuedMs.delete(oldest);
     }
     this.#waiting.push(one);
     this.#writeWaiting();
@@ -154,12 +155,12 @@ export class EventWriter {
     });
   }
 
-  #tellWhenItLasts(key: string, wait: string, one: Waiting): void {
+  #queueIfItLasts(key: string, wait: string, one: Waiting): void {
     const name = `${key} ${wait}`;
     this.#lasting.get(name)?.();
     const cancel = this.#options.env.timers.after(lastingMs, () => {
       this.#lasting.delete(name);
-      if (this.#isLeader && this.#pasts.get(key)?.waits.has(wait)) this.#tell(key, one);
+      if (this.#isLeader && this.#pasts.get(key)?.waits.has(wait)) this.#queue(key, one);
     });
     this.#lasting.set(name, cancel);
   }
@@ -182,7 +183,7 @@ export class EventWriter {
     const time = new Date(atMs).toISOString().replace('Z', '000Z');
     const { type, reason, action, note } = fact;
     const { identity } = this.#options.config;
-    // The name follows from the event, so that one whose answer was lost is not written twice.
+    // The name depends on the content, so a repeated request after a lost response creates no second Event.
     const hash = hashText(canonicalJson({ regarding, time, fact, by: identity })).slice(0, 16);
     const name = `${regarding.name.slice(0, 200)}.${hash}`;
     const event: KubernetesObject = {
@@ -213,7 +214,7 @@ export class EventWriter {
     return statefulSetIn(snapshot, namespace, member?.statefulSet ?? name);
   }
 
-  #agentItself(): Regarding {
+  #agentLease(): Regarding {
     return {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -222,11 +223,11 @@ export class EventWriter {
     };
   }
 
-  #tellOfMembers({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void {
+  #queueForMembers({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void {
     const { namespace, name } = group;
     for (const { fact, statefulSet } of this.#isLeader ? facts : []) {
       const regarding = (): Regarding => statefulSetIn(snapshot, namespace, statefulSet);
-      this.#tell(`${namespace}/${name}`, { fact, atMs: this.#options.env.clock.nowMs(), regarding });
+      this.#queue(`${namespace}/${name}`, { fact, atMs: this.#options.env.clock.nowMs(), regarding });
     }
   }
 }

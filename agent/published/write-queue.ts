@@ -1,4 +1,4 @@
-// Queues writes outside the acting path: one at a time, the latest of each key, with a minimum interval and retries.
+// Queues writes apart from the turns: one at a time, the latest write of each key, with a minimum interval and retries.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 

@@ -1,4 +1,4 @@
-// Creates the writers outside the acting path: published decisions, Events, records of runs, and notifications.
+// Creates the writers that run apart from the turns: published decisions, Events, records of runs, and notifications.
 import { sleep } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';

@@ -1,4 +1,4 @@
-// The groups that nothing defines any more and whose ledgers say that they are released: looked for where a StatefulSet has no group.
+// Finds groups without a definition whose ledgers announce a release. Searches only namespaces with a StatefulSet that no group contains.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { listProjected } from '../../cluster/request/read.ts';
@@ -12,22 +12,22 @@ import type { LedgerIdentity } from '../turn/ledgers.ts';
 import { groupKey } from '../wake-index.ts';
 import type { Caches } from '../watched/caches.ts';
 
-/** A group that may have to be released, and what this process knows of it in one leadership. */
+/** A group without a definition that may have to be released, with the state of this process during one leadership. */
 export interface Orphan extends LedgerIdentity {
-  /** The leadership under which its ledger is written. */
+  /** The leadership under which the agent writes the ledger of the group. */
   epoch?: number;
-  /** Monotonic: since when nothing has defined it; absent while something does, or may. */
+  /** Monotonic time since which the group has no definition; absent while it has one or may have one. */
   goneSinceMs?: number | undefined;
-  /** The last logged cause of the wait. */
+  /** Cause of the wait, as last logged. */
   waitsFor?: string | undefined;
-  /** Monotonic: since when it has waited for other zones without a break. */
+  /** Monotonic time since which the group has waited for other zones without interruption. */
   blockedSinceMs?: number | undefined;
 }
 
 interface OrphansOptions {
   readonly env: AgentEnv;
   readonly caches: Pick<Caches, 'manifests'>;
-  /** undefined while they are not known. */
+  /** Returns the defined groups; undefined while unknown. */
   readonly groups: () => readonly GroupDefinition[] | undefined;
   readonly isLeading: () => boolean;
   /** Timeout of each request in milliseconds. */
@@ -37,14 +37,14 @@ interface OrphansOptions {
 
 const retryMs = 30_000;
 
-/** None until it is told to look. */
+/** Keeps the found groups. Searches only when `search` is called. */
 export class OrphanSearch {
   readonly #options: OrphansOptions;
   readonly #found = new Map<string, Orphan>();
   /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
   readonly #searched = new Set<string>();
   #isSearching = false;
-  #isAskedAgain = false;
+  #isSearchDue = false;
   #forbidden: string | undefined;
   #cancelRetry = (): void => undefined;
 
@@ -52,17 +52,17 @@ export class OrphanSearch {
     this.#options = options;
   }
 
-  /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
+  /** Searches after the defined groups or the leader may have changed. Calls during a search cause one further search. */
   search(): void {
     this.#cancelRetry();
-    this.#isAskedAgain = this.#isSearching;
+    this.#isSearchDue = this.#isSearching;
     const defined = this.#options.groups();
     for (const group of defined ?? []) this.#found.delete(groupKey(group));
     if (this.#isSearching || defined === undefined || !this.#options.isLeading()) return;
     this.#isSearching = true;
     void this.#searchNow(defined).then((isDone) => {
       this.#isSearching = false;
-      if (this.#isAskedAgain) this.search();
+      if (this.#isSearchDue) this.search();
       else if (!isDone) this.#cancelRetry = this.#options.env.timers.after(retryMs, () => this.search());
     });
   }
@@ -75,10 +75,10 @@ export class OrphanSearch {
     return [...this.#found.keys()];
   }
 
-  /** Nothing is left to be done for it. */
+  /** Forgets a group whose release is complete. */
   settle(key: string): void {
     this.#found.delete(key);
-    // Its members may be without a group again before anybody looks.
+    // Its StatefulSets may join and leave another group before the next search.
     this.#searched.clear();
   }
 
@@ -97,17 +97,17 @@ export class OrphanSearch {
 
   async #searchNow(defined: readonly GroupDefinition[]): Promise<boolean> {
     const named = new Set(defined.map(groupKey));
-    const alone = setsAlone(this.#options.caches.manifests(), defined);
-    for (const set of this.#searched) if (!alone.has(set)) this.#searched.delete(set);
-    const unlooked = [...alone.keys()].filter((set) => !this.#searched.has(set));
-    const hasPartition = [...alone.values()].some((isPartitioned) => isPartitioned);
+    const ungrouped = ungroupedStatefulSets(this.#options.caches.manifests(), defined);
+    for (const set of this.#searched) if (!ungrouped.has(set)) this.#searched.delete(set);
+    const unsearched = [...ungrouped.keys()].filter((set) => !this.#searched.has(set));
+    const hasPartition = [...ungrouped.values()].some((isPartitioned) => isPartitioned);
     let refusal: string | undefined;
     let isDone = true;
-    for (const namespace of new Set(unlooked.map((set) => set.slice(0, set.indexOf('/'))))) {
+    for (const namespace of new Set(unsearched.map((set) => set.slice(0, set.indexOf('/'))))) {
       const problem = await this.#listIn(namespace, named);
-      // Without a partition above 0 there is no group to miss.
+      // Without a partition above 0 no StatefulSet needs a release.
       if (problem === undefined || (problem.isForbidden && !hasPartition)) {
-        this.#noteSearched(namespace, unlooked);
+        this.#noteSearched(namespace, unsearched);
         continue;
       }
       this.#options.env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
@@ -148,7 +148,7 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
 }
 
 /** Returns each StatefulSet (`namespace/name`) without a group whose pods its controller replaces, and whether a partition blocks them. */
-function setsAlone(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
+function ungroupedStatefulSets(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
   return new Map(
     manifests.flatMap(({ metadata: { namespace = '', name }, spec }): readonly [string, boolean][] => {

@@ -29,7 +29,7 @@ export interface TurnParts extends GatherParts {
   readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
   readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
   readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
-  /** Timeout of each request of the acting path in milliseconds. */
+  /** Timeout of each write of the turn in milliseconds. */
   readonly actTimeoutMs: number;
   /** Reports whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
   readonly isStopping: () => boolean;

@@ -10,7 +10,7 @@ import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { type Back, type Revision, readRevisions, readRuns, revisionMeant } from '../live/history.ts';
+import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
 import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
@@ -19,7 +19,7 @@ import { accessFor, confirmByName, confirmByPrompt, findZone, type PromptFlags, 
 import { shortRevision } from '../output/group-text.ts';
 import { plural } from '../output/text.ts';
 
-export interface UndoOptions extends RequestFlags, PromptFlags, Back {
+export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
   readonly zone?: string;
 }
 
@@ -71,7 +71,7 @@ async function chooseUndos(
   const run = live.from === 'agent' ? live.decision.run : undefined;
   return meant
     .map((member): MemberUndo => {
-      const to = revisionMeant(member, revisions.get(member.zone) ?? [], options, { run, runs, undos: earlier });
+      const to = chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos: earlier });
       return { member, to };
     })
     .filter(({ member, to }) => member.view.status.updateRevision !== to.name);

@@ -7,16 +7,16 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';
 
-/** The most requests that are judged to find one id. More would take too long. */
+/** Limits the requests that are judged to find one id: more would take too long. */
 const maxJudged = 5_000;
 
-/** Judges the request that the text encodes against the current state; undefined if the text is no request. Rejects if the cluster cannot be read. */
+/** Judges the encoded request against the current state. Undefined if the text is not a request. Rejects if the cluster cannot be read. */
 export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
   const request = decodeRequest(text);
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
-/** Returns the judgement with this decision id: of a downscale, a deletion or an eviction. Undefined if the state has changed since the denial. */
+/** Finds the denied downscale, deletion or eviction with this decision id. Undefined if the state has changed since the denial. */
 export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;
@@ -34,7 +34,7 @@ async function snapshotOf(cluster: Cluster, namespace: string): Promise<Snapshot
 }
 
 function* possibleRequests(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {
-  for (const set of snapshot.statefulSets.filter((one) => one.namespace === namespace)) yield* ofStatefulSet(set);
+  for (const set of snapshot.statefulSets.filter((one) => one.namespace === namespace)) yield* requestsOn(set);
   for (const { pods, ...view } of snapshot.pods) {
     if (view.namespace !== namespace || isUnknown(pods)) continue;
     for (const { name: pod } of pods) {
@@ -44,7 +44,7 @@ function* possibleRequests(snapshot: Snapshot, namespace: string): Generator<Adm
   }
 }
 
-function* ofStatefulSet({ namespace, name: statefulSet, replicas: from, ...set }: StatefulSetView): Generator<AdmissionRequest> {
+function* requestsOn({ namespace, name: statefulSet, replicas: from, ...set }: StatefulSetView): Generator<AdmissionRequest> {
   const target = { namespace, statefulSet, dryRun: false };
   yield { kind: 'deleteStatefulSet', ...target, ...(from === 0 ? {} : { pods: Math.max(from, set.status.replicas) }) };
   for (let to = from - 1; to >= 0; to -= 1) {

@@ -1,4 +1,4 @@
-// Reads the past of a group: its run records (RolloutRun) and the revisions that the StatefulSet controller keeps of its members.
+// Reads the history of a group: its run records (RolloutRun), and the revisions of its StatefulSets that the controller keeps.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
@@ -16,7 +16,7 @@ import { type GroupName, nameOf } from './target.ts';
 
 export interface Revision {
   readonly name: string;
-  /** Higher is newer; a revision that came back gets the highest number. */
+  /** Higher is newer. The StatefulSet controller gives a restored revision a new, highest number. */
   readonly number: number;
   readonly template: JsonObject;
 }
@@ -34,7 +34,7 @@ export async function readRevisions(
         exitCode: exitCodes.notAllowed,
         what: 'earlier revisions cannot be read',
         why: messageOf(error),
-        todo: 'let an administrator grant the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
+        todo: 'ask an administrator to grant the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
       });
     },
   );
@@ -64,15 +64,15 @@ function revisionOf(object: KubernetesObject): readonly Revision[] {
   return [{ name: object.metadata.name, number, template }];
 }
 
-/** The revision to undo to. */
-export interface Back {
+/** The options that name the revision to undo to. */
+export interface UndoTarget {
   /** A number as in `kubectl rollout history`, a hash, or a full name. */
   readonly toRevision?: string;
   /** The commit of an earlier run, or its first characters. */
   readonly toCommit?: string;
 }
 
-interface Past {
+interface UndoHistory {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];
   /** Undos in force. */
@@ -80,12 +80,12 @@ interface Past {
 }
 
 /**
- * Chooses the revision to undo to: the named one, that of an undo in force, the one before the newest run, or the second newest. @throws
- * Failure without such a revision
+ * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before
+ * the newest run, the newest revision that is not current. @throws Failure without such a revision.
  */
-export function revisionMeant(member: Member, kept: readonly Revision[], back: Back, past: Past): Revision {
+export function chooseRevision(member: Member, kept: readonly Revision[], back: UndoTarget, past: UndoHistory): Revision {
   const { zone, view } = member;
-  const wanted = back.toRevision === undefined ? nameMeant(member, back, past) : undefined;
+  const wanted = back.toRevision === undefined ? revisionNameFor(member, back, past) : undefined;
   const [newestOther] = kept.filter(({ name }) => name !== view.status.updateRevision);
   const isOpen = back.toRevision === undefined && wanted === undefined;
   const found = kept.find((one) => (back.toRevision === undefined ? one.name === wanted : isNamed(one, view.name, back.toRevision)));
@@ -94,14 +94,14 @@ export function revisionMeant(member: Member, kept: readonly Revision[], back: B
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} keeps no revision ${back.toRevision ?? wanted ?? 'but the current one'}`,
-    why: `it keeps ${names.length === 0 ? 'none' : names.join(', ')}`,
-    todo: 'name one with --to-revision, or apply the earlier manifests',
+    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${back.toRevision ?? wanted ?? 'other than the current one'}`,
+    why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
+    todo: 'name one of them with --to-revision, or apply the earlier manifests',
   });
 }
 
-function nameMeant({ zone, view }: Member, { toCommit }: Back, { run, runs, undos }: Past): string | undefined {
-  if (toCommit !== undefined) return ofCommit(runs, toCommit, zone);
+function revisionNameFor({ zone, view }: Member, { toCommit }: UndoTarget, { run, runs, undos }: UndoHistory): string | undefined {
+  if (toCommit !== undefined) return revisionOfCommit(runs, toCommit, zone);
   const current = view.status.updateRevision;
   const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
   const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
@@ -112,8 +112,8 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** Returns the revision that the newest run of that commit brought to the zone. @throws Failure when no run has the commit. */
-function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
+/** Returns the revision that the newest run of the commit rolled out in the zone. @throws Failure when no run has the commit. */
+function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
   if (record === undefined) {

@@ -110,7 +110,7 @@ const apply: Verb = {
   name: 'apply',
   summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
   description:
-    'Uses server-side apply without force, object by object. A saved plan is refused if an object that it depends on changed since. Objects that another tool syncs from Git are refused too.',
+    'Uses server-side apply without force, object by object. The command refuses a saved plan if an object of the plan has changed since. It also refuses objects that another tool syncs from Git.',
   arguments: [{ name: 'plan', description: 'A plan saved by plan --out.', completes: 'file' }],
   options: [
     fileOption,
@@ -151,7 +151,7 @@ const simulate: Verb = {
   name: 'simulate',
   summary: 'Run the plan on a virtual clock, with failures',
   description:
-    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. A run that breaks one is reduced and shown as a timeline. The kinds of fault are in: docs simulate.',
+    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a run breaks an invariant, the command reduces the run to its causes and shows a timeline. For the kinds of fault run: docs simulate.',
   options: [
     ...planInputs,
     { flags: '--seed <number>', description: 'Seed of the first run; default: 1. The same seed gives the same runs.', atLeast: 0 },

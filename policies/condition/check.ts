@@ -100,9 +100,9 @@ function literalType(node: unknown): ConditionType {
   return node === null ? { kind: 'nothing' } : any;
 }
 
-function hasArity(check: Check, { name, args, path }: Operation, { fewest, most }: Operator): boolean {
-  if (args.length >= fewest && args.length <= most) return true;
-  const expected = fewest === most ? `${fewest}` : most === Number.POSITIVE_INFINITY ? `at least ${fewest}` : `${fewest} to ${most}`;
+function hasArity(check: Check, { name, args, path }: Operation, { minArguments: min, maxArguments: max }: Operator): boolean {
+  if (args.length >= min && args.length <= max) return true;
+  const expected = min === max ? `${min}` : max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min} to ${max}`;
   check.problems.push({
     code: 'RG3004',
     path,

@@ -102,38 +102,40 @@ function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
 }
 
 /**
- * `reference`: names data. `iterator`: the second argument runs per element of the first. `lazy`: from the left as needed. `eager`: all
- * first. `literal`: text, checked before.
+ * How an operator evaluates its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated for each
+ * element of the first. `lazy`: from the left, until the result is known. `eager`: all of them, before the operator. `literal`: one text,
+ * which is checked before evaluation.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 
 export interface Operator {
   readonly form: OperatorForm;
-  readonly fewest: number;
-  readonly most: number;
+  readonly minArguments: number;
+  /** Infinity: no limit. */
+  readonly maxArguments: number;
   /** True if our function replaces the operator of json-logic-js or adds a missing one. */
   readonly isOurs: boolean;
 }
 
-const many = Number.POSITIVE_INFINITY;
+const unlimited = Number.POSITIVE_INFINITY;
 
 /** Operators by name: classic JsonLogic first, then additions for rollouts. */
 export const operators: ReadonlyMap<string, Operator> = new Map([
-  ...both('reference', true, [
+  ...operatorsOf('reference', true, [
     ['var', 1, 2],
-    ['missing', 1, many],
+    ['missing', 1, unlimited],
     ['missing_some', 2, 2],
-    ['val', 1, many],
-    ['has', 1, many],
-    ['known', 1, many],
+    ['val', 1, unlimited],
+    ['has', 1, unlimited],
+    ['known', 1, unlimited],
   ]),
-  ...both('lazy', false, [
-    ['if', 2, many],
+  ...operatorsOf('lazy', false, [
+    ['if', 2, unlimited],
     ['?:', 3, 3],
-    ['and', 1, many],
-    ['or', 1, many],
+    ['and', 1, unlimited],
+    ['or', 1, unlimited],
   ]),
-  ...both('iterator', false, [
+  ...operatorsOf('iterator', false, [
     ['map', 2, 2],
     ['filter', 2, 2],
     ['all', 2, 2],
@@ -141,8 +143,8 @@ export const operators: ReadonlyMap<string, Operator> = new Map([
     ['none', 2, 2],
     ['reduce', 3, 3],
   ]),
-  ...both('iterator', true, [['count', 1, 2]]),
-  ...both('eager', false, [
+  ...operatorsOf('iterator', true, [['count', 1, 2]]),
+  ...operatorsOf('eager', false, [
     ['==', 2, 2],
     ['!=', 2, 2],
     ['===', 2, 2],
@@ -155,33 +157,33 @@ export const operators: ReadonlyMap<string, Operator> = new Map([
     ['<=', 2, 3],
     ['substr', 2, 3],
   ]),
-  ...both('eager', true, [
-    ['+', 1, many],
+  ...operatorsOf('eager', true, [
+    ['+', 1, unlimited],
     ['-', 1, 2],
-    ['*', 2, many],
+    ['*', 2, unlimited],
     ['/', 2, 2],
     ['%', 2, 2],
-    ['min', 1, many],
-    ['max', 1, many],
+    ['min', 1, unlimited],
+    ['max', 1, unlimited],
     ['in', 2, 2],
-    ['cat', 1, many],
-    ['merge', 1, many],
+    ['cat', 1, unlimited],
+    ['merge', 1, unlimited],
     ['startsWith', 2, 2],
     ['endsWith', 2, 2],
     ['glob', 2, 2],
     ['percentOf', 2, 2],
     ['age', 1, 1],
   ]),
-  ...both('literal', true, [
+  ...operatorsOf('literal', true, [
     ['duration', 1, 1],
     ['instant', 1, 1],
   ]),
 ]);
 
-type Row = readonly [name: string, fewest: number, most: number];
+type Row = readonly [name: string, minArguments: number, maxArguments: number];
 
-function both(form: OperatorForm, isOurs: boolean, rows: readonly Row[]): (readonly [string, Operator])[] {
-  return rows.map(([name, fewest, most]) => [name, { form, fewest, most, isOurs }] as const);
+function operatorsOf(form: OperatorForm, isOurs: boolean, rows: readonly Row[]): (readonly [string, Operator])[] {
+  return rows.map(([name, minArguments, maxArguments]) => [name, { form, minArguments, maxArguments, isOurs }] as const);
 }
 
 /** Operators of other JsonLogic dialects that are excluded on purpose, with the reason. */

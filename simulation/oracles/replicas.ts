@@ -1,4 +1,4 @@
-// Judges replica writes of agents: one zone at a time, with the time between zones, within bounds, not below the leader, without
+// Judges the replica writes of agents: one zone at a time, the time between zones, bounds, the replicas of the leader, pauses, and
 // oscillation (S1, S4, S12 to S16, S28).
 import type { Commit } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
@@ -29,11 +29,11 @@ interface Write {
 
 interface Direction {
   readonly sign: number;
-  /** Possible causes of the number at the time of the decision. */
-  readonly input: number;
+  /** Number of changes so far that may change the replicas of the zone, counted at the decision. */
+  readonly inputCount: number;
 }
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgeReplicas(book: Book): Oracle {
   return new ReplicaJudge(book);
 }
@@ -63,7 +63,7 @@ class ReplicaJudge implements Oracle {
       checkDecrease(this.#book, write);
       if (this.#book.scene.group.kind === 'native') this.#checkGap(write, actor);
     }
-    this.#checkFlapping(write);
+    this.#checkOscillation(write);
   }
 
   #checkGap(write: Write, actor: Commit['actor']): void {
@@ -72,8 +72,8 @@ class ReplicaJudge implements Oracle {
     const settings = terms.of(write.zone.statefulSet).since(write.moment.fromMs);
     const gapMs = Math.min(...settings.map(({ betweenZonesMs }) => betweenZonesMs), Number.POSITIVE_INFINITY);
     for (const [zone, last] of this.#decreases) {
-      // Its time comes from the announcer's clock, shortly before the request.
-      const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + announcedAheadMs;
+      // The agent counts from the time in its claim, which is earlier than the request and comes from the clock of its machine.
+      const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + longestClaimAgeMs;
       if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
       const sinceMs = Math.round(write.moment.atMs - last.sentMs);
       scene.violated('S12', `${describe(write)} ${sinceMs} ms after ${zone.statefulSet} shrank, not ${gapMs} ms`);
@@ -81,20 +81,20 @@ class ReplicaJudge implements Oracle {
     this.#decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
   }
 
-  #checkFlapping(write: Write): void {
+  #checkOscillation(write: Write): void {
     const sign = Math.sign(write.to - write.from);
     const before = this.#directions.get(write.zone);
     const changes = this.#inputs.get(write.zone);
-    const input = changes?.since(write.moment.fromMs)[0] ?? 0;
-    if (before !== undefined && before.sign === -sign && before.input === (changes?.latest() ?? 0)) {
-      this.#book.scene.violated('S16', `${describe(write)} after it was changed the other way, and nothing else has changed since`);
+    const inputCount = changes?.since(write.moment.fromMs)[0] ?? 0;
+    if (before !== undefined && before.sign === -sign && before.inputCount === (changes?.latest() ?? 0)) {
+      this.#book.scene.violated('S16', `${describe(write)} after the opposite change, although no input has changed since`);
     }
-    this.#directions.set(write.zone, { sign, input });
+    this.#directions.set(write.zone, { sign, inputCount });
   }
 }
 
 /** Longest time between the decision and the request of a decrease. */
-const announcedAheadMs = 10_000;
+const longestClaimAgeMs = 10_000;
 
 function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Commit): Write | undefined {
   if (resource !== statefulSetResource || type !== 'MODIFIED' || before === undefined) return undefined;
@@ -131,7 +131,7 @@ function checkDecrease(book: Book, write: Write): void {
   }
   const settings = book.terms.of(zone.statefulSet).since(moment.fromMs);
   const floor = Math.max(1, Math.min(...settings.map(({ minReplicas }) => minReplicas)));
-  if (Number.isFinite(floor) && to < floor) scene.violated('S14', `${describe(write)}, and it is to have ${floor} at least`);
+  if (Number.isFinite(floor) && to < floor) scene.violated('S14', `${describe(write)}, below its floor of ${floor}`);
   checkLeader(book, write);
 }
 
@@ -139,21 +139,21 @@ function checkDecrease(book: Book, write: Write): void {
 function checkLeader({ scene, zones }: Book, write: Write): void {
   const leader = zones[0];
   if (scene.group.replicas !== 'leader' || leader === undefined || leader === write.zone) return;
-  const asked = Math.min(...leader.facts.since(write.moment.fromMs).map((facts) => facts?.replicas ?? 0));
-  const standing = Math.min(...leader.podCounts.since(write.moment.fromMs));
-  const least = Math.max(asked, standing);
+  const requested = Math.min(...leader.facts.since(write.moment.fromMs).map((facts) => facts?.replicas ?? 0));
+  const existing = Math.min(...leader.podCounts.since(write.moment.fromMs));
+  const least = Math.max(requested, existing);
   if (Number.isFinite(least) && write.to < least) {
-    scene.violated('S13', `${describe(write)}, and its leader ${leader.statefulSet} has ${asked} replicas and ${standing} pods`);
+    scene.violated('S13', `${describe(write)}, and its leader ${leader.statefulSet} has ${requested} replicas and ${existing} pods`);
   }
 }
 
-/** Returns whether replicas may follow from the change: not from a pod, an agent's record or a status. */
+/** Reports whether the change may change the replicas of a zone. Pods, records of agents and statuses do not. */
 function isInput({ scene }: Book, { resource, before, after, actor, type }: Commit, write: Write | undefined): boolean {
   if (write !== undefined) return write.from !== write.to;
   if ([podResource, nodeResource, leaseResource, configMapResource, 'events', 'events.events.k8s.io'].includes(resource)) return false;
   if (isAgent(actor, scene.agentUser)) return false;
   if (type !== 'MODIFIED' || before === undefined || resource === groupResource) return true;
-  // A change of the status alone leaves the number.
+  // A change of the status alone does not change the replicas.
   if (before['spec'] === after['spec'] && before.metadata.annotations === after.metadata.annotations) return false;
   return (
     JSON.stringify([before['spec'], before.metadata.labels, before.metadata.annotations]) !==

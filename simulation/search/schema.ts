@@ -1,11 +1,10 @@
-// Defines the schema of a stored scenario, checked before a run.
-
+// Defines the schemas that check a stored scenario and a stored plan before a run.
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
 import { faultClasses } from '../faults/fault.ts';
 
 const ms = z.number().int().min(0);
-const letter = z.string().regex(/^[a-z]$/, 'expected one small letter');
+const letter = z.string().regex(/^[a-z]$/, 'expected one lower-case letter');
 const ordinal = z.number().int().min(0);
 const replicas = z.number().int().min(0);
 const share = z.number().min(0).max(1);
@@ -136,7 +135,7 @@ const placed = z.discriminatedUnion('port', [
   z.strictObject({ at, port: z.literal('gate'), fault: gateFault }),
 ]);
 
-/** Common fields: of a generated scenario, and of a stored plan. */
+/** The fields of a scenario. A stored plan has these and a name, the invariant that it finds, and the cause. */
 const fields = {
   seed: z.number().int().min(0),
   group,

@@ -85,7 +85,7 @@ describe('scenarios as text', () => {
     [
       'a zone that is no letter',
       changed({ events: [{ atMs: 1, kind: 'nodeDrained', zone: 'zone-a' }] }),
-      /events\[0\]\.zone: expected one small letter/,
+      /events\[0\]\.zone: expected one lower-case letter/,
     ],
     ['events out of order', changed({ events: [...faulty.events].reverse() }), /events: setImage at 1000 ms stands after a later one/],
     ['a share of more than all', changed({ rates: { F1: 1.5 } }), /rates\.F1: /],

@@ -36,10 +36,11 @@ const settleMs = 30_000;
 const carryMs = 86_400_000;
 /** Minimum time between the end of serving a certificate and its removal from the Secret: other replicas stop serving it later. */
 const switchedMs = 600_000;
-/** Interval of the trust check while another certificate than the current one is served. */
+/** Interval of the trust check while the previous certificate is served. */
 const askMs = 30_000;
-/** Delays between two writes, doubled while writes follow each other: another tool may undo them repeatedly. */
+/** Delays between two writes. They double with each write, because another tool may undo the writes repeatedly. */
 const pace = { firstMs: 1000, lastMs: 120_000 };
+/** After this time without a write the delay is the first one again. */
 const calmMs = 600_000;
 
 export interface SecretKeeperOptions {
@@ -47,14 +48,15 @@ export interface SecretKeeperOptions {
   readonly namespace: string;
   /** The Secret's name. */
   readonly name: string;
-  /** All names of a new certificate, and the names without which a certificate is replaced. */
+  /** The DNS names of a new certificate. */
   readonly names: readonly string[];
+  /** A certificate without one of these names is replaced. */
   readonly neededNames: readonly string[];
   readonly organization: string;
   readonly lifetimeMs: number;
   /** Returns that many cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Returns whether all known clients trust this authority (PEM); undefined if unknown. Without it a new certificate waits a day. */
+  /** Reports whether all known clients trust this authority (PEM); undefined if unknown. Then a new certificate is served after a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
@@ -82,9 +84,10 @@ class Keeper implements SecretKeeper {
   readonly #secret: SharedObject<SecretState>;
   readonly #backoff: Backoff;
   readonly #pace: Backoff;
-  /** Both on the monotonic clock; the next read is no sooner than the second. */
+  /** Time of the last write, on the monotonic clock. */
   #writtenMs = Number.NEGATIVE_INFINITY;
-  #nextLookMs = 0;
+  /** Earliest time of the next read, on the monotonic clock. */
+  #nextReadMs = 0;
   readonly #renewShare: number;
   #watch: Reflector<string> | undefined;
   #seenVersion: string | undefined;
@@ -94,7 +97,7 @@ class Keeper implements SecretKeeper {
   #servedSinceMs = 0;
   #trusted: { readonly pair: Pair; readonly sinceMs: number } | undefined;
   #problem: SourceProblem | undefined;
-  #cancelLook: () => void = () => undefined;
+  #cancelRead: () => void = () => undefined;
   #cancelAsk: () => void = () => undefined;
   #isStopped = false;
 
@@ -126,13 +129,13 @@ class Keeper implements SecretKeeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       fieldSelector: `metadata.name=${name}`,
-      // The watch only signals a change; the content is read from the quorum.
+      // The watch only signals a change; `refresh` reads the content from the quorum.
       project: ({ metadata }) => metadata.resourceVersion ?? '',
       onChange: ({ view }) => {
-        if (view === undefined || view !== this.#seenVersion) this.#lookAfter(0);
+        if (view === undefined || view !== this.#seenVersion) this.#readAfter(0);
       },
     });
-    this.#lookAfter(0);
+    this.#readAfter(0);
   }
 
   readonly current = (): TlsMaterial | undefined => {
@@ -148,7 +151,7 @@ class Keeper implements SecretKeeper {
 
   readonly stop = (): void => {
     this.#isStopped = true;
-    this.#cancelLook();
+    this.#cancelRead();
     this.#cancelAsk();
     this.#watch?.stop();
   };
@@ -186,7 +189,7 @@ class Keeper implements SecretKeeper {
     const nowMs = this.#options.env.clock.monotonicMs();
     if (nowMs - this.#writtenMs >= calmMs) this.#pace.reset();
     this.#writtenMs = nowMs;
-    this.#nextLookMs = nowMs + this.#pace.nextMs();
+    this.#nextReadMs = nowMs + this.#pace.nextMs();
   }
 
   #moment(state: SecretState): Moment {
@@ -206,7 +209,7 @@ class Keeper implements SecretKeeper {
     };
   }
 
-  /** Serves the current certificate, or still the previous one. */
+  /** Serves the current certificate, or the previous one while clients may not trust the current one. */
   #choose(): void {
     const stored = this.#stored;
     if (stored === undefined) return;
@@ -234,7 +237,7 @@ class Keeper implements SecretKeeper {
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: messageOf(failure) });
   }
 
-  /** Returns whether clients trust the current certificate, or the previous one is unusable. */
+  /** Reports whether clients trust the current certificate, or the previous one has expired. */
   #maySwitch(before: Pair, { current, authority }: UsableCertificates): boolean {
     const { env, isTrusted } = this.#options;
     if (before.notAfterMs <= env.clock.nowMs()) return true;
@@ -249,12 +252,12 @@ class Keeper implements SecretKeeper {
     return nowMs - this.#trusted.sinceMs >= settleMs;
   }
 
-  #lookAfter(delayMs: number): void {
+  #readAfter(delayMs: number): void {
     if (this.#isStopped) return;
-    this.#cancelLook();
+    this.#cancelRead();
     const { clock, timers } = this.#options.env;
-    const atLeastMs = this.#nextLookMs - clock.monotonicMs();
-    this.#cancelLook = timers.after(Math.max(delayMs, atLeastMs), () => {
+    const atLeastMs = this.#nextReadMs - clock.monotonicMs();
+    this.#cancelRead = timers.after(Math.max(delayMs, atLeastMs), () => {
       // The failure is stored, logged, and has scheduled the next read.
       void this.refresh().catch(() => undefined);
     });
@@ -267,23 +270,23 @@ class Keeper implements SecretKeeper {
     this.#problem = undefined;
     const periodMs = (this.#watch?.state().kind === 'synced' ? watchedPollMs : pollMs) * (0.9 + 0.2 * env.random());
     const dueMs = this.#stored === undefined ? 0 : renewalMs(this.#stored, this.#renewShare) - env.clock.nowMs();
-    this.#lookAfter(Math.max(1000, Math.min(periodMs, dueMs)));
+    this.#readAfter(Math.max(1000, Math.min(periodMs, dueMs)));
   }
 
   #fail(error: unknown): void {
     if (this.#isStopped) return;
     const { env } = this.#options;
-    const message = this.#explained(error);
+    const message = this.#problemText(error);
     if (this.#problem?.message !== message) {
       const isServed = this.#served !== undefined;
       env.log.error('the certificate in the Secret cannot be used or stored', { ...this.#fields(), problem: message, isServed });
       this.#problem = { message, sinceMs: this.#problem?.sinceMs ?? env.clock.nowMs() };
     }
-    this.#lookAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
+    this.#readAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
   }
 
-  /** Returns the problem with place, cause and remedy. */
-  #explained(error: unknown): string {
+  /** Returns the problem with the Secret, the cause and the remedy. */
+  #problemText(error: unknown): string {
     const { namespace, name } = this.#options;
     const secret = `Secret ${namespace}/${name}`;
     if (error instanceof ForeignSecret) {

@@ -1,4 +1,4 @@
-// Narrows our configuration to the objects that are protected now, so that an outage of the webhook blocks nothing else.
+// Narrows our webhook configurations to the objects that are protected now, so that an outage of the webhook blocks no other object.
 import { isSameJson } from '../../cluster/request/json.ts';
 import { patchByOperations } from '../../cluster/request/write.ts';
 import { departureMs } from '../../engine/judge/protection.ts';
@@ -21,25 +21,28 @@ interface NarrowingOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
   /** Returns every protected StatefulSet; undefined while unknown. */
   readonly members: () => readonly Member[] | undefined;
-  /** Returns every StatefulSet of a group of the strategy `pinned`; undefined while unknown. */
+  /** Returns every StatefulSet of a group with the strategy `pinned`; undefined while unknown. */
   readonly pinned: () => readonly Member[] | undefined;
 }
 
 interface Narrowing {
-  /** Returns why the rows are wrong; undefined without a problem. */
+  /** Returns why a configuration could not be narrowed; undefined without a problem. */
   readonly problem: () => string | undefined;
   readonly stop: () => void;
 }
 
-/** Interval of the check of members: new ones must be added soon. */
-const lookMs = 2_000;
+/** Interval of the check: new members must be added soon. */
+const checkMs = 2_000;
 const requestTimeoutMs = 10_000;
-/** If another tool removes the conditions repeatedly, we restore them more and more slowly. New groups may follow each other this fast. */
+/**
+ * The first writes have no delay, because many groups may be created in a short time. Later writes have growing delays, because another tool
+ * may remove the conditions repeatedly.
+ */
 const freePatches = 20;
 
 /**
- * Starts at once, never throws and retries without limit. New members are added at once; former ones stay as long as a departure lasts,
- * because another replica may know better. Rows stay while nothing is known, and if they cannot be written.
+ * Starts at once, never throws and retries without limit. New members are added at once. Former members stay for `departureMs`, because
+ * another replica may still know them as members. A configuration stays as it is while the members are unknown.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;
@@ -47,9 +50,9 @@ export function startNarrowing(options: NarrowingOptions): Narrowing {
     new Narrower(options, { kind: 'ValidatingWebhook', name: configurationName({ namespace }), members }),
     new Narrower(options, { kind: 'MutatingWebhook', name: pinConfigurationName({ namespace }), members: pinned }),
   ];
-  const look = (): void => narrowers.forEach((narrower) => void narrower.look());
-  const stopListening = options.configurations.onChange(look);
-  look();
+  const check = (): void => narrowers.forEach((narrower) => void narrower.check());
+  const stopListening = options.configurations.onChange(check);
+  check();
   return {
     problem: () => narrowers.find(({ problem }) => problem !== undefined)?.problem,
     stop: () => {
@@ -59,7 +62,7 @@ export function startNarrowing(options: NarrowingOptions): Narrowing {
   };
 }
 
-/** One configuration of ours and its narrowed rows. */
+/** One of our configurations and the members to which it is narrowed. */
 interface Narrowed {
   readonly kind: ConfigurationKind;
   readonly name: string;
@@ -70,7 +73,7 @@ class Narrower {
   readonly #options: NarrowingOptions;
   readonly #target: Narrowed;
   readonly #pace: PatchPace;
-  /** Monotonic time since which a named StatefulSet is no member any more, by `namespace/name`. */
+  /** Monotonic time since which a StatefulSet that the configuration names is no longer a member, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
   #isWriting = false;
   #isStopped = false;
@@ -88,10 +91,10 @@ class Narrower {
     this.#cancel();
   }
 
-  look(): void {
+  check(): void {
     if (this.#isStopped) return;
     this.#cancel();
-    this.#cancel = this.#options.env.timers.after(lookMs, () => this.look());
+    this.#cancel = this.#options.env.timers.after(checkMs, () => this.check());
     const { configurations, env } = this.#options;
     const { kind, name } = this.#target;
     const stored = configurations.list().find((one) => one.kind === kind && one.name === name);
@@ -124,7 +127,7 @@ class Narrower {
     return [...now.values()];
   }
 
-  /** Writes the rows if the configuration is unchanged. Never rejects. */
+  /** Writes the narrowed webhooks if the configuration is unchanged. Never rejects. */
   async #write(stored: WebhookConfiguration, wanted: readonly object[]): Promise<void> {
     const { env } = this.#options;
     const { name, uid, resourceVersion } = stored;

@@ -7,7 +7,7 @@ import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
 import * as words from './plan-text.ts';
 
-/** If the plan has more groups, only the groups that need attention are unfolded. */
+/** If more groups than this change, only the groups that need attention are unfolded. */
 const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
@@ -18,12 +18,12 @@ export function renderPlanHtml(plan: Plan): string {
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>
-${figures(plan)}
+${keyFigures(plan)}
 ${overview(changed)}
 ${changed.length > 0 ? timelineLegend : nothing}
 ${changed.map((group, index) => groupHtml(group, { id: anchor(index), isOpen: isOpen(group), startMs }))}
 ${same.length === 0 ? nothing : html`<h3>Without changes</h3><p>${same.map(name).join(', ')}</p>`}
-<h3>What the times stand on</h3><p>Assumed: ${words.assumptionsText(plan.assumptions)}. p50 is met in half of all cases, p90 in nine of ten.</p>
+<h3>Assumptions</h3><p>The durations assume: ${words.assumptionsText(plan.assumptions)}. Half of all runs are done within p50, nine of ten within p90.</p>
 </main>`;
   return page(title, body).markup;
 }
@@ -59,7 +59,7 @@ function subtitle(plan: Plan): string {
   return parts.join(' · ');
 }
 
-function figures(plan: Plan): Html {
+function keyFigures(plan: Plan): Html {
   const sum = (count: (group: GroupPlan) => number) => String(plan.groups.reduce((total, group) => total + count(group), 0));
   const only = plan.groups.length === 1 ? plan.groups[0] : undefined;
   const entries: readonly (readonly [string, string])[] = [
@@ -143,16 +143,16 @@ function changes(group: GroupPlan): Html {
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
   return group.refused.map((refusal) => {
-    return html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => holding(result, fact, startMs))}</ul></div>\n`;
+    return html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`;
   });
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
-  return html`<div class="notice"><b>Waits</b><ul>${group.waits.map((result) => holding(result, words.factText(result), startMs))}</ul></div>\n`;
+  return html`<div class="notice"><b>Waits</b><ul>${group.waits.map((result) => resultItem(result, words.factText(result), startMs))}</ul></div>\n`;
 }
 
-function holding(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
+function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
   const source = words.sourceText(result.source);
   return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span></li>`;
 }

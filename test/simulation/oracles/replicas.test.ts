@@ -78,7 +78,7 @@ describe('S14', () => {
     history.scale('ing-a', 1, history.agent());
     expect(history.found('S14')).toEqual([]);
     history.scale('ing-a', 0, history.agent());
-    expect(history.found('S14')).toEqual(['a1 scales ing-a from 1 to 0, and it is to have 1 at least']);
+    expect(history.found('S14')).toEqual(['a1 scales ing-a from 1 to 0, below its floor of 1']);
     const bounded = new History({ replicas: 'own' });
     bounded.change('rolloutgroups.rollout-group.dev', 'ing', ({ spec }) => ({
       spec: { ...(spec as object), replicas: { bounds: { min: 3 } } },
@@ -106,7 +106,7 @@ describe('S16', () => {
 
   it('finds replicas that go back although nothing else has changed', () => {
     expect(toAndFro((history) => history.ready('ing-b-0', false))).toEqual([
-      'a1 scales ing-a from 2 to 3 after it was changed the other way, and nothing else has changed since',
+      'a1 scales ing-a from 2 to 3 after the opposite change, although no input has changed since',
     ]);
   });
 
