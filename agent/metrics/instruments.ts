@@ -15,7 +15,7 @@ export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>
     if (type === 'gauge') return [key, new Gauge(options)] as const;
     return [key, new Histogram({ ...options, ...(buckets === undefined ? {} : { buckets: [...buckets] }) })] as const;
   });
-  // Each key has an instrument of its own type. The compiler cannot derive this from the list.
+  // Each key has the instrument type of its metric. The compiler cannot derive this from the list.
   return Object.fromEntries(made) as InstrumentsOf<Specs>;
 }
 
