@@ -178,7 +178,7 @@ describe('a write that fails', () => {
     world.env.replaceServer((request) => {
       if (request.method !== 'PATCH' || conflicts > 0) return world.api.serve(request);
       conflicts += 1;
-      world.api.change('/v1/pods', 'mimir', 'ingester-zone-a-0', { metadata: { labels: { touched: 'yes' } } });
+      world.api.change('pods', 'mimir', 'ingester-zone-a-0', { metadata: { labels: { touched: 'yes' } } });
       return status(409, 'Conflict');
     });
     const { results } = observe(world);

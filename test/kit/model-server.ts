@@ -13,6 +13,8 @@ interface ModelApiOptions {
   readonly kinds?: readonly ServedKind[];
   /** User name of every request. */
   readonly user?: string;
+  /** As in ModelServer. */
+  readonly collectsGarbage?: boolean;
 }
 
 /** The user of direct changes. */
@@ -25,8 +27,8 @@ export class ModelApi {
   #isHeld: (resource: string) => boolean = () => false;
   readonly #held: (() => void)[] = [];
 
-  constructor({ env, seed = 1, kinds = projectKinds, user = 'tester' }: ModelApiOptions) {
-    this.server = new ModelServer({ scheduler: schedulerOf(env), wallMs: env.clock.nowMs, seed, kinds });
+  constructor({ env, seed = 1, kinds = projectKinds, user = 'tester', collectsGarbage = true }: ModelApiOptions) {
+    this.server = new ModelServer({ scheduler: schedulerOf(env), wallMs: env.clock.nowMs, seed, kinds, collectsGarbage });
     this.#user = user;
   }
 

@@ -2,40 +2,35 @@
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type Claim, emptySnapshot, type Ledger } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { projectKinds, type ServedKind } from '../../../simulation/server/kinds.ts';
 import { type EvictionCacheOptions, evictionCache } from '../../../webhook/compat/eviction/eviction-cache.ts';
 import { type EvictionReason, podEviction } from '../../../webhook/compat/eviction/pod-eviction.ts';
 import { startZoneBudgets, type ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
 import type { Guard, WebhookEnv } from '../../../webhook/env.ts';
 import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
 import { followedBudgets } from '../../kit/followed.ts';
-import { MemoryApi } from '../../kit/memory-api.ts';
+import { ModelApi } from '../../kit/model-server.ts';
 import { type Serve, seededRandom, type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const kindKeys: Readonly<Record<string, string>> = {
-  Pod: '/v1/pods',
-  ConfigMap: '/v1/configmaps',
-  StatefulSet: 'apps/v1/statefulsets',
-  ZoneAwarePodDisruptionBudget: 'rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets',
+const resources: Readonly<Record<string, string>> = {
+  Pod: 'pods',
+  ConfigMap: 'configmaps',
+  StatefulSet: 'statefulsets.apps',
+  ZoneAwarePodDisruptionBudget: 'zoneawarepoddisruptionbudgets.rollout-operator.grafana.com',
 };
-
-function kindKeyOf({ kind }: Json): string {
-  const key = kindKeys[String(kind)];
-  if (key === undefined) throw new Error(`the world has no ${String(kind)}`);
-  return key;
-}
 
 interface EvictionWorldOptions {
   readonly objects: readonly Json[];
-  /** As in `MemoryApi.forbid`. */
+  /** As in `ModelApi.forbid`. */
   readonly forbidden?: readonly string[];
   /** `METHOD path` (a part of it) that finds no answer. */
   readonly broken?: readonly string[];
   readonly seed?: number;
   /** The longest time that an answer takes, in milliseconds; 0: none. */
   readonly latencyMs?: number;
-  readonly customKinds?: Readonly<Record<string, string>>;
+  readonly kinds?: readonly ServedKind[];
 }
 
 interface Told {
@@ -45,7 +40,8 @@ interface Told {
 
 export interface EvictionWorld {
   readonly env: VirtualEnv;
-  readonly api: MemoryApi;
+  readonly api: ModelApi;
+  readonly uidOf: (pod: string) => string | undefined;
   readonly log: readonly Told[];
   /** Whatever changes the server. */
   readonly writes: () => readonly string[];
@@ -78,15 +74,16 @@ export interface Replica {
 const handlerMs = 9000;
 
 export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
-  const { objects, forbidden = [], broken = [], seed = 1, latencyMs = 0, customKinds } = options;
+  const { objects, forbidden = [], broken = [], seed = 1, latencyMs = 0, kinds = projectKinds } = options;
   const env = virtualEnv({ seed });
-  const api = new MemoryApi({ nowMs: env.clock.nowMs, ...(customKinds === undefined ? {} : { customKinds }) });
+  // Tests have pods without their StatefulSet.
+  const api = new ModelApi({ env, seed, kinds, user: 'webhook', collectsGarbage: false });
   const random = seededRandom(seed + 1000);
   const pauseOf = (): number => Math.floor(random() * latencyMs);
   const serve: Serve = async (request) => {
     if (broken.some((part) => `${request.method} ${request.path}`.includes(part))) return { lost: 'before-apply' };
     if (latencyMs > 0) await new Promise<void>((resolve) => void env.timers.after(pauseOf(), resolve));
-    const served = api.serve(request);
+    const served = await api.serve(request);
     return latencyMs > 0 && 'status' in served ? { ...served, delayMs: pauseOf() } : served;
   };
   env.replaceServer(serve);
@@ -97,8 +94,9 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
     pods: { call: () => Promise.reject(new Error('no pod is called')) },
     log: { debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
   });
+  const uids = new Map<unknown, string>();
   const put = (...more: readonly Json[]): void => {
-    for (const object of more) putWithUid(api, object);
+    for (const object of more) putObject(api, object, uids);
   };
   put(...objects);
   api.forbid(...forbidden);
@@ -139,15 +137,24 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
   };
   const writes = (): readonly string[] =>
     env.requests.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`);
-  return { env, api, log, writes, put, start, webhookEnv };
+  const uidOf = (pod: string): string | undefined => api.get('pods', 'mimir', pod)?.metadata.uid;
+  return { env, api, uidOf, log, writes, put, start, webhookEnv };
 }
 
-/** The server makes up UIDs; here they are those of the objects, so that owners fit. */
-function putWithUid(api: MemoryApi, object: Json): void {
-  const metadata = object['metadata'] as Json;
-  const stored = api.put(kindKeyOf(object), { ...object, metadata });
-  const wanted = metadata['uid'];
-  if (typeof wanted === 'string') Object.assign(stored.metadata, { uid: wanted });
+/** The server chooses UIDs and deletion times: owners get the chosen UID, and an object with a deletion time is deleted. */
+function putObject(api: ModelApi, object: Json, uids: Map<unknown, string>): void {
+  const {
+    uid,
+    deletionTimestamp,
+    ownerReferences = [],
+    ...rest
+  } = object['metadata'] as Json & { readonly ownerReferences?: readonly Json[] };
+  const resource = resources[String(object['kind'])];
+  if (resource === undefined) throw new Error(`the world has no ${String(object['kind'])}`);
+  const owners = ownerReferences.map((owner) => ({ ...owner, uid: uids.get(owner['uid']) ?? owner['uid'] }));
+  const stored = api.put(resource, { ...object, metadata: { ...rest, ownerReferences: owners } });
+  uids.set(uid, stored.metadata.uid);
+  if (deletionTimestamp !== undefined) api.terminate('mimir', stored.metadata.name);
 }
 
 export function evictionReview(pod: string, overrides: Partial<Review> = {}): Review {

@@ -8,7 +8,7 @@ const configMaps = (world: ReturnType<typeof evictionWorld>) => world.api.list('
 
 describe('unknown facts', () => {
   it('denies for a while when budgets have not been listed', async () => {
-    const world = evictionWorld({ objects: healthy, forbidden: ['list zoneawarepoddisruptionbudgets'] });
+    const world = evictionWorld({ objects: healthy, forbidden: ['list zoneawarepoddisruptionbudgets.rollout-operator.grafana.com'] });
     const replica = await world.start({ waits: false });
     expect(await replica.ask('ingester-zone-a-0')).toEqual({
       allowed: false,
@@ -19,7 +19,7 @@ describe('unknown facts', () => {
   });
 
   it('allows where the kind of budgets is not installed: there can be no budget', async () => {
-    const world = evictionWorld({ objects: zonesObjects(), customKinds: {} });
+    const world = evictionWorld({ objects: zonesObjects(), kinds: [] });
     const replica = await world.start();
     expect(await replica.ask('ingester-zone-a-0')).toEqual({ allowed: true, code: 200 });
     expect(replica.outcomes).toEqual([{ reason: 'pod-not-in-scope', code: 200 }]);
@@ -72,7 +72,7 @@ describe('the place of a claim', () => {
     const replica = await world.start({ guard: shared.guard() });
     expect((await replica.ask('ingester-zone-b-1')).allowed).toBe(true);
     expect(shared.claims()).toEqual([
-      { verb: 'evictPod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: world.env.clock.nowMs(), user: 'somebody' },
+      { verb: 'evictPod', zone: 'b', uid: world.uidOf('ingester-zone-b-1'), ordinal: 1, atMs: world.env.clock.nowMs(), user: 'somebody' },
     ]);
     expect(world.writes()).toEqual([]);
   });
@@ -85,7 +85,7 @@ describe('the place of a claim', () => {
       [
         'rollout-group-evictions-ingester-rollout',
         { 'rollout-group.dev/document': 'evictions' },
-        { ledger: expect.stringContaining('uid-ingester-zone-b-1') },
+        { ledger: expect.stringContaining(world.uidOf('ingester-zone-b-1') ?? '') },
       ],
     ]);
   });
@@ -95,7 +95,7 @@ describe('the place of a claim', () => {
     const shared = sharedLedger(world, [group({ zones: ['a', 'b'] })]);
     const replica = await world.start({ guard: shared.guard() });
     expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
-    expect(shared.claims().map(({ uid }) => uid)).toEqual(['uid-ingester-zone-a-0']);
+    expect(shared.claims().map(({ uid }) => uid)).toEqual([world.uidOf('ingester-zone-a-0')]);
     expect(configMaps(world)).toHaveLength(1);
     expect((await replica.ask('ingester-zone-c-0')).message).toBe('1 pod not ready in ingester-zone-a');
   });
@@ -119,7 +119,7 @@ describe('the place of a claim', () => {
     const claim = {
       verb: 'deletePod' as const,
       zone: 'c',
-      uid: 'uid-ingester-zone-c-2',
+      uid: world.uidOf('ingester-zone-c-2') ?? '',
       ordinal: 2,
       atMs: world.env.clock.nowMs(),
       epoch: 3,
@@ -137,16 +137,14 @@ describe('the place of a claim', () => {
     const shared = sharedLedger(world, [adopted()]);
     const replica = await world.start({ guard: shared.guard() });
     await replica.ask('ingester-zone-b-0');
-    world.api.remove('/v1/pods', 'mimir', 'ingester-zone-b-0');
+    world.api.remove('pods', 'mimir', 'ingester-zone-b-0');
     expect((await replica.ask('ingester-zone-a-0')).message).toBe('1 pod unknown in ingester-zone-b');
-    const successor = podObject('ingester-zone-b', 0, { areContainersReady: false });
-    world.put({ ...successor, metadata: { ...(successor['metadata'] as object), uid: 'uid-successor' } });
+    world.put(podObject('ingester-zone-b', 0, { areContainersReady: false }));
     expect((await replica.ask('ingester-zone-a-0')).message).toBe('1 pod not ready in ingester-zone-b');
-    world.api.remove('/v1/pods', 'mimir', 'ingester-zone-b-0');
-    const ready = podObject('ingester-zone-b', 0);
-    world.put({ ...ready, metadata: { ...(ready['metadata'] as object), uid: 'uid-ready' } });
+    world.api.remove('pods', 'mimir', 'ingester-zone-b-0');
+    world.put(podObject('ingester-zone-b', 0));
     expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
-    expect(shared.claims().map(({ uid }) => uid)).toEqual(['uid-ingester-zone-a-0']);
+    expect(shared.claims().map(({ uid }) => uid)).toEqual([world.uidOf('ingester-zone-a-0')]);
   });
 });
 
@@ -205,7 +203,7 @@ describe('an eviction without a stored claim is denied', () => {
   it('when the record was made unreadable', async () => {
     const world = evictionWorld({ objects: healthy });
     const name = 'rollout-group-evictions-ingester-rollout';
-    world.api.put('/v1/configmaps', { metadata: { name, namespace: 'mimir' }, data: { ledger: '{"format":"2.0"}' } });
+    world.api.put('configmaps', { metadata: { name, namespace: 'mimir' }, data: { ledger: '{"format":"2.0"}' } });
     expect(await (await world.start()).ask('ingester-zone-a-0')).toMatchObject(notRecorded);
   });
 

@@ -35,7 +35,7 @@ function limits(budgets: ZoneBudgets, namespace = 'mimir'): unknown {
   return isUnknown(inForce) ? inForce.unknown : inForce.usable.map(({ name, maxUnavailable }) => `${name}=${maxUnavailable}`);
 }
 
-const kindKey = 'rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets';
+const kindKey = 'zoneawarepoddisruptionbudgets.rollout-operator.grafana.com';
 const invalid = { maxUnavailable: 5, maxUnavailablePercentage: 5 };
 
 async function settled(options: Parameters<typeof evictionWorld>[0], namespaces?: readonly string[]) {
@@ -50,10 +50,10 @@ describe('the budgets in force', () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject()] });
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
     world.put(budgetObject({ maxUnavailable: 4 }));
-    await world.env.settle();
+    await world.env.advance(100);
     expect(limits(budgets)).toEqual(['ingester-rollout=4']);
     world.api.remove(kindKey, 'mimir', 'ingester-rollout');
-    await world.env.settle();
+    await world.env.advance(100);
     expect(limits(budgets)).toEqual([]);
     expect(observed).toEqual(['updated', 'updated', 'deleted']);
   });
@@ -61,11 +61,11 @@ describe('the budgets in force', () => {
   it('keep the last valid version when an update is not valid, and say so', async () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject()] });
     world.put(budgetObject(invalid));
-    await world.env.settle();
+    await world.env.advance(100);
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
     expect(world.log).toEqual([{ level: 'error', message: 'invalid ZoneAwarePodDisruptionBudget' }]);
     world.put(budgetObject({ maxUnavailable: 2 }));
-    await world.env.settle();
+    await world.env.advance(100);
     expect(limits(budgets)).toEqual(['ingester-rollout=2']);
     expect(observed).toEqual(['updated', 'invalid', 'updated']);
   });
@@ -73,7 +73,7 @@ describe('the budgets in force', () => {
   it('ignore a version that only changes labels', async () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject()] });
     world.api.change(kindKey, 'mimir', 'ingester-rollout', { metadata: { labels: { team: 'x' } } });
-    await world.env.settle();
+    await world.env.advance(100);
     expect([limits(budgets), observed]).toEqual([['ingester-rollout=1'], ['updated', 'ignored']]);
   });
 
@@ -85,7 +85,7 @@ describe('the budgets in force', () => {
     expect(unusableFor(inForce, { 'rollout-group': 'ingester' })?.name).toBe('ingester-rollout');
     expect(unusableFor(inForce, { 'rollout-group': 'other' })).toBeUndefined();
     world.api.remove(kindKey, 'mimir', 'ingester-rollout');
-    await world.env.settle();
+    await world.env.advance(100);
     expect([limits(budgets), observed]).toEqual([[], ['invalid', 'delete-ignored']]);
   });
 
@@ -97,9 +97,9 @@ describe('the budgets in force', () => {
 
   it('a deletion that no watch told of is found by the next list', async () => {
     const { world, budgets } = await settled({ objects: [budgetObject()] });
-    world.api.frozenPlural = 'zoneawarepoddisruptionbudgets';
+    world.api.hold('zoneawarepoddisruptionbudgets.rollout-operator.grafana.com');
     world.api.remove(kindKey, 'mimir', 'ingester-rollout');
-    await world.env.settle();
+    await world.env.advance(100);
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
     await world.env.until(() => JSON.stringify(limits(budgets)) === '[]', 900_000);
   });
@@ -107,8 +107,8 @@ describe('the budgets in force', () => {
   it('a recreated budget is not the old one, with any generation', async () => {
     const { world, budgets } = await settled({ objects: [budgetObject()] });
     for (const maxUnavailable of [2, 3, 4]) world.put(budgetObject({ maxUnavailable }));
-    world.api.frozenPlural = 'zoneawarepoddisruptionbudgets';
-    await world.env.settle();
+    world.api.hold('zoneawarepoddisruptionbudgets.rollout-operator.grafana.com');
+    await world.env.advance(100);
     world.api.remove(kindKey, 'mimir', 'ingester-rollout');
     world.put(budgetObject({ maxUnavailable: 7 }));
     await world.env.until(() => JSON.stringify(limits(budgets)) === '["ingester-rollout=7"]', 900_000);
@@ -134,7 +134,7 @@ describe('the budgets in force', () => {
   });
 
   it('are empty where the kind is not installed', async () => {
-    const { budgets } = await settled({ objects: [], customKinds: {} });
+    const { budgets } = await settled({ objects: [], kinds: [] });
     expect(limits(budgets)).toEqual([]);
   });
 
@@ -145,7 +145,7 @@ describe('the budgets in force', () => {
     expect(limits(later)).toEqual(['ingester-rollout=1']);
     budgets.stop();
     world.put(budgetObject({ maxUnavailable: 4 }));
-    await world.env.settle();
+    await world.env.advance(100);
     expect([limits(later), limits(budgets)]).toEqual([['ingester-rollout=4'], ['ingester-rollout=1']]);
   });
 

@@ -8,6 +8,9 @@ const members = 'GET /apis/apps/v1/namespaces/mimir/statefulsets?labelSelector=r
 const podsOf = (name: string): string => `GET /api/v1/namespaces/mimir/pods?labelSelector=name%3D${name}`;
 const everyZone = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'].map(podsOf);
 
+const forbidden = (verb: string, plural: string, group = ''): string =>
+  `forbidden: User "webhook" cannot ${verb} resource "${plural}" in API group "${group}" in the namespace "mimir"`;
+
 const healthy = [budgetObject(), ...zonesObjects()];
 const name = 'ingester-zone-a-0';
 
@@ -64,7 +67,7 @@ export const evictionSteps: readonly EvictionScenario[] = [
     title: 'row 4: the pod may not be read',
     state: { objects: healthy, forbidden: ['get pods'] },
     request: { name },
-    answer: { allowed: false, code: 400, message: 'pods is forbidden: cannot get' },
+    answer: { allowed: false, code: 400, message: `pods "ingester-zone-a-0" is ${forbidden('get', 'pods')}` },
     reason: 'pod-not-found',
     calls: [pod],
   },
@@ -146,9 +149,9 @@ export const evictionSteps: readonly EvictionScenario[] = [
   },
   {
     title: 'row 8: its StatefulSet may not be read',
-    state: { objects: healthy, forbidden: ['get statefulsets'] },
+    state: { objects: healthy, forbidden: ['get statefulsets.apps'] },
     request: { name },
-    answer: { allowed: false, code: 500, message: 'statefulsets is forbidden: cannot get' },
+    answer: { allowed: false, code: 500, message: `statefulsets.apps "ingester-zone-a" is ${forbidden('get', 'statefulsets', 'apps')}` },
     reason: 'sts-no-found',
     calls: [pod, owner],
   },
@@ -170,9 +173,13 @@ export const evictionSteps: readonly EvictionScenario[] = [
   },
   {
     title: 'row 10: StatefulSets may not be listed',
-    state: { objects: healthy, forbidden: ['list statefulsets'] },
+    state: { objects: healthy, forbidden: ['list statefulsets.apps'] },
     request: { name },
-    answer: { allowed: false, code: 400, message: 'minimum number of StatefulSets not found: statefulsets is forbidden: cannot list' },
+    answer: {
+      allowed: false,
+      code: 400,
+      message: `minimum number of StatefulSets not found: statefulsets.apps is ${forbidden('list', 'statefulsets', 'apps')}`,
+    },
     reason: 'min-sts-not-found',
     calls: [pod, owner, members],
   },
@@ -188,7 +195,7 @@ export const evictionSteps: readonly EvictionScenario[] = [
     title: 'row 12: pods may not be listed',
     state: { objects: healthy, forbidden: ['list pods'] },
     request: { name },
-    answer: { allowed: false, code: 500, message: 'the pods of ingester-zone-b could not be read: pods is forbidden: cannot list' },
+    answer: { allowed: false, code: 500, message: `the pods of ingester-zone-b could not be read: pods is ${forbidden('list', 'pods')}` },
     reason: 'err: sts-pod-status-not-determined',
     calls: [pod, owner, members, ...everyZone],
   },

@@ -1,9 +1,9 @@
 // Plays one scenario: its world is made, its review is asked as bytes, and what came of it is told.
+import { mergePatch } from '../../../../simulation/server/json.ts';
 import { defaultLimits } from '../../../../webhook/config.ts';
 import { decide } from '../../../../webhook/review/decide.ts';
 import { readReview } from '../../../../webhook/review/read-review.ts';
 import type { Answer, Endpoint, Review } from '../../../../webhook/review/review.ts';
-import { merge } from '../../../kit/memory-json.ts';
 import { makers } from './endpoints.ts';
 import type { Json, ScenarioRequest, WebhookScenario } from './scenario.ts';
 import { namespace, scenarioWorld, type World } from './world.ts';
@@ -21,7 +21,7 @@ export function reviewText(world: World, request: ScenarioRequest): string {
   const { apiVersion = 'admission.k8s.io/v1', resource, subresource, name, operation = 'UPDATE', dryRun, user = 'jane' } = request;
   const stored = world.get(`${resource}.apps`, name);
   const oldObject = request.oldObject === undefined ? stored : request.oldObject;
-  const object = request.patch === undefined ? request.object : merge(oldObject ?? {}, request.patch);
+  const object = request.patch === undefined ? request.object : mergePatch(oldObject ?? {}, request.patch);
   return JSON.stringify({
     apiVersion,
     kind: 'AdmissionReview',
