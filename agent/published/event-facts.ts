@@ -1,7 +1,7 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
 import type { Action, GroupDecision, RuleResult } from '../../engine/decision.ts';
-import { isMisplacedForGood } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
@@ -61,14 +61,14 @@ function warning(reason: string, action: string, note: string, details: FactDeta
 
 /** Returns a key from rule, outcome and whether only a person can resolve the wait. Ages and counts are no part of it. */
 function identityOf(wait: RuleResult): string {
-  return `${wait.rule} ${wait.outcome}${isMisplacedForGood(wait) ? ' for good' : ''}`;
+  return `${wait.rule} ${wait.outcome}${isMisplacedUntilRetry(wait) ? ' for good' : ''}`;
 }
 
 function waitFact(wait: RuleResult): EventFact {
   const { rule, outcome, fact, limit, source } = wait;
   const place = source?.object ?? (source?.file === undefined ? undefined : `${source.file}:${source.line ?? 1}`);
   const note = `${rule}: ${fact}${limit === undefined ? '' : ` (${limit}${place === undefined ? '' : `, ${place}`})`}`;
-  const make = outcome === 'wait' && !isMisplacedForGood(wait) ? normal : warning;
+  const make = outcome === 'wait' && !isMisplacedUntilRetry(wait) ? normal : warning;
   const identity = identityOf(wait);
   return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
 }

@@ -128,7 +128,7 @@ function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   const [first] = waits;
   const reason = first === undefined ? phase : reasonOf(first.rule);
   const message = first === undefined ? goal : waitText(first);
-  const isMoving = phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && !waits.some(isMisplacedForGood));
+  const isMoving = phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && !waits.some(isMisplacedUntilRetry));
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
@@ -139,7 +139,7 @@ function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const refused = waits.find((wait) => wait.outcome === 'no');
   if (phase === 'Blocked' && refused !== undefined)
     return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
-  const misplaced = waits.find(isMisplacedForGood);
+  const misplaced = waits.find(isMisplacedUntilRetry);
   if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
   const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
   const [first] = bad;
@@ -175,14 +175,14 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
   if (phase === 'Blocked') return 'blocked';
   if (outcome === 'wait') {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';
-    if (waits.some(isMisplacedForGood)) return 'misplaced';
+    if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
     if (waits.some(({ rule }) => rule === 'approval')) return 'approval';
     if (waits.some(({ rule }) => rule === 'undone')) return 'undone';
   }
   return phase === 'Paused' ? 'paused' : undefined;
 }
 
-/** Reports whether the last attempt to pin failed: the rule waits for a retry and has no instant. */
-export function isMisplacedForGood({ rule, outcome, earliestMs }: RuleResult): boolean {
+/** Reports whether pods came back at another revision and only a retry continues: the last attempt to pin them failed. */
+export function isMisplacedUntilRetry({ rule, outcome, earliestMs }: RuleResult): boolean {
   return rule === 'pin-applied' && outcome === 'wait' && earliestMs === undefined;
 }

@@ -95,7 +95,7 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
 /**
  * Reports whether a template waits for the agent to set the partition, within seconds of the group's definition or the end of a rollout.
  */
-export function isPartitionAwaited({ rule, outcome, limit }: RuleResult): boolean {
+export function waitsForPartition({ rule, outcome, limit }: RuleResult): boolean {
   return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }
 

@@ -132,8 +132,8 @@ const untried: Awaited<ReturnType<typeof tryAll>> = { troubles: [], taken: new M
 
 /** Returns the digest of a plan of these files, so that a direct apply has a digest too. */
 async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): Promise<Pick<SavedPlan, 'metadata'>> {
-  const isSecret = (object: Planned['asked'][number]): boolean => object.manifest['kind'] === 'Secret';
-  return savedOf(cluster, { ...planned, asked: planned.asked.filter((one) => !isSecret(one)) }, nowMs);
+  const isSecret = (object: Planned['desiredObjects'][number]): boolean => object.manifest['kind'] === 'Secret';
+  return savedOf(cluster, { ...planned, desiredObjects: planned.desiredObjects.filter((one) => !isSecret(one)) }, nowMs);
 }
 
 function wouldBe({ live, object }: ReadyObject, taken: readonly string[] | undefined): AppliedObject {
@@ -167,10 +167,12 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
 }
 
 /** @throws Failure if a kind is not installed. Applying only the rest would silently omit policies. */
-function refuseMissingKinds({ asked }: Planned): void {
-  const missing = [...new Set(asked.flatMap(({ resource, manifest }) => (resource === undefined ? [String(manifest['kind'])] : [])))];
+function refuseMissingKinds({ desiredObjects }: Planned): void {
+  const missing = [
+    ...new Set(desiredObjects.flatMap(({ resource, manifest }) => (resource === undefined ? [String(manifest['kind'])] : []))),
+  ];
   if (missing.length === 0) return;
-  const ours = asked.filter(
+  const ours = desiredObjects.filter(
     ({ resource, manifest }) => resource === undefined && String(manifest['apiVersion']).startsWith('rollout-group.dev/'),
   );
   throw new Failure({

@@ -36,7 +36,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   // Without a request, the zones are compared as they run.
-  const hasRequest = inputs.asked.length > 0;
+  const hasRequest = inputs.desiredObjects.length > 0;
   return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
 }
 

@@ -2,9 +2,9 @@
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
-import { isMisplacedForGood } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
-import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
+import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
 import { factText, passesText, podsText, sourceText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -87,7 +87,7 @@ function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean): string 
   if (waits.some((result) => result.rule === 'run-failed')) return '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
-  if (waits.some(isMisplacedForGood)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
+  if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
   if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
   if (waits.some(({ rule, earliestMs }) => rule === 'approval' || (rule === 'undone' && earliestMs === undefined))) {
     return '. Nothing is wrong; a person must act.';
@@ -175,12 +175,12 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
 
 function waitTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
   const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
-  if (isPartitionAwaited(result)) {
+  if (waitsForPartition(result)) {
     return [
       `apply the group first, wait until the agent has set the partitions (kubectl rollout-group status ${name}), then apply the new template`,
     ];
   }
-  if (isMisplacedForGood(result)) {
+  if (isMisplacedUntilRetry(result)) {
     return ['find out why the webhook is not called: kubectl rollout-group doctor', `then continue: kubectl rollout-group retry ${name}`];
   }
   if (result.rule === 'approval') return [`to approve: kubectl rollout-group approve ${name}`];

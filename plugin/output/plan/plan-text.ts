@@ -1,10 +1,10 @@
 // The texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { Assumptions, GroupPlan, Plan, PlannedStep, Quantiles, Refusal } from '../../../engine/plan/document.ts';
-import { isMisplacedForGood } from '../../../engine/publish/status.ts';
+import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
-import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
+import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { plural } from '../text.ts';
 
@@ -195,9 +195,9 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     case 'unknown':
       return 'passes when the missing evidence can be read';
     case 'wait':
-      if (isPartitionAwaited(result))
+      if (waitsForPartition(result))
         return 'passes a few seconds after the group is applied without the new template, when the agent has set the partitions';
-      if (isMisplacedForGood(result)) return 'passes after a retry, or when the pods run that revision again';
+      if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
       return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':

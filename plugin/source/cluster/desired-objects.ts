@@ -1,4 +1,4 @@
-// Desired objects as the cluster would store them: by a dry run, else by laying the manifest over the live object.
+// Computes desired objects as the cluster would store them: by a dry run, else by merging the manifest into the live object.
 
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
@@ -13,8 +13,8 @@ import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 
-/** A desired object with its resource and live twin. */
-export interface AskedObject {
+/** A manifest with its resource and the live object of the same name. */
+export interface ManifestObject {
   readonly manifest: ObjectContent;
   readonly resource: Resource | undefined;
   readonly live: KubernetesObject | undefined;
@@ -27,10 +27,10 @@ export interface StoredObject {
 }
 
 /**
- * Returns the object as the API server would store it, by a dry run without conflicts. If that fails, the manifest over the live object.
+ * Returns the object as the API server would store it, by a dry run without conflicts. If that fails, merges the manifest into the live object.
  */
-export async function storedObject(cluster: Cluster, asked: AskedObject): Promise<StoredObject> {
-  const { live, manifest, resource } = asked;
+export async function storedObject(cluster: Cluster, desired: ManifestObject): Promise<StoredObject> {
+  const { live, manifest, resource } = desired;
   const object = overlaid(live, manifest);
   if (resource === undefined) return { object, note: `the kind of ${nameOf(manifest)} is not installed` };
   try {
@@ -59,19 +59,19 @@ async function tryPatch(
   return patchObject(env, resource, target, { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
 }
 
-/** Pairs the objects with their live twins. Objects in `seen` are not read again. */
-export async function liveTwins(
+/** Pairs each manifest with the live object of the same name. Objects in `seen` are not read again. */
+export async function pairWithLiveObjects(
   { env, timeoutMs }: Cluster,
-  asked: readonly ObjectContent[],
+  manifests: readonly ObjectContent[],
   resourceOf: ResourceOf,
   seen: readonly ObjectContent[],
-): Promise<readonly AskedObject[]> {
+): Promise<readonly ManifestObject[]> {
   const read = new Map(seen.map((object) => [nameOf(object), object]));
   return Promise.all(
-    asked.map(async (manifest): Promise<AskedObject> => {
+    manifests.map(async (manifest): Promise<ManifestObject> => {
       const resource = resourceOf(String(manifest['apiVersion']), String(manifest['kind']));
-      const twin = read.get(nameOf(manifest));
-      if (twin !== undefined && hasName(twin)) return { manifest, resource, live: twin };
+      const found = read.get(nameOf(manifest));
+      if (found !== undefined && hasName(found)) return { manifest, resource, live: found };
       return { manifest, resource, live: resource === undefined ? undefined : await get(resource, manifest) };
     }),
   );
@@ -89,7 +89,7 @@ export async function liveTwins(
   }
 }
 
-/** The JSON merge patch (RFC 7386) from one object to another; undefined when there is nothing to change. Lists are replaced whole. */
+/** Returns the JSON merge patch (RFC 7386) from one object to another; undefined without a change. Lists are replaced as a whole. */
 export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectContent | undefined {
   const members = [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key): readonly (readonly [string, unknown])[] => {
     const [before, after] = [from[key], to[key]];
@@ -136,43 +136,43 @@ function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<Kube
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Returns the live object with the manifest over it, without fields that only the last manifest named. List entries match by key. */
-export function overlaid(live: ObjectContent | undefined, asked: ObjectContent): ObjectContent {
-  if (live === undefined) return asked;
-  const merged = merge(live, asked, lastManifest(live), '');
-  return isRecord(merged) ? merged : asked;
+/** Merges the manifest into the live object. Removes fields that only the last applied manifest named. Matches list entries by key. */
+export function overlaid(live: ObjectContent | undefined, manifest: ObjectContent): ObjectContent {
+  if (live === undefined) return manifest;
+  const merged = merge(live, manifest, lastManifest(live), '');
+  return isRecord(merged) ? merged : manifest;
 }
 
 /** Removes replicas that only the cluster names: a plan takes the number in a manifest as desired. */
-export function withReplicasAsAsked(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
+export function withManifestReplicas(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
   const spec = object['spec'];
   if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return object;
   const { replicas: _replicas, ...rest } = spec;
   return { ...object, spec: rest };
 }
 
-/** A field that neither side nor the last manifest has is undefined and left out. */
-function merge(live: unknown, asked: unknown, last: unknown, name: string): unknown {
-  if (asked === undefined) return last === undefined ? live : undefined;
-  if (isRecord(live) && isRecord(asked)) return mergeMaps(live, asked, isRecord(last) ? last : {});
-  if (Array.isArray(live) && Array.isArray(asked)) return mergeLists(live, asked, Array.isArray(last) ? last : [], name);
-  return asked;
+/** Returns the merged value; undefined for a field that the merge removes. */
+function merge(live: unknown, manifest: unknown, last: unknown, name: string): unknown {
+  if (manifest === undefined) return last === undefined ? live : undefined;
+  if (isRecord(live) && isRecord(manifest)) return mergeMaps(live, manifest, isRecord(last) ? last : {});
+  if (Array.isArray(live) && Array.isArray(manifest)) return mergeLists(live, manifest, Array.isArray(last) ? last : [], name);
+  return manifest;
 }
 
-function mergeMaps(live: ObjectContent, asked: ObjectContent, last: ObjectContent): ObjectContent {
-  const keys = new Set([...Object.keys(live), ...Object.keys(asked)]);
-  const members = [...keys].map((key): readonly [string, unknown] => [key, merge(live[key], asked[key], last[key], key)]);
+function mergeMaps(live: ObjectContent, manifest: ObjectContent, last: ObjectContent): ObjectContent {
+  const keys = new Set([...Object.keys(live), ...Object.keys(manifest)]);
+  const members = [...keys].map((key): readonly [string, unknown] => [key, merge(live[key], manifest[key], last[key], key)]);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
 
-function mergeLists(live: readonly unknown[], asked: readonly unknown[], last: readonly unknown[], name: string): readonly unknown[] {
-  const key = entryKey(name, [live, asked, last]);
+function mergeLists(live: readonly unknown[], manifest: readonly unknown[], last: readonly unknown[], name: string): readonly unknown[] {
+  const key = entryKey(name, [live, manifest, last]);
   // Without a key the list is one value, as it is for the API server.
-  if (key === undefined || live.length === 0 || asked.length === 0) return asked;
+  if (key === undefined || live.length === 0 || manifest.length === 0) return manifest;
   const keyed = (list: readonly unknown[]) => new Map(list.map((entry) => [keyOf(entry, key), entry]));
-  const [present, wanted, before] = [keyed(live), keyed(asked), keyed(last)];
+  const [present, wanted, before] = [keyed(live), keyed(manifest), keyed(last)];
   const kept = live.filter((entry) => !wanted.has(keyOf(entry, key)) && !before.has(keyOf(entry, key)));
-  return [...asked.map((entry) => merge(present.get(keyOf(entry, key)), entry, before.get(keyOf(entry, key)), '')), ...kept];
+  return [...manifest.map((entry) => merge(present.get(keyOf(entry, key)), entry, before.get(keyOf(entry, key)), '')), ...kept];
 }
 
 function lastManifest(live: ObjectContent): unknown {

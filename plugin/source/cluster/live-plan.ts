@@ -1,4 +1,4 @@
-// Plans on a cluster: reads the live objects, lays the manifests and policies over them, and saves the plan for apply.
+// Plans on a cluster: reads the live objects, merges the manifests and policies into them, and saves the plan for apply.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
@@ -45,16 +45,23 @@ import {
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
 import { applyWhatIf } from '../what-if.ts';
 import type { ReadyObject } from './apply.ts';
-import { type AskedObject, liveTwins, type StoredObject, storedObject, toApply, withReplicasAsAsked } from './desired-objects.ts';
+import {
+  type ManifestObject,
+  pairWithLiveObjects,
+  type StoredObject,
+  storedObject,
+  toApply,
+  withManifestReplicas,
+} from './desired-objects.ts';
 import { basisOf, type ReadObject } from './plan-basis.ts';
 import { documentsOf, isOurs, policiesOver } from './plan-policies.ts';
 
-/** A desired object with its live twin and its stored form. */
-type TriedObject = AskedObject & StoredObject;
+/** A desired object with the live object of the same name, and as the API server would store it. */
+type DesiredObject = ManifestObject & StoredObject;
 
 export interface LivePlanInputs extends PlanInputs {
   /** The desired objects in the order in which they are applied. */
-  readonly asked: readonly TriedObject[];
+  readonly desiredObjects: readonly DesiredObject[];
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly basis: readonly ReadObject[];
@@ -83,7 +90,7 @@ export async function readAndPlan(
   return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
 }
 
-/** Reads the cluster and lays the files over it. @throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
+/** Reads the cluster and merges the files into its objects. @throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(
   context: CommandContext,
   options: LivePlanOptions,
@@ -94,15 +101,22 @@ export async function readLiveInputs(
   const { namespace } = cluster;
   const files = unique([...given.manifests, ...given.policies]);
   const loaded = loadPolicies(files, { namespace });
-  const askedFiles = new Set(given.manifests.map(({ name }) => name));
-  const manifests = loaded.manifests.filter(({ file }) => askedFiles.has(file));
+  const desiredFiles = new Set(given.manifests.map(({ name }) => name));
+  const manifests = loaded.manifests.filter(({ file }) => desiredFiles.has(file));
   refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
   const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
   const live = comparedObjects(listing);
   const requested = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
-  const twins = await liveTwins(cluster, requested, await resourcesOf(cluster, requested), live);
-  const { bundle, groupsBefore, errors } = policiesOver({ files, askedFiles, asked: twins, live, namespace, agentNamespace });
+  const manifestObjects = await pairWithLiveObjects(cluster, requested, await resourcesOf(cluster, requested), live);
+  const { bundle, groupsBefore, errors } = policiesOver({
+    files,
+    desiredFiles,
+    desiredObjects: manifestObjects,
+    live,
+    namespace,
+    agentNamespace,
+  });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
 
   const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
@@ -114,13 +128,15 @@ export async function readLiveInputs(
     nowMs,
     replicaSources: sources.map(({ view }) => view),
   });
-  const asked = await Promise.all(twins.map(async (one) => ({ ...one, ...(await storedObject(cluster, one)) })));
+  const desiredObjects = await Promise.all(manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one)) })));
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
-  // A twin such as a Service is in no list.
-  const current = firstOfEachName([...live, ...twins.flatMap((one) => one.live ?? []), ...sourceObjects]);
-  const desired = laidOver(current, asked);
-  const askedGroups = new Set(loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`));
-  const { absent, notes } = await liveAbsence(cluster, groups, askedGroups, desired);
+  // A live object such as a Service is in no list.
+  const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
+  const desired = replaceByDesired(current, desiredObjects);
+  const desiredGroups = new Set(
+    loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`),
+  );
+  const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   return {
     documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
@@ -136,11 +152,11 @@ export async function readLiveInputs(
       absent,
       nowMs,
     },
-    asked,
+    desiredObjects,
     namespaces,
     agentNamespace,
-    basis: basisOf({ groups, snapshot, live: current, asked: requested }),
-    notes: [...unreadNotes(listing), ...notes, ...new Set(asked.flatMap(({ note }) => note ?? []))],
+    basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
+    notes: [...unreadNotes(listing), ...notes, ...new Set(desiredObjects.flatMap(({ note }) => note ?? []))],
   };
 }
 
@@ -150,33 +166,33 @@ function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectCont
   return [...byName.values()];
 }
 
-/** Returns the running objects with the desired ones laid over them; new objects come last. */
-function laidOver(current: readonly ObjectContent[], asked: readonly TriedObject[]): readonly ObjectContent[] {
-  const byName = new Map(asked.map((one) => [nameOf(one.manifest), one]));
-  return firstOfEachName([...current, ...asked.map(({ object }) => object)]).map((object) => {
+/** Returns the running objects, with desired objects instead of those of the same name. New objects come last. */
+function replaceByDesired(current: readonly ObjectContent[], desiredObjects: readonly DesiredObject[]): readonly ObjectContent[] {
+  const byName = new Map(desiredObjects.map((one) => [nameOf(one.manifest), one]));
+  return firstOfEachName([...current, ...desiredObjects.map(({ object }) => object)]).map((object) => {
     const one = byName.get(nameOf(object));
-    return withReplicasAsAsked(one?.object ?? object, one?.manifest);
+    return withManifestReplicas(one?.object ?? object, one?.manifest);
   });
 }
 
 interface LiveAbsence {
-  /** Blocked groups: their members are in another namespace, where no group names them. */
+  /** Groups that are blocked because their StatefulSets exist only in another namespace, where no group names them. */
   readonly absent: readonly AbsentMembers[];
-  /** Groups without any StatefulSet, each as one sentence part. */
+  /** One sentence part for each group without any StatefulSet. */
   readonly notes: readonly string[];
 }
 
-/** Searches all readable namespaces for the StatefulSets of these groups. @param asked Names of desired groups, `namespace/name`. */
+/** Searches all namespaces for the StatefulSets of these groups. @param desiredGroups Desired groups, as `namespace/name`. */
 export async function liveAbsence(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
-  asked: ReadonlySet<string>,
+  desiredGroups: ReadonlySet<string>,
   desired: readonly unknown[],
 ): Promise<LiveAbsence> {
   const there = new Set(desired.filter((object) => fieldAt(object, ['kind']) === 'StatefulSet').map(objectKey));
   const empty = groups.filter(
     ({ namespace, name, zones }) =>
-      asked.has(`${namespace}/${name}`) && zones.every(({ statefulSet }) => !there.has(`${namespace}/${statefulSet}`)),
+      desiredGroups.has(`${namespace}/${name}`) && zones.every(({ statefulSet }) => !there.has(`${namespace}/${statefulSet}`)),
   );
   if (empty.length === 0) return { absent: [], notes: [] };
   const [sets, others] = await Promise.all([
@@ -192,19 +208,19 @@ export async function liveAbsence(
 }
 
 /** Returns the desired objects that change something, as they are applied. */
-export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] {
-  return asked.flatMap(({ manifest, resource, live, object }): readonly ReadyObject[] => {
+export function readyObjects({ desiredObjects }: LivePlanInputs): readonly ReadyObject[] {
+  return desiredObjects.flatMap(({ manifest, resource, live, object }): readonly ReadyObject[] => {
     if (resource === undefined) return [];
     if (live !== undefined && fieldDiff(live, object).length === 0) return [];
     return [{ resource, live, object: toApply(manifest) }];
   });
 }
 
-/** Returns the plan with all that apply needs. @throws Failure for a Secret among the manifests, because saved plans are shared. */
+/** Returns the plan with the data that `apply` needs. @throws Failure for a Secret in the manifests, because saved plans are shared. */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
-  if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
-    throw usageFailure('a saved plan holds no Secret', 'remove the Secrets from the manifests, and apply them separately');
+  if (planned.desiredObjects.some(({ manifest }) => manifest['kind'] === 'Secret')) {
+    throw usageFailure('a saved plan must not contain a Secret', 'remove the Secrets from the manifests, and apply them separately');
   }
   const uid = await clusterUid(cluster);
   const scope = {
@@ -246,7 +262,7 @@ export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
 }
 
-/** Names the lists that could not be read, one sentence part each. Without policies of the agent's namespace a plan is as without the agent. */
+/** Returns one sentence part per unread list, except policies of the agent's namespace: without them the plan is as without an agent. */
 function unreadNotes(listing: Listing): readonly string[] {
   const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
   const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
@@ -256,7 +272,7 @@ function unreadNotes(listing: Listing): readonly string[] {
   ];
 }
 
-/** Returns the requests without their requesters: a plan assumes approvals or names the missing ones, and cannot check a webhook's stamp. */
+/** Returns the requests without requesters, which a plan cannot verify. A plan assumes approvals, or names the missing ones. */
 function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies['intents'] {
   return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
 }
@@ -275,13 +291,13 @@ function namespacesOf(
 
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
   const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
-  return metadata['namespace'] === undefined && !clusterWide.has(String(object['kind']))
+  return metadata['namespace'] === undefined && !clusterScopedKinds.has(String(object['kind']))
     ? { ...object, metadata: { ...metadata, namespace } }
     : object;
 }
 
-/** Cluster-wide kinds that are common in manifests. */
-const clusterWide: ReadonlySet<string> = new Set([
+/** Cluster-scoped kinds that are common in manifests. */
+const clusterScopedKinds: ReadonlySet<string> = new Set([
   resources.namespaces.kind,
   resources.nodes.kind,
   resources.customResourceDefinitions.kind,

@@ -33,12 +33,12 @@ interface BasisInput {
   readonly snapshot: Snapshot;
   /** The live objects, raw. */
   readonly live: readonly ObjectContent[];
-  /** The objects to apply. The basis contains their live twins, and also that a twin does not exist. */
-  readonly asked: readonly ObjectContent[];
+  /** The objects to apply. The basis contains the live object of each name, or states that it does not exist. */
+  readonly desiredObjects: readonly ObjectContent[];
 }
 
 /** Returns the objects that the decision read, sorted, without values that never change a plan: counters, versions, ages. */
-export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly ReadObject[] {
+export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput): readonly ReadObject[] {
   const objects = new Map<string, ReadObject>();
   const add = (read: ReadObject): void => {
     const known = objects.get(read.object);
@@ -46,7 +46,7 @@ export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly
   };
   for (const group of groups) for (const read of readsOf(group, snapshot)) add(read);
   const byName = new Map(live.map((object) => [nameOf(object), object]));
-  for (const object of asked) add(targetOf(nameOf(object), byName.get(nameOf(object))));
+  for (const object of desiredObjects) add(targetOf(nameOf(object), byName.get(nameOf(object))));
   for (const object of live) if (bindsOneOf(groups, object)) add(targetOf(nameOf(object), object));
   return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
 }

@@ -11,15 +11,15 @@ import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { distinctErrors } from '../plan-inputs.ts';
-import { type AskedObject, overlaid } from './desired-objects.ts';
+import { type ManifestObject, overlaid } from './desired-objects.ts';
 
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
   /** Names of the files with the desired manifests. */
-  readonly askedFiles: ReadonlySet<string>;
-  readonly asked: readonly AskedObject[];
+  readonly desiredFiles: ReadonlySet<string>;
+  readonly desiredObjects: readonly ManifestObject[];
   readonly live: readonly ObjectContent[];
-  /** The namespace of objects that name none. */
+  /** The namespace of objects without a namespace. */
   readonly namespace: string;
   /** Policies there may name other namespaces. */
   readonly agentNamespace: string;
@@ -34,22 +34,22 @@ interface PoliciesOver {
 }
 
 /** Returns the policies of the files over those of the cluster. An error in a partial manifest counts only if the applied object has it. */
-export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
-  const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
-  const kept = live.filter((object) => !askedNames.has(nameOf(object)));
+export function policiesOver({ files, desiredFiles, desiredObjects, live, ...options }: PolicyQuestion): PoliciesOver {
+  const desiredNames = new Set(desiredObjects.map(({ manifest }) => nameOf(manifest)));
+  const kept = live.filter((object) => !desiredNames.has(nameOf(object)));
   const unusable = unusablePolicies(kept);
   const isUsable = (object: ObjectContent): boolean =>
     !unusable.some(({ kind, namespace, name }) => nameOf(object) === `${kind} ${namespace}/${name}`);
   const others = kept.filter(isUsable).map(asFile);
   const written = readPolicyFiles([...files, ...others], options);
   // Manifests in a file with policies stay unchanged: findings quote that file.
-  const isManifestFile = (file: PolicyFile): boolean => askedFiles.has(file.name) && documentsOf([file]).length === 0;
+  const isManifestFile = (file: PolicyFile): boolean => desiredFiles.has(file.name) && documentsOf([file]).length === 0;
   const policyFiles = files.filter((file) => !isManifestFile(file));
   const inKept = new Set(readPolicyFiles(policyFiles, options).loaded.manifests.map(({ value }) => nameOf(value)));
-  const made = asked.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
-  const whole = made.map(({ manifest, live: twin }) => asFile(overlaid(twin, manifest)));
+  const applied = desiredObjects.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
+  const whole = applied.map(({ manifest, live }) => asFile(overlaid(live, manifest)));
   const effective = whole.length === 0 ? written : readPolicyFiles([...policyFiles, ...whole, ...others], options);
-  const stands = standingIn(effective.findings);
+  const remaining = keysOfFindings(effective.findings);
   const unreadable = new Set(written.loaded.findings);
   const namesIn = (file: string): readonly string[] =>
     written.loaded.manifests.filter((manifest) => manifest.file === file).map(({ value }) => nameOf(value));
@@ -57,7 +57,7 @@ export function policiesOver({ files, askedFiles, asked, live, ...options }: Pol
   const errors = written.findings.filter((one) => {
     if (one.severity !== 'error' || isLiveFile(one.file)) return false;
     if (unreadable.has(one) || effective === written) return true;
-    return isReplaced.has(one.file) ? namesIn(one.file).some((name) => stands.has(`${one.code} ${name}`)) : stands.has(placeOf(one));
+    return isReplaced.has(one.file) ? namesIn(one.file).some((name) => remaining.has(`${one.code} ${name}`)) : remaining.has(placeOf(one));
   });
   const bundle = withLiveSources(effective.resolution.bundle);
   const blocking = unusable.flatMap((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
@@ -73,8 +73,8 @@ function unusablePolicies(live: readonly ObjectContent[]): readonly UnusableDocu
   return excludeInvalidPolicies(loadObjects(live.filter(({ kind }) => kind === 'RolloutPolicy'))).unusable;
 }
 
-/** Returns keys of findings: by place, and by object if files define it. */
-function standingIn(findings: readonly Finding[]): ReadonlySet<string> {
+/** Returns the keys of the findings: by place, and by object for findings about an object. */
+function keysOfFindings(findings: readonly Finding[]): ReadonlySet<string> {
   const ofObject = ({ code, file, object }: Finding): readonly string[] =>
     isLiveFile(file) || object !== undefined ? [`${code} ${object ?? file.slice(livePrefix.length)}`] : [];
   return new Set(findings.flatMap((one) => [placeOf(one), ...ofObject(one)]));

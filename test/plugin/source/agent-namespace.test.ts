@@ -31,8 +31,8 @@ describe('the namespace of the agent', () => {
   });
 
   it('must be named when nothing tells', async () => {
-    const asked = agentNamespaceOf(clusterOf({ objects: { leases: two } }), ['mimir']);
-    await expect(asked).rejects.toMatchObject({
+    const desiredObjects = agentNamespaceOf(clusterOf({ objects: { leases: two } }), ['mimir']);
+    await expect(desiredObjects).rejects.toMatchObject({
       exitCode: 3,
       message: 'agents run in the namespaces agents-a, agents-b, and which of them decides here is unknown',
       details: { todo: 'name one with --agent-namespace, such as --agent-namespace agents-a' },

@@ -7,11 +7,11 @@ import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/clust
 
 type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
 
-/** An API server that answers as it is told, and what it was asked. */
-function serverWith(answer: Answer): { readonly cluster: Cluster; readonly asked: KubernetesRequest[] } {
-  const asked: KubernetesRequest[] = [];
+/** An API server that answers as it is told, and what it was desiredObjects. */
+function serverWith(answer: Answer): { readonly cluster: Cluster; readonly desiredObjects: KubernetesRequest[] } {
+  const desiredObjects: KubernetesRequest[] = [];
   const request = async (sent: KubernetesRequest): Promise<KubernetesResponse> => {
-    asked.push(sent);
+    desiredObjects.push(sent);
     const given = answer(sent);
     if (given instanceof Error) throw given;
     return given;
@@ -25,7 +25,10 @@ function serverWith(answer: Answer): { readonly cluster: Cluster; readonly asked
     random: () => 0,
     kubernetes: { request, stream: never },
   };
-  return { cluster: { env, namespace: 'm', server: 'https://x', contextName: '', timeoutMs: 1000, close: () => undefined }, asked };
+  return {
+    cluster: { env, namespace: 'm', server: 'https://x', contextName: '', timeoutMs: 1000, close: () => undefined },
+    desiredObjects,
+  };
 }
 
 function ready(name: string, live?: Partial<KubernetesObject>): ReadyObject {
@@ -46,16 +49,18 @@ const conflict = status(409, {
 
 describe('applying', () => {
   it('marks every object with the plan, names the state it expects, and never takes by force', async () => {
-    const { cluster, asked } = serverWith(() => ok);
+    const { cluster, desiredObjects } = serverWith(() => ok);
     const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} }), ready('b')], 'abc');
     expect(error).toBeUndefined();
     expect(applied.map(({ object, result }) => `${object} ${result}`)).toEqual(['StatefulSet m/a configured', 'StatefulSet m/b created']);
-    const bodies = asked.map(({ body = '' }) => JSON.parse(body).metadata);
+    const bodies = desiredObjects.map(({ body = '' }) => JSON.parse(body).metadata);
     expect(bodies).toEqual([
       { name: 'a', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' }, uid: 'u', resourceVersion: '1' },
       { name: 'b', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' } },
     ]);
-    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(true);
+    expect(desiredObjects.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(
+      true,
+    );
   });
 
   it('stops at the first failure and tells the rest', async () => {
@@ -80,14 +85,14 @@ describe('applying', () => {
       status: { x: 1 },
     };
     let tries = 0;
-    const { cluster, asked } = serverWith(({ method }) => {
+    const { cluster, desiredObjects } = serverWith(({ method }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
       tries += 1;
       return tries === 1 ? status(409) : ok;
     });
     const { applied } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], 'abc');
     expect(applied).toMatchObject([{ result: 'configured' }]);
-    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
+    expect(JSON.parse(desiredObjects.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
   });
 
   it('stops at an object that says something else now', async () => {
@@ -111,27 +116,27 @@ describe('a template that undo has patched', () => {
   };
 
   it('is taken over, in the state that was looked at', async () => {
-    const { cluster, asked } = serverWith(refusing(ours));
+    const { cluster, desiredObjects } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
     expect(applied).toEqual([
       { object: 'StatefulSet m/a', result: 'configured', taken: ['.spec.template.spec.containers[name="x"].image'] },
     ]);
-    expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
-    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
+    expect(desiredObjects.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
+    expect(JSON.parse(desiredObjects.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
   });
 
   it('is said to be taken over before anything is applied', async () => {
-    const { cluster, asked } = serverWith(refusing(ours));
+    const { cluster, desiredObjects } = serverWith(refusing(ours));
     const { troubles, taken } = await tryAll(cluster, [ready('a', { spec: {} })]);
     expect(troubles).toEqual([]);
     expect([...taken]).toEqual([['StatefulSet m/a', ['.spec.template.spec.containers[name="x"].image']]]);
-    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+    expect(desiredObjects.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 
-  it('is taken over in the state of the last look alone: what became newer meanwhile is asked about first', async () => {
+  it('is taken over in the state of the last look alone: what became newer meanwhile is desiredObjects about first', async () => {
     const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: {} };
     // Somebody else owns the field by then, too.
-    const { cluster, asked } = serverWith(({ method, path, body = '' }) => {
+    const { cluster, desiredObjects } = serverWith(({ method, path, body = '' }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
       if (path.includes('force=true')) return status(409);
       const isLate = body.includes('"resourceVersion":"2"');
@@ -140,7 +145,7 @@ describe('a template that undo has patched', () => {
     const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
     expect(applied).toMatchObject([{ result: 'failed' }]);
     expect(error).toMatchObject({ status: 409 });
-    expect(asked.map(({ method, path }) => /force=\w+/.exec(path)?.[0] ?? method)).toEqual([
+    expect(desiredObjects.map(({ method, path }) => /force=\w+/.exec(path)?.[0] ?? method)).toEqual([
       'force=false',
       'force=true',
       'GET',
@@ -150,7 +155,7 @@ describe('a template that undo has patched', () => {
 
   it('of an object that changes all the time is given up', async () => {
     let version = 1;
-    const { cluster, asked } = serverWith(({ method, path }) => {
+    const { cluster, desiredObjects } = serverWith(({ method, path }) => {
       if (method === 'GET') {
         version += 1;
         const metadata = { name: 'a', namespace: 'm', uid: 'u', resourceVersion: `${version}` };
@@ -160,7 +165,7 @@ describe('a template that undo has patched', () => {
     });
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(asked.length).toBeLessThan(8);
+    expect(desiredObjects.length).toBeLessThan(8);
   });
 
   it.each([
@@ -171,10 +176,10 @@ describe('a template that undo has patched', () => {
     ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
   ])('is left alone where %s', async (_name, causes) => {
-    const { cluster, asked } = serverWith(refusing(...causes));
+    const { cluster, desiredObjects } = serverWith(refusing(...causes));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
+    expect(desiredObjects.some(({ path }) => path.includes('force=true'))).toBe(false);
   });
 
   it.each([
@@ -182,16 +187,16 @@ describe('a template that undo has patched', () => {
     ['of one whose version nobody knows', ready('a', { metadata: { name: 'a', namespace: 'm', uid: 'u' } })],
     ['of another kind', { ...ready('a', { spec: {} }), object: { ...ready('a').object, kind: 'Deployment' } }],
   ])('is not taken over: %s', async (_what, one) => {
-    const { cluster, asked } = serverWith(refusing(ours));
+    const { cluster, desiredObjects } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [one], 'abc');
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
+    expect(desiredObjects.some(({ path }) => path.includes('force=true'))).toBe(false);
   });
 });
 
 describe('trying', () => {
   it('keeps nothing, and gathers everything that stands in the way', async () => {
-    const { cluster, asked } = serverWith(({ path }) =>
+    const { cluster, desiredObjects } = serverWith(({ path }) =>
       path.includes('/a?') ? conflict : path.includes('/b?') ? status(422, { reason: 'Invalid' }) : ok,
     );
     const { troubles, taken } = await tryAll(cluster, [ready('a'), ready('b'), ready('c')]);
@@ -200,6 +205,6 @@ describe('trying', () => {
       { object: 'StatefulSet m/a', conflicts: [{ object: 'StatefulSet m/a', manager: 'helm', field: '.spec.replicas' }], status: 409 },
       { object: 'StatefulSet m/b', conflicts: [], status: 422 },
     ]);
-    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+    expect(desiredObjects.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overlaid, withReplicasAsAsked } from '../../../plugin/source/cluster/desired-objects.ts';
+import { overlaid, withManifestReplicas } from '../../../plugin/source/cluster/desired-objects.ts';
 
 const live = {
   apiVersion: 'apps/v1',
@@ -26,12 +26,12 @@ function withLast(last: object) {
 
 describe('a manifest laid over the live object', () => {
   it('changes what it names and keeps what it leaves out', () => {
-    const asked = {
+    const desiredObjects = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm' },
       spec: { template: { spec: { containers: [{ name: 'main', image: 'x:2' }] } } },
     };
-    expect(overlaid(live, asked)).toMatchObject({
+    expect(overlaid(live, desiredObjects)).toMatchObject({
       metadata: { labels: { app: 'a', team: 'x' } },
       spec: {
         replicas: 3,
@@ -53,12 +53,12 @@ describe('a manifest laid over the live object', () => {
       metadata: { labels: { app: 'a', team: 'x' } },
       spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'sidecar' }] } } },
     };
-    const asked = {
+    const desiredObjects = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm', labels: { app: 'a' } },
       spec: { template: { spec: { containers: [{ name: 'main' }] } } },
     };
-    const result = overlaid(withLast(last), asked);
+    const result = overlaid(withLast(last), desiredObjects);
     expect(result['metadata']).toMatchObject({ labels: { app: 'a' } });
     expect(JSON.stringify(result)).not.toContain('"team":"x"');
     expect(result['spec']).toEqual({
@@ -73,8 +73,8 @@ describe('a manifest laid over the live object', () => {
   });
 
   it('is the manifest where nothing runs, and survives a last manifest that is cut off', () => {
-    const asked = { kind: 'StatefulSet', metadata: { name: 'new' } };
-    expect(overlaid(undefined, asked)).toBe(asked);
+    const desiredObjects = { kind: 'StatefulSet', metadata: { name: 'new' } };
+    expect(overlaid(undefined, desiredObjects)).toBe(desiredObjects);
     const broken = {
       ...live,
       metadata: { ...live.metadata, annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"spec":' } },
@@ -83,9 +83,9 @@ describe('a manifest laid over the live object', () => {
   });
 
   it('asks for replicas only when the manifest names them', () => {
-    expect(withReplicasAsAsked(live, undefined)['spec']).not.toHaveProperty('replicas');
-    expect(withReplicasAsAsked(live, { spec: { replicas: 3 } })).toBe(live);
+    expect(withManifestReplicas(live, undefined)['spec']).not.toHaveProperty('replicas');
+    expect(withManifestReplicas(live, { spec: { replicas: 3 } })).toBe(live);
     const service = { kind: 'Service', spec: { replicas: 3 } };
-    expect(withReplicasAsAsked(service, undefined)).toBe(service);
+    expect(withManifestReplicas(service, undefined)).toBe(service);
   });
 });

@@ -18,8 +18,8 @@ const owner = (namespace: string, members: object): FakeObject => ({
   spec: { members },
 });
 
-function absence(answers: ClusterAnswers, { asked = ['prdo/store'], desired = [] as readonly FakeObject[] } = {}) {
-  return liveAbsence(clusterOf(answers), [store], new Set(asked), desired);
+function absence(answers: ClusterAnswers, { desiredObjects = ['prdo/store'], desired = [] as readonly FakeObject[] } = {}) {
+  return liveAbsence(clusterOf(answers), [store], new Set(desiredObjects), desired);
 }
 
 describe('a group without any StatefulSet in its namespace', () => {
@@ -56,7 +56,7 @@ describe('a group without any StatefulSet in its namespace', () => {
   it('is not mentioned where it is not requested, or its StatefulSets come with it', async () => {
     const answers = { objects: { statefulsets: sets('prod') } };
     const nothing = { absent: [], notes: [] };
-    expect(await absence(answers, { asked: [] })).toEqual(nothing);
+    expect(await absence(answers, { desiredObjects: [] })).toEqual(nothing);
     expect(await absence(answers, { desired: sets('prdo', names.slice(1)) })).toEqual(nothing);
   });
 });

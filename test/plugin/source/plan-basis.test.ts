@@ -10,12 +10,12 @@ const ingester = group();
 const before = snapshotOf({ groups: [ingester] });
 const target = { ...manifest('a') };
 
-function basis(snapshot: Snapshot, live: readonly object[] = [], asked: readonly object[] = []) {
+function basis(snapshot: Snapshot, live: readonly object[] = [], desiredObjects: readonly object[] = []) {
   return basisOf({
     groups: [ingester],
     snapshot,
     live: live.map((object) => ({ ...object })),
-    asked: asked.map((object) => ({ ...object })),
+    desiredObjects: desiredObjects.map((object) => ({ ...object })),
   });
 }
 

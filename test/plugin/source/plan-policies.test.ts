@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AskedObject } from '../../../plugin/source/cluster/desired-objects.ts';
+import type { ManifestObject } from '../../../plugin/source/cluster/desired-objects.ts';
 import { policiesOver } from '../../../plugin/source/cluster/plan-policies.ts';
 import { resolveLive } from '../../../policies/live/sources.ts';
 import { manifest } from '../../kit/manifests.ts';
@@ -19,13 +19,13 @@ function group(name: string, zones: readonly string[]): object {
   };
 }
 
-function over(files: Readonly<Record<string, object>>, objects: readonly object[], asked: readonly AskedObject[] = []) {
+function over(files: Readonly<Record<string, object>>, objects: readonly object[], desiredObjects: readonly ManifestObject[] = []) {
   const list = Object.entries(files).map(([name, content]) => ({ name, text: JSON.stringify(content, undefined, 2) }));
   return policiesOver({
     ...context,
     files: list,
-    askedFiles: new Set(list.map(({ name }) => name)),
-    asked,
+    desiredFiles: new Set(list.map(({ name }) => name)),
+    desiredObjects,
     live: objects.map((one) => ({ ...one })),
   });
 }
@@ -44,11 +44,11 @@ describe('policies over a cluster', () => {
   });
 
   it('take the file instead of the live object of the same name', () => {
-    const asked = [{ manifest: { ...group('ingester', ['a', 'b']) }, resource: undefined, live: undefined }];
+    const desiredObjects = [{ manifest: { ...group('ingester', ['a', 'b']) }, resource: undefined, live: undefined }];
     const { bundle, groupsBefore } = over(
       { 'policy.json': group('ingester', ['a', 'b']) },
       [...live, group('ingester', ['a', 'b', 'c'])],
-      asked,
+      desiredObjects,
     );
     expect(bundle.groups.map(({ zones }) => zones.length)).toEqual([2]);
     expect(groupsBefore.map(({ zones }) => zones.length)).toEqual([3]);
@@ -61,10 +61,10 @@ describe('policies over a cluster', () => {
       kind: 'StatefulSet',
       metadata: { name: 'ingester-zone-a', namespace: 'mimir', labels: { 'rollout-group': 'ingester' } },
     };
-    const asked = [{ manifest: part, resource: undefined, live: twin as AskedObject['live'] }];
-    expect(over({ 'a.json': part }, live, asked).errors).toEqual([]);
+    const desiredObjects = [{ manifest: part, resource: undefined, live: twin as ManifestObject['live'] }];
+    expect(over({ 'a.json': part }, live, desiredObjects).errors).toEqual([]);
     const wrong = { ...part, spec: { updateStrategy: { type: 'RollingUpdate' } } };
-    const { errors } = over({ 'a.json': wrong }, live, [{ ...asked[0], manifest: wrong } as AskedObject]);
+    const { errors } = over({ 'a.json': wrong }, live, [{ ...desiredObjects[0], manifest: wrong } as ManifestObject]);
     expect(errors.map(({ code, file }) => `${code} ${file}`)).toEqual(['RG4012 a.json']);
   });
 
@@ -74,14 +74,14 @@ describe('policies over a cluster', () => {
       kind: 'StatefulSet',
       metadata: { name: 'ingester-zone-a', namespace: 'mimir', annotations: { team: 'x' } },
     };
-    const asked = [{ manifest: part, resource: undefined, live: live[0] as AskedObject['live'] }];
-    expect(over({ 'a.json': part }, [...live, group('ingester', ['a', 'b', 'c'])], asked).errors).toEqual([]);
-    expect(over({ 'a.json': part, 'group.json': group('ingester', ['a', 'b', 'c']) }, live, asked).errors).toEqual([]);
+    const desiredObjects = [{ manifest: part, resource: undefined, live: live[0] as ManifestObject['live'] }];
+    expect(over({ 'a.json': part }, [...live, group('ingester', ['a', 'b', 'c'])], desiredObjects).errors).toEqual([]);
+    expect(over({ 'a.json': part, 'group.json': group('ingester', ['a', 'b', 'c']) }, live, desiredObjects).errors).toEqual([]);
   });
 
   it('report every file that cannot be read', () => {
     const files = [{ name: 'a.yaml', text: 'kind: [' }];
-    const { errors } = policiesOver({ ...context, files, askedFiles: new Set(['a.yaml']), asked: [], live });
+    const { errors } = policiesOver({ ...context, files, desiredFiles: new Set(['a.yaml']), desiredObjects: [], live });
     expect(errors.map(({ code }) => code)).toEqual(['RG1004']);
   });
 
