@@ -27,7 +27,8 @@ export interface StoredObject {
 }
 
 /**
- * Returns the object as the API server would store it, by a dry run without conflicts. If that fails, merges the manifest into the live object.
+ * Returns the object as the API server would store it, by a dry run without conflicts. If the dry run fails,
+ * returns the live object with the manifest merged into it.
  */
 export async function storedObject(cluster: Cluster, desired: ManifestObject): Promise<StoredObject> {
   const { live, manifest, resource } = desired;
