@@ -10,7 +10,7 @@ import { type ExitCode, exitCodes } from '../failure.ts';
 import { version } from '../version.ts';
 import { writeDocument, writeLines } from './formats.ts';
 import { type JunitCase, junitXml } from './junit.ts';
-import { codeSpan, tableCell } from './markdown.ts';
+import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
 import { sourceText } from './plan/plan-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
@@ -146,23 +146,19 @@ function toCase(finding: Finding, isStrict: boolean): JunitCase {
   return { ...head, failure: { type: finding.code, message: finding.message, text } };
 }
 
-/** Maximum number of shown findings; the rest is counted, because forges cut long comments. */
-const maxRows = 50;
 const order: readonly Severity[] = ['error', 'warning', 'notice'];
 
 function findingsMarkdown(report: FindingsReport): string {
-  const lines = [`### Lint: ${summarySentence(report)}`];
   const sorted = order.flatMap((severity) => report.findings.filter((finding) => finding.severity === severity));
-  if (sorted.length > 0) lines.push('', '| | Place | Finding |', '|---|---|---|', ...sorted.slice(0, maxRows).map(markdownRow));
-  if (sorted.length > maxRows) lines.push('', `and ${sorted.length - maxRows} more`);
+  const lines = [`### Lint: ${summarySentence(report)}`, ...boundedTable(['', 'Place', 'Finding'], sorted.map(markdownRow))];
   return `${lines.join('\n')}\n`;
 }
 
-function markdownRow(finding: Finding): string {
-  const fix = finding.hint === undefined ? '' : `<br>fix: ${tableCell(finding.hint)}`;
-  const see = (finding.related ?? []).flatMap((source) => sourceText(source) ?? []).map((text) => `<br>see ${codeSpan(text)}`);
-  const text = `${finding.code} ${tableCell(finding.message)}${see.join('')}${fix}`;
-  return `| ${finding.severity} | ${codeSpan(placeText(finding))} | ${text} |`;
+function markdownRow(finding: Finding): readonly string[] {
+  const fix = finding.hint === undefined ? '' : `<br>fix: ${markdownLine(finding.hint)}`;
+  const see = (finding.related ?? []).flatMap((source) => sourceText(source) ?? []).map((text) => `<br>see ${markdownCode(text)}`);
+  const text = `${finding.code} ${markdownLine(finding.message)}${see.join('')}${fix}`;
+  return [finding.severity, markdownCode(placeText(finding)), text];
 }
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', notice: 'note' };

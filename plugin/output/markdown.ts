@@ -1,26 +1,6 @@
 // Escapes foreign text for Markdown, so that it cannot format, mention, link, hide, reorder or break a table.
 import { visible } from './text.ts';
 
-/** Returns text for one table cell. Escapes every character that can start markup, a mention or a link. */
-export function tableCell(text: string): string {
-  return text
-    .replace(/\s+/g, ' ')
-    .replace(/[\\`*_{}[\]()#|~!]/g, '\\$&')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('@', '&#64;');
-}
-
-/** Returns text as code, also for tables. */
-export function codeSpan(text: string): string {
-  const oneLine = text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
-  const longest = Math.max(0, ...[...oneLine.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(longest + 1);
-  const gap = longest > 0 ? ' ' : '';
-  return `${fence}${gap}${oneLine}${gap}${fence}`;
-}
-
 /** Characters with a meaning anywhere in a line of Markdown. As entities they have no meaning, also inside HTML and tables. */
 const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 
@@ -36,6 +16,11 @@ export function markdownText(text: string): string {
     })
     .replace(/\b(www)\./gi, '$1&#46;')
     .replace(/\b(gh)-(?=\d)/gi, '$1&#45;');
+}
+
+/** Returns text of several lines for the inside of one line. */
+export function markdownLine(text: string): string {
+  return markdownText(text.replace(/\s+/g, ' '));
 }
 
 /** Returns text as code. The fence is longer than any run of backticks in the text. */
@@ -59,6 +44,16 @@ export function markdownBlock(text: string, language: string): string {
 export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(line)].join('\n');
+}
+
+/** Maximum number of shown rows, because forges cut long comments. */
+const maxRows = 50;
+
+/** Returns an empty line, a table of the first rows, and the number of the others; nothing without rows. */
+export function boundedTable(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  if (rows.length === 0) return [];
+  const more = rows.length > maxRows ? ['', `and ${rows.length - maxRows} more`] : [];
+  return ['', markdownTable(titles, rows.slice(0, maxRows)), ...more];
 }
 
 /** Returns a folded part. The blank lines make the forge render Markdown inside. */

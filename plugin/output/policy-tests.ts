@@ -4,7 +4,7 @@ import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
 import { junitXml } from './junit.ts';
-import { codeSpan, tableCell } from './markdown.ts';
+import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
 import { alignTable, type Column, plural } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
@@ -162,27 +162,20 @@ function testJunit({ suites }: TestReport): string {
   );
 }
 
-/** Maximum number of shown rows; the rest is counted. */
-const maxRows = 50;
-
 function testMarkdown(report: TestReport): string {
   const failed = report.suites.flatMap(({ name, cases }) => cases.filter((one) => !one.passed).map((one) => ({ suite: name, one })));
-  const rows = failed.map(
-    ({ suite, one }) => `| ${tableCell(suite)} | ${tableCell(one.name)} | ${failureFacts(one).map(tableCell).join('<br>')} |`,
-  );
-  const lines = [`### Policy tests: ${testSummary(report)}`, ...markdownRows(['Test', 'Case', 'Facts'], rows)];
+  const rows = failed.map(({ suite, one }) => [
+    markdownLine(suite),
+    markdownLine(one.name),
+    failureFacts(one).map(markdownLine).join('<br>'),
+  ]);
+  const lines = [`### Policy tests: ${testSummary(report)}`, ...boundedTable(['Test', 'Case', 'Facts'], rows)];
   if (report.coverage !== undefined) {
     const open = report.coverage.filter(isOpen);
-    const openRows = open.map(({ rule, held, passed }) => `| ${codeSpan(rule)} | ${held.length} | ${passed.length} |`);
-    lines.push('', `${coverageSummary(report.coverage)}.`, ...markdownRows(['Not covered', 'Blocked', 'Passed'], openRows));
+    const openRows = open.map(({ rule, held, passed }) => [markdownCode(rule), `${held.length}`, `${passed.length}`]);
+    lines.push('', `${coverageSummary(report.coverage)}.`, ...boundedTable(['Not covered', 'Blocked', 'Passed'], openRows));
   }
   return `${lines.join('\n')}\n`;
-}
-
-function markdownRows(titles: readonly string[], rows: readonly string[]): readonly string[] {
-  if (rows.length === 0) return [];
-  const more = rows.length > maxRows ? ['', `and ${rows.length - maxRows} more`] : [];
-  return ['', `| ${titles.join(' | ')} |`, `|${titles.map(() => '---').join('|')}|`, ...rows.slice(0, maxRows), ...more];
 }
 
 function testTap({ suites }: TestReport): string {

@@ -166,7 +166,7 @@ describe('test', () => {
       '### Policy tests: 2 cases in 1 test: 1 passed, 1 failed',
       '',
       '| Test | Case | Facts |',
-      '|---|---|---|',
+      '| --- | --- | --- |',
     ]);
   });
 });
