@@ -3,13 +3,12 @@
 import type { Clock, ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import type { Resource } from '../../cluster/request/resource.ts';
 import { type SecretKey, type SecretText, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type MetricSourceDefinition, metricSourceOf } from '../../policies/integrations/metric-source.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
-import { apiGroup, apiVersion } from '../../policies/schema/kinds.ts';
+import { resourceOfKind } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { GateAnswer, GateHttp, GateQuery, GateQuestion, HttpRequest, Log, ServiceQuery } from '../env.ts';
 
@@ -161,13 +160,7 @@ interface SourceParts extends Pick<AgentConfig, 'agentNamespace' | 'policySource
   readonly kubernetes: ClusterEnv['kubernetes'];
 }
 
-const resource: Resource = {
-  group: apiGroup,
-  version: apiVersion.slice(apiGroup.length + 1),
-  plural: 'metricsources',
-  kind: 'MetricSource',
-  isNamespaced: true,
-};
+const metricSources = resourceOfKind('MetricSource');
 
 /** Finds the source if the namespace may query it at this interval. Rejects with an Error that groups may see. */
 async function findSource(parts: SourceParts, question: GateQuestion): Promise<MetricSourceDefinition> {
@@ -202,13 +195,16 @@ async function objectOf(
   name: string,
   timeoutMs: number,
 ): Promise<MetricSourceDefinition | undefined> {
-  const object = await getObject({ kubernetes }, resource, { namespace: agentNamespace, name }, { site: 'gate.source', timeoutMs }).catch(
-    (error: unknown) => {
-      // The kind is not installed, so there is no such object.
-      if (error instanceof ApiFailure && error.status === 404) return undefined;
-      throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
-    },
-  );
+  const object = await getObject(
+    { kubernetes },
+    metricSources,
+    { namespace: agentNamespace, name },
+    { site: 'gate.source', timeoutMs },
+  ).catch((error: unknown) => {
+    // The kind is not installed, so there is no such object.
+    if (error instanceof ApiFailure && error.status === 404) return undefined;
+    throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
+  });
   if (object === undefined) return undefined;
   // An object that does not match the schema is not used at all.
   const [document] = loadObjects([object]).documents;

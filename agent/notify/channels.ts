@@ -1,10 +1,9 @@
 // Finds the NotificationChannels of the agent's namespace, in the policy directory or as objects, each time one is used.
 import { getObject } from '../../cluster/request/read.ts';
-import type { Resource } from '../../cluster/request/resource.ts';
 import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/integrations/channel.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
-import { apiGroup, schemas } from '../../policies/schema/kinds.ts';
+import { resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -14,13 +13,7 @@ export interface Channels {
   readonly stop: () => void;
 }
 
-const notificationChannels: Resource = {
-  group: apiGroup,
-  version: 'v1alpha1',
-  plural: 'notificationchannels',
-  kind: 'NotificationChannel',
-  isNamespaced: true,
-};
+const notificationChannels = resourceOfKind('NotificationChannel');
 
 /** A channel is read again after this time. */
 const cacheMs = 30_000;

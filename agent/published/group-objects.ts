@@ -3,20 +3,14 @@ import type { ClusterEnv } from '../../cluster/env.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
-import { apiGroup } from '../../policies/schema/kinds.ts';
+import { resourceOfKind } from '../../policies/schema/kinds.ts';
 
 export interface GroupName {
   readonly namespace: string;
   readonly name: string;
 }
 
-export const rolloutGroups: Resource = {
-  group: apiGroup,
-  version: 'v1alpha1',
-  plural: 'rolloutgroups',
-  kind: 'RolloutGroup',
-  isNamespaced: true,
-};
+export const rolloutGroups: Resource = resourceOfKind('RolloutGroup');
 
 /** For how long it is believed whether there is an object, by those who only refer to it. */
 const believedMs = 60_000;

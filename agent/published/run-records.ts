@@ -2,11 +2,11 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
-import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { createObject, deleteObject, patchObject, type Target } from '../../cluster/request/write.ts';
 import { runRecord } from '../../engine/publish/run-record.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { apiGroup, type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
+import { type RolloutRun, resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';
@@ -19,7 +19,7 @@ interface RunRecordsOptions {
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
-const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'rolloutruns', kind: 'RolloutRun', isNamespaced: true };
+const rolloutRuns = resourceOfKind('RolloutRun');
 
 /** Turns of a group that wait until its records were read. */
 const maxTurnsWaiting = 100;

@@ -9,8 +9,9 @@ import { observePodBudget, observeZoneBudgetVersion, type ZoneBudgetVersion } fr
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type UnreadObject } from '../../engine/snapshot.ts';
+import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { adoptionDigest } from '../../policies/adopt/statefulset.ts';
-import { apiGroup, apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
+import { type Kind, resourceOfKind } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
@@ -91,21 +92,8 @@ export interface Caches extends CacheView {
   readonly stop: () => void;
 }
 
-export const zoneBudgetResource: Resource = {
-  group: 'rollout-operator.grafana.com',
-  version: 'v1',
-  plural: 'zoneawarepoddisruptionbudgets',
-  kind: 'ZoneAwarePodDisruptionBudget',
-  isNamespaced: true,
-};
-
 /** The kinds that people write and the agent reads. */
 const policyKinds = ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'] as const satisfies readonly Kind[];
-
-function policyResource(kind: Kind): Resource {
-  const version = apiVersion.slice(apiGroup.length + 1);
-  return { group: apiGroup, version, plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
-}
 
 /** These kinds have few objects, and a lost event has no successor, so they are listed often. */
 const fewObjectsRelistMs = 300_000;
@@ -139,7 +127,7 @@ export function startCaches(
       read: (objects) => objects.flatMap(memberships),
     },
     ...policies.map(({ kind, watched }) => ({
-      resource: policyResource(kind),
+      resource: resourceOfKind(kind),
       watched,
       isLocal: false,
       known: (namespace: string) => watched.list(namespace).map(named),
@@ -254,7 +242,7 @@ function watchPolicies({ onChange, served, ...common }: WatchParts) {
     kind,
     watched: new Watched<KubernetesObject>({
       ...common,
-      resource: policyResource(kind),
+      resource: resourceOfKind(kind),
       project: asWritten,
       onChange: ({ view, before }) => {
         if (!isSameJson(view, before)) onChange({ kind: 'policy' });
@@ -262,7 +250,7 @@ function watchPolicies({ onChange, served, ...common }: WatchParts) {
       withoutIt: `${kind} objects are unknown`,
       relistMs: fewObjectsRelistMs,
       mayBeMissing: true,
-      isNotServed: () => served.isMissing(policyResource(kind)),
+      isNotServed: () => served.isMissing(resourceOfKind(kind)),
       outlivesContact: true,
     }),
   }));

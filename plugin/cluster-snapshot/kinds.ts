@@ -2,24 +2,17 @@
 import { discover } from '../../cluster/request/discovery.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { apiVersionOf, type Resource, resources } from '../../cluster/request/resource.ts';
+import { resourceOfKind } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure } from '../failure.ts';
 
-const ours = (plural: string, kind: string): Resource => ({
-  group: 'rollout-group.dev',
-  version: 'v1alpha1',
-  plural,
-  kind,
-  isNamespaced: true,
-});
-
-export const rolloutGroups = ours('rolloutgroups', 'RolloutGroup');
-export const rolloutPolicies = ours('rolloutpolicies', 'RolloutPolicy');
-export const rolloutExceptions = ours('rolloutexceptions', 'RolloutException');
-export const rolloutIntents = ours('rolloutintents', 'RolloutIntent');
-export const metricSources = ours('metricsources', 'MetricSource');
-export const notificationChannels = ours('notificationchannels', 'NotificationChannel');
-export const rolloutRuns = ours('rolloutruns', 'RolloutRun');
+export const rolloutGroups: Resource = resourceOfKind('RolloutGroup');
+export const rolloutPolicies: Resource = resourceOfKind('RolloutPolicy');
+export const rolloutExceptions: Resource = resourceOfKind('RolloutException');
+export const rolloutIntents: Resource = resourceOfKind('RolloutIntent');
+export const metricSources: Resource = resourceOfKind('MetricSource');
+export const notificationChannels: Resource = resourceOfKind('NotificationChannel');
+export const rolloutRuns: Resource = resourceOfKind('RolloutRun');
 
 /** Returns a handler of failed requests. @throws Failure with `what` if the kind is not installed, otherwise the error itself. */
 export function ifNotInstalled({ kind }: Resource, what: string): (error: unknown) => never {
@@ -33,15 +26,6 @@ export function ifNotInstalled({ kind }: Resource, what: string): (error: unknow
     });
   };
 }
-
-/** The zone budgets of grafana/rollout-operator. */
-export const zoneBudgets: Resource = {
-  group: 'rollout-operator.grafana.com',
-  version: 'v1',
-  plural: 'zoneawarepoddisruptionbudgets',
-  kind: 'ZoneAwarePodDisruptionBudget',
-  isNamespaced: true,
-};
 
 export type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
 

@@ -4,10 +4,11 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
+import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
-import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from './kinds.ts';
+import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies } from './kinds.ts';
 
 /** A list that may not be read. */
 interface Forbidden extends Unknown {
@@ -47,7 +48,7 @@ const evidence = {
   pods: { resource: resources.pods, site: 'live.pods' },
   nodes: { resource: resources.nodes, site: 'live.nodes' },
   podBudgets: { resource: resources.podDisruptionBudgets, site: 'live.podBudgets' },
-  zoneBudgets: { resource: zoneBudgets, site: 'live.zoneBudgets' },
+  zoneBudgets: { resource: zoneBudgetResource, site: 'live.zoneBudgets' },
 } as const satisfies Record<string, Listed>;
 
 /** Templates of earlier revisions, which only plans read. */

@@ -1,4 +1,4 @@
-// The labels and annotations of grafana/rollout-operator that adoption reads.
+// The labels, annotations and budgets of grafana/rollout-operator.
 
 /** Keys that are effective only as labels of the StatefulSet. */
 export const labelKeys = {
@@ -34,3 +34,12 @@ export const preparationKeys: readonly string[] = [annotationKeys.preparePath, a
 
 /** The label of the pod template by which grafana/rollout-operator finds pods. */
 export const podNameLabel = 'name';
+
+/** The API resource of its disruption budgets. */
+export const zoneBudgetResource = {
+  group: 'rollout-operator.grafana.com',
+  version: 'v1',
+  plural: 'zoneawarepoddisruptionbudgets',
+  kind: 'ZoneAwarePodDisruptionBudget',
+  isNamespaced: true,
+} as const;

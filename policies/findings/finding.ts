@@ -113,7 +113,7 @@ export function placeText(place: Place): string {
 }
 
 /** Returns a JSON pointer as a path: `spec.rollout.waves[0].zones`. */
-function pointerText(pointer: string): string {
+export function pointerText(pointer: string): string {
   const keys = pointer
     .split('/')
     .slice(1)

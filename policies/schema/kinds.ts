@@ -103,6 +103,13 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
 
+/** Returns the API resource of a kind, which is not only for files. */
+export function resourceOfKind(kind: Kind): {
+  readonly [name in 'group' | 'version' | 'plural' | 'kind']: string;
+} & { readonly isNamespaced: true } {
+  return { group: apiGroup, version: apiVersion.slice(apiGroup.length + 1), plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
+}
+
 /** Fields of `metadata` that the API server sets, or that refer to other objects of the cluster. */
 const serverFields: ReadonlySet<string> = new Set([
   'uid',

@@ -1,9 +1,10 @@
 // The two watches that the parts of one process share, on their own.
 import type { AgentEnv } from '../../agent/env.ts';
-import { cachedPod, type SharedWatches, zoneBudgetResource } from '../../agent/watched/caches.ts';
+import { cachedPod, type SharedWatches } from '../../agent/watched/caches.ts';
 import { Watched } from '../../agent/watched/watched.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
+import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 
 const silent = (): void => undefined;
 

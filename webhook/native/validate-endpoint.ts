@@ -3,7 +3,7 @@ import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { endpointPaths } from '../../install/object.ts';
-import { type Finding, sortFindings } from '../../policies/findings/finding.ts';
+import { type Finding, pointerText, sortFindings } from '../../policies/findings/finding.ts';
 import { type SecretKey, secretKeysOf } from '../../policies/integrations/channel.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
@@ -94,19 +94,10 @@ function more(count: number): readonly string[] {
 
 /** Returns code, place, problem and remedy in one line. */
 function lineOf({ code, pointer, message, hint }: Finding): string {
-  const path = pathText(pointer);
+  const path = pointerText(pointer);
   // Many messages begin with the path.
   const place = path === '' || message.startsWith(path) ? '' : ` ${path}:`;
   return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
-}
-
-/** Returns `spec.rollout.waves[0].zones` for a JSON pointer. */
-function pathText(pointer: string): string {
-  const keys = pointer
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
 }
 
 /** Returns the errors and warnings of the object alone, in field order, because objects may be applied in any order. */
