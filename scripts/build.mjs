@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 const dist = 'dist';
-// Built aside and moved into place at the end, so that a failed build leaves the last good one where it is.
+// The build writes to a temporary folder and moves it at the end, so a failed build keeps the last good one.
 const outdir = mkdtempSync(join('node_modules', '.dist-'));
 process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
 const executables = {
@@ -27,7 +27,7 @@ await build({
   alias: { 'node-fetch': './scripts/node-fetch.mjs' },
   loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
   define: { "process.env['ROLLOUT_GROUP_VERSION']": JSON.stringify(version) },
-  // CommonJS packages inside an ES module bundle still ask for `require`.
+  // CommonJS packages inside an ES module bundle still call `require`.
   banner: {
     js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
   },
@@ -36,7 +36,7 @@ await build({
 });
 for (const name of Object.keys(executables)) {
   const bundled = join(outdir, `${name}.mjs`);
-  // kubectl looks for a file without extension; Node reads such a file as an ES module only when a package.json beside it says so.
+  // kubectl looks for a file without an extension. Node reads such a file as an ES module only with a package.json in the same folder.
   writeFileSync(bundled, `#!/usr/bin/env node\n${readFileSync(bundled, 'utf8')}`);
   renameSync(bundled, join(outdir, name));
   chmodSync(join(outdir, name), 0o755);

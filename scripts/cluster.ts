@@ -1,4 +1,4 @@
-// A cluster for a person: a control plane with an example group in it and the agent at work, removed on Ctrl-C: `npm run cluster [-- EXAMPLE]`.
+// Starts a local cluster with an example group and the agent: `npm run cluster [-- EXAMPLE]`. Ctrl-C removes everything.
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -25,9 +25,9 @@ interface Resources {
 }
 
 const example = process.argv[2] ?? 'examples/mimir-store-gateway';
-/** What a person needs of a running cluster lies here, at the same place each time. */
+/** The folder with the kubeconfig and the logs of the running cluster. It is always the same. */
 const folder = '.cluster';
-/** The namespaces of the examples. */
+/** The zones of the nodes. */
 const zones = ['eu-west-1a', 'eu-west-1b', 'eu-west-1c'];
 /** Some examples keep the pods of a zone on different nodes. */
 const nodesPerZone = 6;
@@ -48,7 +48,7 @@ function readDocuments(file: string): readonly Manifest[] {
   return parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as Manifest);
 }
 
-/** The path of an object, by asking the server for the kinds that it knows; undefined when it knows no such kind. */
+/** Returns the API path of an object, from the kinds that the server knows; undefined for an unknown kind. */
 async function pathOf(client: ApiClient, { apiVersion, kind, metadata }: Manifest): Promise<string | undefined> {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const { body } = await client.ask<Resources>('GET', group);
@@ -73,12 +73,12 @@ async function createVolumes(client: ApiClient, manifests: readonly Manifest[]):
   }
 }
 
-/** As `kubectl rollout-group apply` would have, so that a person can go on with it. */
+/** Applies the object like `kubectl rollout-group apply`, so that `apply` can change it later. */
 function apply(client: ApiClient, path: string, object: unknown): Promise<unknown> {
   return client.patch(`${path}?fieldManager=kubectl-rollout-group`, 'apply', object);
 }
 
-/** Objects of the project itself, which the server must know. */
+/** Applies objects of this project. Throws if the server does not know a kind. */
 async function applyOwn(client: ApiClient, objects: readonly Manifest[]): Promise<void> {
   for (const object of objects) {
     const path = await pathOf(client, object);
@@ -87,7 +87,7 @@ async function applyOwn(client: ApiClient, objects: readonly Manifest[]): Promis
   }
 }
 
-/** Every kind of deploy/crds; a moment passes until a new one is served. */
+/** Installs every CRD of deploy/crds. The server needs a moment until it serves a new kind. */
 async function applyKinds(client: ApiClient): Promise<void> {
   await applyOwn(client, readManifests('deploy/crds'));
   await client.until<Definition>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'the kinds served', (definitions) =>
@@ -99,7 +99,7 @@ interface Definition extends KubernetesObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** The account of deploy/rbac.yaml with its roles in these namespaces. */
+/** Creates the service account of deploy/rbac.yaml and binds its roles in these namespaces. */
 async function applyRights(client: ApiClient, namespaces: readonly string[]): Promise<void> {
   await applyOwn(client, readDocuments('deploy/rbac.yaml'));
   for (const namespace of [agentNamespace, ...namespaces]) {
@@ -115,10 +115,10 @@ async function applyRights(client: ApiClient, namespaces: readonly string[]): Pr
   }
 }
 
-/** That of deploy/rbac.yaml. */
+/** The service account of deploy/rbac.yaml. */
 const agentNamespace = 'rollout-group';
 
-/** Starts the executable as its service account; what it says goes into a file. */
+/** Starts the agent with its service account. Its output goes to a file. */
 function startAgent(cluster: ControlPlane, namespaces: readonly string[]): { readonly log: string; readonly stop: () => Promise<void> } {
   const log = join(folder, 'agent.log');
   const output = openSync(log, 'a');
@@ -144,7 +144,7 @@ function startAgent(cluster: ControlPlane, namespaces: readonly string[]): { rea
   };
 }
 
-/** Applies what the server knows, and returns the names of the namespaces with the pods that each should have. */
+/** Applies the objects of kinds that the server knows. Returns the namespaces, with the number of pods that each should have. */
 async function applyExample({ client }: ControlPlane, manifests: readonly Manifest[]): Promise<ReadonlyMap<string, number>> {
   await createVolumes(client, manifests);
   const podCounts = new Map<string, number>();
@@ -178,7 +178,7 @@ async function main(): Promise<void> {
   if (binaries.kind === 'missing') throw new Error(`there is no control plane, for ${binaries.reason}`);
   const manifests = readManifests(join(example, 'manifests'));
   const startedAt = Date.now();
-  // Ctrl-C arrives twice, from the terminal and from npm: the second one must not interrupt what the first began.
+  // Ctrl-C arrives twice, from the terminal and from npm. The second one must not interrupt the clean-up.
   const leave = new Promise<void>((settle) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => settle());
   });
@@ -200,7 +200,7 @@ interface Showing {
   readonly cluster: ControlPlane;
   readonly manifests: readonly Manifest[];
   readonly startedAt: number;
-  /** What is to be stopped before the control plane. */
+  /** What must stop before the control plane stops. */
   readonly stops: (() => Promise<void>)[];
 }
 
@@ -242,5 +242,5 @@ try {
   process.stderr.write(`error: ${messageOf(error)}\n`);
   process.exitCode = 1;
 }
-// The loop would live on for signal handlers and timers of a start that was given up.
+// Signal handlers and timers of a failed start would keep the process alive.
 process.exit();

@@ -1,4 +1,4 @@
-// Finds the executables of the test control plane, or builds them, and prints their folder: what CI and images do ahead of the suites.
+// Finds or builds the executables of the test control plane, and prints their folder. CI and images run it before the suites.
 import { findBinaries } from '../test/control-plane/binaries.ts';
 
 const binaries = await findBinaries((line) => process.stderr.write(`${line}\n`));

@@ -1,4 +1,4 @@
-// Writes the files that follow from the sources; with --check it only says which are stale, missing or left over.
+// Writes the generated files. With --check it writes nothing, and reports files that are outdated, missing or no longer generated.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
@@ -11,10 +11,10 @@ import { customResourceDefinition, editorSchema, policyFileSchema } from '../pol
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 
-/** In these folders lies nothing but generated files, so that one which is no longer generated is found. */
+/** These folders contain only generated files, so a file that is no longer generated is found. */
 const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];
 
-/** Every generated file and its content. */
+/** Returns every generated file with its content. */
 function generatedFiles(): ReadonlyMap<string, string> {
   const all = Object.keys(kinds) as Kind[];
   return new Map([
@@ -37,7 +37,7 @@ function schemaFile(kind: Kind): string {
   return `deploy/schemas/${kind.toLowerCase()}.json`;
 }
 
-/** Of the kinds of grafana/rollout-operator, by `plural.group`. */
+/** Returns the file of the CRD with this name (`plural.group`). */
 function definitionFile(name: string): string {
   return `deploy/crds/${name.split('.')[0]}.yaml`;
 }

@@ -1,4 +1,4 @@
-// Installs the dependencies when they are missing or the lock file is newer, so that `npm start` and `npm test` work right after a clone.
+// Installs the dependencies if they are missing or older than the lock file, so that `npm start` and `npm test` work right after a clone.
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, statSync } from 'node:fs';
 

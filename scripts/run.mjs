@@ -21,7 +21,8 @@ try {
     logLevel: 'error',
   });
   const child = spawn(process.execPath, [outfile, ...args], { stdio: 'inherit' });
-  // A script may have to clean up. Ctrl-C reaches it without help, as the terminal tells the whole group; other signals are handed on.
+  // The script may have to clean up. A terminal sends Ctrl-C to the whole process group, so the script gets it anyway; other signals are
+  // forwarded.
   process.on('SIGINT', () => {});
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   const [code] = await once(child, 'exit');

@@ -1,6 +1,6 @@
-// Runs suites and closes with one line that sums them up: `N passed, N failed[, N skipped]`. Each `--config FILE` names a run of its own, and
-// `--config -` the usual one; `--also FILE` adds what a run of another kind has counted, as JSON with `passed` and `failed`; what is left goes to
-// every run. Without any, the usual suites run.
+// Runs test suites and prints one last line for all of them: `N passed, N failed[, N skipped]`. Each `--config FILE` adds a run with that
+// vitest configuration; `--config -` is the default configuration, which also applies without options. `--also FILE` adds the counts of
+// another tool, as JSON with `passed` and `failed`. All other arguments go to every run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,14 +20,14 @@ const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { st
 if (built.status !== 0) process.exit(built.status ?? 1);
 const folder = mkdtempSync(join(tmpdir(), 'rollout-group-test-'));
 
-/** Counts of one run. A run that ends badly has at least one failure, whatever its report says. */
+/** Runs one suite and returns its counts. A run with a bad exit code counts as at least one failure. */
 function run(config, report) {
-  // By default vitest leaves one processor idle. The suites on a control plane have their own number of workers.
+  // By default vitest leaves one processor idle. The suites on a control plane set their own number of workers.
   const args = ['node_modules/vitest/vitest.mjs', 'run', ...(config === '-' ? ['--maxWorkers=100%'] : ['--config', config])];
   const { status } = spawnSync(
     process.execPath,
     [...args, '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`, ...rest],
-    // CI counts as a terminal for the runner, yet what is written to a file or a pipe should hold no escape byte.
+    // Vitest prints colours in CI, but output to a file or a pipe must not contain escape sequences.
     { stdio: 'inherit', env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' } },
   );
   const counts = countsOf(report);
@@ -37,7 +37,7 @@ function run(config, report) {
 function countsOf(report) {
   try {
     const result = JSON.parse(readFileSync(report, 'utf8'));
-    // A file that cannot be loaded has no test to count, yet must not pass for a success.
+    // A file that cannot be loaded has no tests to count, so it counts as one failure.
     const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length;
     const skipped = result.numPendingTests + result.numTodoTests;
     return { passed: result.numPassedTests, failed: result.numFailedTests + broken, skipped, names: failedIn(result) };
@@ -46,7 +46,10 @@ function countsOf(report) {
   }
 }
 
-/** A line for each: the file, the test and the first words of its error. Kept for the end, where a log that was cut still has it. */
+/**
+ * Returns one line per failure: file, test and the start of the error. These lines are printed last, because a log may be cut at its
+ * start.
+ */
 function failedIn({ testResults }) {
   const line = (file, test, message = '') => `${relative('.', file)} > ${test}: ${message.split('\n')[0].slice(0, 200)}`;
   return testResults.flatMap(({ name, status, message, assertionResults }) =>
@@ -58,13 +61,13 @@ function failedIn({ testResults }) {
   );
 }
 
-/** What cannot be read has not passed. */
+/** Returns the counts of another tool. A file that cannot be read counts as one failure. */
 function alsoCounted(report) {
   try {
     const { passed, failed } = JSON.parse(readFileSync(report, 'utf8'));
     if (Number.isInteger(passed) && Number.isInteger(failed)) return { passed, failed };
   } catch {
-    // It was not written, or not to its end.
+    // The file is missing or incomplete.
   }
   return { passed: 0, failed: 1 };
 }

@@ -1,4 +1,4 @@
-// The figures of the agent, on a control plane of its own: how soon it acts, how long a rollout takes, and what watching many pods costs.
+// Measures the agent on a separate control plane: how fast it acts, how long a rollout takes, and what watching many pods costs.
 import { largeRunEngines } from '../../test/agent/large-run.ts';
 import { findBinaries } from '../../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../../test/control-plane/control-plane.ts';
@@ -7,14 +7,14 @@ import { largeRunFigures } from './large-run.ts';
 import { watchingFigures } from './memory.ts';
 import { reactionFigures, rollingFigures } from './rollout.ts';
 
-/** Measures, in less than four minutes; or answers why there is nothing to measure on. */
+/** Measures in less than four minutes. Returns the reason if no control plane is available. */
 export function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
   return measure(parts, progress);
 }
 
 /**
- * The run of 1,000 pods, by each engine on a control plane of its own, or by `only` one of them; or why there is nothing to measure on.
- * Rejects when there is no such engine.
+ * Measures a run of 1,000 pods with each strategy on a separate control plane, or only with the strategy `only`. Returns the reason if no
+ * control plane is available. Rejects if the strategy does not exist.
  */
 export async function measureLargeRun(progress: (line: string) => void, only?: string): Promise<readonly Figure[] | string> {
   const engines = largeRunEngines.filter((strategy) => only === undefined || strategy === only);
@@ -33,7 +33,7 @@ async function measure(wanted: readonly Part[], progress: (line: string) => void
   const binaries = await findBinaries(progress);
   if (binaries.kind === 'missing') return binaries.reason;
   const controlPlane = await startControlPlane({ binaries: binaries.folder });
-  // Ctrl-C must leave nothing behind.
+  // Ctrl-C must stop the control plane too.
   const leave = (): void => void controlPlane.stop().finally(() => process.exit(1));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
   try {
@@ -54,7 +54,7 @@ interface Part {
   readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]>;
 }
 
-/** The many pods come last: the audit log, which the others read, grows by each of them. */
+/** The measurement with many pods is last, because each pod makes the audit log longer and the others read that log. */
 const parts: readonly Part[] = [
   { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
   { what: 'the time of a rollout', measure: rollingFigures },

@@ -1,4 +1,4 @@
-// What the audit log tells of a rollout, to the microsecond: when pods were asked to go, were gone, began, and became Ready.
+// Reads from the audit log, to the microsecond, when pods of a rollout were deleted, gone, created and Ready.
 import type { AuditEvent } from '../../test/control-plane/audit.ts';
 import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import { isReady, type Pod } from '../../test/control-plane/workloads.ts';
@@ -6,17 +6,17 @@ import { isReady, type Pod } from '../../test/control-plane/workloads.ts';
 /** Instants in milliseconds since 1970. */
 export interface Replacement {
   readonly pod: string;
-  /** The API server received the agent's request to delete or evict it. */
+  /** The API server received the agent's request to delete or evict the pod. */
   readonly askedMs: number;
-  /** The kubelet's last word about the old pod was answered. */
+  /** The kubelet's last request about the old pod was answered. */
   readonly goneMs: number;
   /** The new pod was created. */
   readonly startedMs: number;
-  /** The kubelet's report that the new pod is Ready was answered: whoever watches sees it about now. */
+  /** The kubelet's report that the new pod is Ready was answered. Watches deliver it at about this time. */
   readonly readyMs: number;
 }
 
-/** Every replacement of a pod that the agent asked for in the namespace, in the order of its requests. Throws when one of them never ended. */
+/** Returns every replacement of a pod by the agent in the namespace, in the order of the requests. Throws if a replacement did not end. */
 export async function replacementsIn({ auditLog, identities }: ControlPlane, namespace: string): Promise<readonly Replacement[]> {
   const events = (await auditLog()).filter((event) => event.objectRef?.namespace === namespace && event.objectRef.resource === 'pods');
   const done = events.filter(({ responseStatus }) => (responseStatus?.code ?? 500) < 300);
@@ -45,14 +45,14 @@ export async function replacementsIn({ auditLog, identities }: ControlPlane, nam
     .sort((a, b) => a.askedMs - b.askedMs);
 }
 
-/** Milliseconds with their fraction, which Date does not read. */
+/** Returns an instant in milliseconds with microseconds as fraction, which `Date` does not parse. */
 function instantMs(text: string): number {
   const [, fraction = ''] = /\.\d{3}(\d*)Z$/.exec(text) ?? [];
   return Date.parse(text) + Number(`0.${fraction || 0}`);
 }
 
-/** The server's answer to a request about a pod. */
+/** Returns the pod in the response of the server. */
 function podOf({ responseObject }: AuditEvent): Pod {
-  // The audit log holds what the server answered to a successful request for a pod, which is one.
+  // The audit log contains the response to a successful request for a pod, which is a pod.
   return responseObject as Pod;
 }

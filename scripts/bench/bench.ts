@@ -1,7 +1,7 @@
-// Measures the figures that are promised, prints each beside its bar and its floor, and judges them.
-// `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else; `--webhook [SECONDS]`
-// measures the webhook alone, for as long; `--long` loads it for ten minutes, and rolls 1,000 pods by `onDelete` and by `pinned`;
-// `--large [ENGINE]` does that alone, by both or by one of them.
+// Measures the promised figures, prints each with its bar (the promised maximum) and its floor, and fails if a figure exceeds its bar.
+// `--slack N` multiplies the bars, for busy machines. `--offline` skips everything that needs a control plane. `--agent` measures only the
+// agent. `--webhook [SECONDS]` measures only the webhook, for this time. `--long` loads the webhook for ten minutes, and rolls 1,000 pods
+// with `onDelete` and with `pinned`. `--large [STRATEGY]` measures only that rollout, with both strategies or with one.
 import { cpus } from 'node:os';
 import { type Figure, figureTable, isKept } from './figure.ts';
 import { offlineFigures } from './offline.ts';
@@ -21,7 +21,7 @@ function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Those of the agent on a control plane, or why they were left out. */
+/** Returns the figures of the agent on a control plane, or why they were skipped. */
 async function agentFigures(): Promise<readonly Figure[] | string> {
   const leftOut = ['--offline', '--webhook'].find((word) => words.includes(word));
   if (leftOut !== undefined) return leftOut;
@@ -36,7 +36,7 @@ async function agentFigures(): Promise<readonly Figure[] | string> {
   return typeof large === 'string' ? large : [...usual, ...large];
 }
 
-/** Those of the webhook, which needs nothing but loopback. */
+/** Returns the figures of the webhook, which needs only the loopback interface. */
 async function loadedFigures(): Promise<readonly Figure[]> {
   const usual = usualLoad(words.includes('--long'));
   const seconds = Number(words[words.indexOf('--webhook') + 1]);

@@ -1,12 +1,12 @@
-// A measured figure beside its bar and its floor, and the table that judges them.
+// Defines a measured figure with its bar and its floor, and the table that judges the figures.
 
 export interface Figure {
   readonly what: string;
   readonly value: number;
-  /** At most this; undefined for what is only shown. */
+  /** The promised maximum; undefined for a figure that is only shown. */
   readonly bar?: number;
   readonly unit: 'ms' | 'x' | 'MiB' | 'MiB/min' | '%' | 'requests' | 'pods' | 'waves' | 'times' | 'KiB' | 'characters';
-  /** What cannot be gone below, or what the figure is made of. */
+  /** Text: the lowest possible value, or the parts of the figure. */
   readonly floor: string;
 }
 
@@ -14,25 +14,25 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
-/** The smallest value that so many per cent of the values do not exceed; NaN of none. */
+/** Returns the smallest value that this percentage of the values does not exceed; NaN without values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
 }
 
-/** Milliseconds of one call; the result is used, so that nothing is optimised away. */
+/** Returns the milliseconds of one call. The result is used, so that the call is not optimised away. */
 export function timed(call: () => unknown): number {
   const start = process.hrtime.bigint();
   if (call() === undefined) throw new Error('the measured call has no result');
   return Number(process.hrtime.bigint() - start) / 1e6;
 }
 
-/** Whether the bar, multiplied by the slack, is kept. What could not be measured keeps none. */
+/** Reports whether the figure stays below its bar times the slack. A figure that could not be measured does not. */
 export function isKept({ value, bar }: Figure, slack: number): boolean {
   return bar === undefined || value <= bar * slack;
 }
 
-/** The figures as lines of a table, in their order, with a verdict each. */
+/** Returns a table of the figures in their order, with a verdict for each. */
 export function figureTable(figures: readonly Figure[], slack: number): readonly string[] {
   const rows = figures.map((figure) => [
     figure.what,

@@ -1,4 +1,4 @@
-// A whole run over 1,000 pods in waves, with a PodDisruptionBudget and Slack beside it: what it must never exceed, by the audit log, and its time.
+// Rolls 1,000 pods in waves with a PodDisruptionBudget and a Slack channel. Checks the limits in the audit log and measures the time.
 
 import { openClaimLimit } from '../../engine/ledger/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger/ledger-document.ts';
@@ -10,14 +10,14 @@ import type { Figure } from './figure.ts';
 
 const pods = 1000;
 const atOnce = 100;
-/** chat.update takes no more. */
+/** Limit of the Slack method chat.update, in characters. */
 const longestMessage = 4000;
 const timeoutMs = 600_000;
 
-/** On a control plane that has seen nothing else: the audit log is read as a whole, and must not become longer than a text can be. */
+/** Uses a new control plane: the whole audit log is read as one text, which has a maximum length. */
 export async function largeRunFigures(controlPlane: ControlPlane, strategy: LargeRunOptions['strategy']): Promise<readonly Figure[]> {
   await createKinds(controlPlane);
-  // Long enough that a hundred pods are down before the first of them is back.
+  // Pods start slowly enough that a hundred pods are down before the first of them is Ready again.
   const options = { namespace: 'large', pods, atOnce, strategy, timeoutMs, readyAfter: '10s' };
   const run = await playLargeRun(controlPlane, { ...options, executable: 'dist/rollout-group-agent' });
   return figuresOf(strategy, run, await largeRunFacts(controlPlane, options.namespace));

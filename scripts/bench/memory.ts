@@ -1,4 +1,4 @@
-// What it costs the agent to watch 2,100 pods of the size that pods have: memory after it has read them and while it rolls some, and processor.
+// Measures the memory and the processor time of an agent that watches 2,100 pods of realistic size, at rest and during a rollout.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import { type StatefulSet, statefulSet } from '../../test/control-plane/workloads.ts';
@@ -12,7 +12,7 @@ const zones = ['a', 'b', 'c'];
 const quietMs = 30_000;
 const setsPath = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 const podsPath = `/api/v1/namespaces/${namespace}/pods`;
-/** Of one group: what is rolled while the memory is looked at. */
+/** Pods of the group that rolls while the memory is measured. */
 const rolled = 12;
 
 export async function watchingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
@@ -49,7 +49,7 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
       },
     ];
   } finally {
-    // In the middle of a rollout of hours, so nothing is to be finished.
+    // The rollout takes hours, so nothing is complete at this time.
     await agent.kill();
   }
 }
@@ -64,7 +64,7 @@ async function createPods({ client }: ControlPlane): Promise<void> {
 
 const createTimeoutMs = 240_000;
 
-/** As long as the containers of databases are: some 7 KiB for each pod. */
+/** Makes the containers as large as those of databases: about 7 KiB for each pod. */
 function manifestOf(zone: string): object {
   const object = statefulSet({
     name: `ingester-zone-${zone}`,
@@ -96,7 +96,7 @@ async function bytesOfPods({ client }: ControlPlane): Promise<number> {
   return (JSON.stringify(page).length / page.items.length) * replicas * zones.length;
 }
 
-/** Begins a rollout and waits until it has replaced some pods. */
+/** Starts a rollout and waits until some pods are replaced. */
 async function rollSome({ client }: ControlPlane): Promise<void> {
   for (const zone of zones) {
     await client.patch(`${setsPath}/ingester-zone-${zone}`, 'strategic', {

@@ -1,4 +1,4 @@
-// The figures that need no cluster: start of the command, plans, decisions and simulations.
+// Measures the figures that need no cluster: start of the command, plans, decisions and simulations.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ function processMs(args: readonly string[]): number {
   });
 }
 
-/** The command against a bare Node, pair by pair, so that a machine that changes its pace changes both. */
+/** Measures the command against a bare Node in pairs, so that a change in the speed of the machine affects both. */
 function startUp(name: string): Figure {
   const pairs = Array.from({ length: 21 }, () => ({ bare: processMs(['-e', '0']), ours: processMs([executable, name]) })).slice(1);
   const ratio = median(pairs.map(({ bare, ours }) => ours / bare));
@@ -32,7 +32,7 @@ function startUp(name: string): Figure {
   return { what: `start of ${name}`, value: ratio, bar: 1.3, unit: 'x', floor };
 }
 
-/** StatefulSets of so many groups, in three zones, as grafana/rollout-operator labels them. */
+/** Returns StatefulSets of this many groups in three zones, with the labels of grafana/rollout-operator. */
 function manifests(groups: number, replicas: number, image: string, maxUnavailable: string): readonly unknown[] {
   return Array.from({ length: groups }, (_, index) => `store-${index}`).flatMap((group) =>
     ['a', 'b', 'c'].map((zone) => {
@@ -108,7 +108,7 @@ function wholePlan(groups: number, replicas: number): Figure {
   }
 }
 
-/** A group in the middle of a rollout, so that a decision has work to do. */
+/** Returns a group in the middle of a rollout, so that a decision has work to do. */
 function rollingWorld(replicas: number) {
   const objects = manifests(1, replicas, 'store:1', '10%');
   const [group] = adopted(objects);
@@ -120,7 +120,7 @@ function rollingWorld(replicas: number) {
   return { world, group };
 }
 
-/** The engine remembers views by their lists of pods, so every call gets lists that it has never seen. */
+/** Returns the milliseconds of one decision. The engine caches views by their list of pods, so every call gets new lists. */
 function decideMs(replicas: number): number {
   const { world, group } = rollingWorld(replicas);
   const unseen = (): typeof world.snapshot => ({
@@ -136,7 +136,7 @@ function decideMs(replicas: number): number {
   );
 }
 
-/** What a plan does for its times: the engine alone on its own model, with nothing that goes wrong. */
+/** Runs the engine alone on its model without faults, as a plan does to compute its times. */
 function forwardMs(replicas: number): number {
   const { world, group } = rollingWorld(replicas);
   const call = (): unknown => runForward(world, group);
@@ -150,7 +150,7 @@ function floorOf(replicas: number): string {
   return `writing its snapshot as JSON ${ms.toFixed(2)} ms`;
 }
 
-/** Measures everything that needs no cluster, in half a minute. */
+/** Measures all figures that need no cluster, in half a minute. */
 export function offlineFigures(): readonly Figure[] {
   return [
     startUp('version'),

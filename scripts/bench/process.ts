@@ -1,4 +1,4 @@
-// What a process costs, as the kernel counts it.
+// Reads the memory and the processor time of a process from the kernel.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 interface Memory {
   readonly residentMiB: number;
-  /** The most that was ever resident. */
+  /** Peak resident memory. */
   readonly peakMiB: number;
 }
 
@@ -16,18 +16,18 @@ export function memoryOf(pid: number): Memory {
   return { residentMiB: mib('VmRSS'), peakMiB: mib('VmHWM') };
 }
 
-/** Linux counts in hundredths of a second, whatever its own clock does. */
+/** Linux counts these times in hundredths of a second on every machine. */
 const tickMs = 10;
 
-/** Milliseconds on a processor since the start of the process, those of the kernel for it included. */
+/** Returns the processor time of a process since its start in milliseconds, in user and kernel mode. */
 export function processorMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the name in parentheses, which may hold spaces.
+  // The second field is the name in parentheses, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * tickMs;
 }
 
-/** The memory of a Node.js that does nothing. */
+/** Returns the memory of an idle Node.js process. */
 export async function bareNodeMemory(): Promise<Memory> {
   const child: ChildProcess = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6); process.stdout.write("up")'], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-// How soon the agent acts once it may, and how much longer a rollout takes than its pods need.
+// Measures how soon the agent acts after it may act, and how much longer a rollout takes than its pods need.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AgentProcess, startAgentProcess } from '../../test/control-plane/agent-process.ts';
@@ -12,7 +12,7 @@ import { type Figure, median, percentile } from './figure.ts';
 const newImage = 'example.com/server:2';
 const zoneCount = 3;
 
-/** What suites scale down is put back. */
+/** The default intervals of the agent, which test suites shorten. */
 const defaults = [
   '--reconcile.interval=5s',
   '--lease.duration=15s',
@@ -21,7 +21,7 @@ const defaults = [
   '--publish.every=5s',
 ];
 
-/** The built agent in the namespace, with the Role that is shipped, and at the pace of its defaults, but without its own limit of requests. */
+/** Starts the built agent in the namespace with the shipped Role and the default intervals, but without its own request limit. */
 export async function startBuiltAgent(
   { client, identities, url }: ControlPlane,
   namespace: string,
@@ -42,7 +42,7 @@ export async function startBuiltAgent(
 
 interface RolloutOptions extends GroupOptions {
   readonly replicas: number;
-  /** A policy file for the group instead of its labels. */
+  /** A policy file that defines the group instead of labels. */
   readonly policy?: string;
 }
 
@@ -64,7 +64,7 @@ async function roll(controlPlane: ControlPlane, options: RolloutOptions): Promis
   try {
     const startedMs = Date.now();
     await group.setImage(newImage);
-    // The current revision of the status is not waited for: with OnDelete Kubernetes never moves it on, and only adopted groups need it.
+    // Does not wait for the current revision in the status: with OnDelete Kubernetes does not change it, and only adopted groups need it.
     await controlPlane.client.until<UpdatedSet>(
       group.setsPath,
       'every pod Ready at the new revision',
@@ -80,7 +80,7 @@ async function roll(controlPlane: ControlPlane, options: RolloutOptions): Promis
   }
 }
 
-/** One pod at a time, so that each request of the agent has one cause: that the pod before became Ready. */
+/** Replaces one pod at a time, so that each request of the agent has one cause: the previous pod became Ready. */
 export async function reactionFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
   const replicas = 60;
   const { replacements } = await roll(controlPlane, {
@@ -101,7 +101,7 @@ export async function reactionFigures(controlPlane: ControlPlane): Promise<reado
   return [figure('p50', median), figure('p99', (values) => percentile(values, 99)), figure('max', (values) => Math.max(...values))];
 }
 
-/** Milliseconds of what each step needs at least on this server: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
+/** Returns the minimum milliseconds of each step on this server: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
 async function guardedDeletes({ client }: ControlPlane): Promise<readonly number[]> {
   const namespace = 'floor';
   const count = 50;
@@ -112,7 +112,7 @@ async function guardedDeletes({ client }: ControlPlane): Promise<readonly number
   let ledger = await client.create(maps, { metadata: { name: 'ledger' }, data: { ledger: '' } });
   const tookMs: number[] = [];
   for (let index = 0; index < count; index += 1) {
-    // Nobody schedules it, so it is gone with the answer.
+    // No scheduler assigns this pod to a node, so the delete removes it at once.
     const { metadata } = await client.create<Pod>(pods, {
       metadata: { name: `pod-${index}` },
       spec: { schedulerName: 'nobody', containers: [{ name: 'server', image: 'example.com/server:1' }] },
@@ -129,7 +129,7 @@ async function guardedDeletes({ client }: ControlPlane): Promise<readonly number
   return tookMs;
 }
 
-/** The folder with the policy file of the group, if it has one. */
+/** Returns the folder with the policy file of the group, if it has one. */
 function policyFlags({ folder }: ControlPlane, { namespace, policy }: RolloutOptions): readonly string[] {
   if (policy === undefined) return [];
   const policies = join(folder, `policies-${namespace}`);
@@ -138,7 +138,7 @@ function policyFlags({ folder }: ControlPlane, { namespace, policy }: RolloutOpt
   return [`--policies=${policies}`];
 }
 
-/** Ten at a time: the next begins as soon as one of the ten is Ready. */
+/** Replaces ten pods at a time: the next replacement starts as soon as one of the ten is Ready. */
 export async function rollingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
   const size = { replicas: 20, maxUnavailable: 10, podAnnotations: quick('2s', '1s') };
   const native = await roll(controlPlane, { namespace: 'rolling', ...size, policy: policyOf('rolling', size.maxUnavailable) });
@@ -155,7 +155,7 @@ export async function rollingFigures(controlPlane: ControlPlane): Promise<readon
   };
   return [
     figure('native', native, { bar: 1.3 }, ''),
-    // Kept as it is: whoever comes from grafana/rollout-operator gets the rollouts that he knows.
+    // Keeps the behaviour of grafana/rollout-operator for groups with its labels.
     figure('adopted', adopted, {}, ': as in grafana/rollout-operator, a pod that goes takes two places'),
   ];
 }
@@ -172,7 +172,10 @@ spec:
 `;
 }
 
-/** The sum over the zones of ceil(pods / limit) times what one pod takes to go and to become Ready, by the same run's events. */
+/**
+ * Returns the shortest possible rollout: for each zone ceil(pods / limit) times the time of one replacement, from the events of the same
+ * run.
+ */
 function neededMs({ replacements }: Rollout, limit: number): number {
   const zones = new Map<string, Replacement[]>();
   for (const one of replacements) {

@@ -1,10 +1,10 @@
-// The figures of the simulation: the agent's own loop, twice, in virtual time.
+// Measures the simulation: two agents in virtual time.
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { type Figure, median } from './figure.ts';
 
-/** Of the processor, so that other work on the machine counts less. */
+/** Returns the processor time of a run, which depends less on other work on the machine than its duration. */
 async function processorMs(scenario: Scenario, endsWhenConverged: boolean): Promise<number> {
   const before = process.cpuUsage();
   const { violations, unfinished } = await runScenario(scenario, endsWhenConverged ? { endsWhenConverged, quietMs: 90_000 } : {});
@@ -13,7 +13,7 @@ async function processorMs(scenario: Scenario, endsWhenConverged: boolean): Prom
   return (user + system) / 1000;
 }
 
-/** One image for three zones of 20 pods, five at a time, and nothing that goes wrong. */
+/** One image for three zones of 20 pods, five at a time, without faults. */
 function rollout(): Scenario {
   const { gate: _, ...group } = scenarioOf(1).group;
   return {
@@ -42,14 +42,14 @@ function rollout(): Scenario {
   };
 }
 
-/** Measures the simulation, in less than a minute. */
+/** Measures the simulation in less than a minute. */
 export async function simulationFigures(): Promise<readonly Figure[]> {
   const seeds: number[] = [];
   for (let seed = 1; seed <= 15; seed += 1) seeds.push(await processorMs(scenarioOf(seed), false));
   const rollouts: number[] = [];
   for (let count = 0; count < 3; count += 1) rollouts.push(await processorMs(rollout(), true));
   return [
-    // 2,000 of them in 10 minutes on 2 cores.
+    // The promise is 2,000 seeds in 10 minutes on 2 cores.
     {
       what: 'a simulated run with faults, 1,000 virtual seconds and more',
       value: median(seeds),

@@ -1,4 +1,4 @@
-// The load itself: requests that leave when they are due, whether those before them have been answered or not, as API servers send them.
+// Sends load like an API server: each request is sent at its time, even if earlier requests are not answered yet.
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
@@ -6,63 +6,66 @@ import { type AskedReview, bigPrefix, reviewsOf, type Scenario, warmPrefix } fro
 
 export interface LoadOptions {
   readonly port: number;
-  /** PEM: the authorities to believe. */
+  /** The trusted authorities (PEM). */
   readonly ca: readonly string[];
   readonly scenario: Scenario;
-  /** Requests a second, for so many seconds. */
+  /** Requests per second, and the seconds of the load. */
   readonly rate: number;
   readonly seconds: number;
-  /** One request of so many is a big one; none when left out. */
+  /** One of this many requests is big; absent: no request is. */
   readonly bigEvery?: number;
-  /** Whether answers must be the verdicts that they should be, or, of a bare server, any. */
+  /** True if answers must have the expected verdict. A bare server may give any answer. */
   readonly areJudged: boolean;
 }
 
 export interface LoadReport {
   readonly asked: number;
-  /** From the first byte of the request to the last one of the answer, in milliseconds; of requests of 20 KiB. */
+  /** From the first byte of the request to the last byte of the answer, in milliseconds, for requests of 20 KiB. */
   readonly answerMs: readonly number[];
-  /** The same of requests of 3 MiB. */
+  /** The same for requests of 3 MiB. */
   readonly bigAnswerMs: readonly number[];
-  /** Requests without an answer, or with one that is not what it should be. */
+  /** Number of requests without an answer, or with an unexpected one. */
   readonly failed: number;
-  /** What happened to the first few of these. */
+  /** The problems of the first of these requests. */
   readonly problems: readonly string[];
-  /** By how much the last request left after it was due, in milliseconds: much of it tells of a client that could not keep up. */
+  /** Maximum delay of a request after its time, in milliseconds. A large value means that the client was too slow. */
   readonly lateMs: number;
-  /** Handshakes, and the different certificates that were seen in them. */
+  /** Number of TLS handshakes, and of different certificates in them. */
   readonly connections: number;
   readonly certificates: number;
 }
 
-/** Of connections that are kept, as many as a busy API server has. More would make of every pause of the machine a storm of handshakes. */
+/** Number of kept connections, as of a busy API server. With more, every pause of the machine would cause many handshakes at once. */
 const connectionLimit = 32;
-/** Requests that have left and are not answered; beyond it one waits, and the load is late. */
+/** Limits the unanswered requests. Beyond it the client waits, and the load is late. */
 const maxInHand = 400;
-/** What is asked before the clock runs, one request after the other on so many connections: code is compiled and connections are open then. */
+/** Duration and connections of the requests before the measurement. They make Node.js compile the code and open the connections. */
 const warmSeconds = 1;
 const warmConnections = 8;
-/** Parts of the load after which it rests, with nothing in hand, so that the memory of the server can be looked at: in its last half. */
+/**
+ * Parts of the load after which it pauses without open requests, so that the memory of the server can be measured. All are in the second
+ * half.
+ */
 const restsAt = [0.5, 0.6, 0.7, 0.8, 0.9, 1] as const;
-/** Rests of each load. */
+/** Number of pauses in each load. */
 export const restCount = restsAt.length;
-/** In the middle of a stretch without rest, and without waiting for it, the server is to change its certificate. */
+/** The server changes its certificate at this part of the load, between two pauses and without waiting for one. */
 const rotatesAt = 0.55;
-/** New connections are taken for what is left then, so that a short load meets the new certificate too. */
+/** From this part on the client opens new connections, so that a short load uses the new certificate too. */
 const renewsAt = 0.65;
 const maxProblems = 5;
 const leastCount = 20;
 /** Longer than any deadline of the server. */
 const longestMs = 15_000;
 
-/** What a load has the server do. */
+/** Receives the points of the load at which the server must act. */
 interface LoadListener {
   readonly rotate: () => void;
-  /** The load rests until it resolves. */
+  /** The load pauses until the promise resolves. */
   readonly rest: () => Promise<void>;
 }
 
-/** Resolves when every request has been answered or has failed. */
+/** Resolves when every request was answered or failed. */
 export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadListener): Promise<LoadReport> {
   const { scenario, rate, bigEvery = Number.POSITIVE_INFINITY } = options;
   const small = reviewsOf(scenario);
@@ -103,7 +106,7 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   return { asked: count, answerMs, bigAnswerMs, failed, problems, lateMs, connections, certificates: certificates.size };
 }
 
-/** Times and judges the answers of a load. */
+/** Measures and judges the answers of a load. */
 class Answers {
   readonly answerMs: number[] = [];
   readonly bigAnswerMs: number[] = [];
@@ -149,7 +152,7 @@ function warmReviews(reviews: readonly AskedReview[], count: number): readonly A
     : Array.from({ length: Math.ceil(count * warmSeconds) }, (_, index) => reviews[index % reviews.length] ?? []).flat();
 }
 
-/** Requests of a load in all, without those that warm up; enough for every rest. */
+/** Returns the number of requests of a load without the warm-up; at least as many as the pauses need. */
 export function loadCount({ rate, seconds }: Pick<LoadOptions, 'rate' | 'seconds'>): number {
   return Math.max(leastCount, Math.round(rate * seconds));
 }
@@ -170,13 +173,13 @@ class Client {
     this.renew();
   }
 
-  /** Takes new connections for what is asked from now on; what is in hand keeps the old ones. */
+  /** Opens new connections for later requests. Requests in progress keep the old connections. */
   renew(): void {
     // API servers do not resume sessions.
     this.#agents.unshift(new Agent({ keepAlive: true, maxSockets: connectionLimit, maxCachedSessions: 0, ca: [...this.#ca] }));
   }
 
-  /** What is wrong with the answer, or why there is none. Never rejects, and never asks again. */
+  /** Returns the problem with the answer, or why it is missing. Never rejects and never retries. */
   ask({ path, before, after, isAllowed }: AskedReview, uid: string): Promise<string | undefined> {
     const id = Buffer.from(uid);
     const headers = { 'Content-Type': 'application/json', 'Content-Length': before.length + id.length + after.length };
@@ -198,7 +201,7 @@ class Client {
         resolve(problem);
       };
       sent.once('socket', (socket) => {
-        // Of one that was waited for, `reusedSocket` is not told.
+        // `reusedSocket` is not set for a request that waited for a socket.
         if (this.#known.has(socket)) return;
         this.#known.add(socket);
         socket.once('secureConnect', () => {

@@ -1,9 +1,9 @@
-// Server and client of a load in processes of their own: this script again, told by its words which of the two it is.
+// Runs the server and the client of a load in separate processes. Both run this script; an argument chooses the part.
 import { type ChildProcess, fork } from 'node:child_process';
 import { driveLoad, type LoadOptions, type LoadReport, loadCount, restCount } from './webhook-client.ts';
 import { type ServerOptions, type ServerReport, startLoadServer } from './webhook-server.ts';
 
-/** First of the words of a process that is a part of a load. */
+/** First argument of a process that is one part of a load. */
 export const partWord = '--webhook-part';
 
 export type Load = Omit<LoadOptions, 'port' | 'ca' | 'areJudged'> & Pick<ServerOptions, 'kind'>;
@@ -23,10 +23,10 @@ type Told =
   | { readonly kind: 'server'; readonly report: ServerReport }
   | { readonly kind: 'client'; readonly report: LoadReport };
 
-/** Above what the load itself takes: starting, stopping, and answers that are late. */
+/** Added to the duration of the load: time to start, to stop and to answer late. */
 const marginMs = 90_000;
 
-/** One load in two processes, with a new certificate in the middle of it. Rejects when one of them ends or does not come to an end. */
+/** Runs one load in two processes and changes the certificate in the middle. Rejects if a process fails or does not end. */
 export async function measureLoad({ kind, ...load }: Load): Promise<Measured> {
   const { scenario, seconds } = load;
   const limitMs = seconds * 2000 + marginMs;
@@ -35,7 +35,7 @@ export async function measureLoad({ kind, ...load }: Load): Promise<Measured> {
     const { port, ca } = await server.told('listening');
     const client = startPart({ part: 'client', options: { ...load, port, ca, areJudged: kind === 'webhook' } }, limitMs);
     try {
-      // Whether it comes is told by the certificates that the client has seen.
+      // The certificates that the client has seen show whether the change worked.
       client.told('rotate').then(
         () => server.tell('rotate'),
         () => undefined,
@@ -58,7 +58,7 @@ export async function measureLoad({ kind, ...load }: Load): Promise<Measured> {
 }
 
 interface Running {
-  /** The next message of the kind, which is taken. Rejects when the process ends before, or takes too long. */
+  /** Removes and returns the next message of the kind. Rejects if the process ends before, or takes too long. */
   readonly told: <Kind extends Told['kind']>(kind: Kind) => Promise<Extract<Told, { kind: Kind }>>;
   readonly tell: (what: 'rotate' | 'look' | 'goOn' | 'finish') => void;
   readonly kill: () => void;
@@ -109,7 +109,7 @@ function startPart(part: Part, limitMs: number): Running {
   };
 }
 
-/** What such a process does with the second of its words, until whoever started it ends it or is gone. */
+/** Runs the part that the second argument names, until the parent process ends it or is gone. */
 export async function runPart(text: string): Promise<void> {
   process.once('disconnect', () => process.exit(1));
   const tell = (message: Told): void => void process.send?.(message);

@@ -1,11 +1,11 @@
-// The reviews that the load on the webhook is made of, each with the verdict that it must get, and the objects that they are about.
+// The reviews of the webhook load, each with its expected verdict, and the objects in them.
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `reviews` are writes of StatefulSets that reserve nothing; `evictions` are answered by a reservation each. */
+/** `reviews`: writes of StatefulSets that reserve nothing. `evictions`: each answer makes a reservation. */
 export type Scenario = 'reviews' | 'evictions';
 
-/** One request, but for its uid, which stands between the two parts. */
+/** One request without its uid. The uid stands between the two parts. */
 export interface AskedReview {
   readonly path: string;
   readonly before: Buffer;
@@ -15,14 +15,14 @@ export interface AskedReview {
 
 export const namespace = 'mimir';
 export const zones = ['a', 'b', 'c'] as const;
-/** `evictions` goes through those of one zone, one after the other, so that each has come back when its turn comes again. */
+/** `evictions` iterates over the pods of one zone, so that each pod is back when it is evicted again. */
 export const podsPerZone = 20;
-/** Uids of big reviews begin so. */
+/** Prefix of the uids of big reviews. */
 export const bigPrefix = 'big-';
-/** And so those that are asked before anything is measured. */
+/** Prefix of the uids of reviews before the measurement. */
 export const warmPrefix = 'warm-';
 
-/** What `kubectl apply` leaves behind makes the StatefulSets of databases as long as they are. */
+/** The annotation of `kubectl apply` makes StatefulSets of databases as long as in a real cluster. */
 const appliedBytes = 9_000;
 const bigBytes = 3 * 2 ** 20;
 
@@ -34,10 +34,10 @@ export function longAnnotations(bytes: number = appliedBytes): Readonly<Record<s
   return { 'kubectl.kubernetes.io/last-applied-configuration': 'x'.repeat(bytes) };
 }
 
-/** The label that no-downscale heeds. */
+/** The label that no-downscale reads. */
 export const guardedLabels: Readonly<Record<string, string>> = { 'grafana.com/no-downscale': 'true' };
 
-/** What is asked in turn. `areBig` gives bodies of 3 MiB, which only writes of StatefulSets can have. */
+/** Returns the reviews in turn. With `areBig` they have bodies of 3 MiB, which only writes of StatefulSets can have. */
 export function reviewsOf(scenario: Scenario, { areBig = false }: { readonly areBig?: boolean } = {}): readonly AskedReview[] {
   if (scenario === 'evictions') return Array.from({ length: podsPerZone }, (_, ordinal) => evictionOf(`${zoneName('a')}-${ordinal}`));
   const bytes = areBig ? bigBytes / 2 : appliedBytes;
@@ -47,10 +47,10 @@ export function reviewsOf(scenario: Scenario, { areBig = false }: { readonly are
   const writes = [
     asked('/admission/no-downscale', statefulSetReview(cache), false),
     asked('/admission/no-downscale', statefulSetReview(zone(fewer)), true),
-    // The policy of the group says that it must not shrink.
+    // The policy of the group denies a smaller number of replicas.
     asked('/admission/enforce', statefulSetReview(zone(fewer)), false),
     asked('/admission/enforce', statefulSetReview(zone(more)), true),
-    // Most of what is written changes nothing that anybody asks about.
+    // Most writes do not change a field that a rule reads.
     asked('/admission/enforce', statefulSetReview(zone(podsPerZone)), true),
     asked('/admission/no-downscale', statefulSetReview(zone(podsPerZone)), true),
     asked('/admission/no-downscale', statefulSetReview(zone(more)), true),
@@ -70,7 +70,7 @@ interface Write {
   readonly bytes: number;
 }
 
-/** The StatefulSet with other replicas than it has. */
+/** Returns the StatefulSet before and after a write of its replicas. */
 function pairOf(name: string, { replicas, labels, bytes }: Write): Pair {
   const object = (count: number): Json => ({
     apiVersion: 'apps/v1',
@@ -99,7 +99,7 @@ function statefulSetReview({ name, object, oldObject }: Pair): Json {
   };
 }
 
-/** As long as the others, though a Scale has no such annotations. */
+/** Returns a review of a Scale, as long as the other reviews although a Scale has no such annotations. */
 function scaleReview(name: string, to: number): Json {
   const scale = (replicas: number): Json => ({
     apiVersion: 'autoscaling/v1',

@@ -1,4 +1,4 @@
-// The webhook under load, or a bare Node HTTPS server in its place, in a process of its own that reports what it has measured.
+// Runs the webhook under load, or a bare Node HTTPS server for comparison, in a separate process that reports its measurements.
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -15,35 +15,35 @@ import { startLoadWorld } from './webhook-world.ts';
 export interface ServerOptions {
   readonly kind: 'webhook' | 'bare';
   readonly scenario: Scenario;
-  /** Of the load to come: so many durations are kept. */
+  /** Number of requests in the load, and so of stored durations. */
   readonly count: number;
 }
 
 export interface ServerReport {
-  /** Milliseconds of the endpoints' own time, without the API server's; of reviews of 20 KiB. Empty of a bare server. */
+  /** Milliseconds in the endpoints without the API server, for reviews of 20 KiB. Empty for a bare server. */
   readonly handlerMs: readonly number[];
-  /** The same of those of 3 MiB. */
+  /** The same for reviews of 3 MiB. */
   readonly bigHandlerMs: readonly number[];
-  /** Of the last half of the load. */
+  /** Samples in the second half of the load. */
   readonly samples: readonly MemorySample[];
   readonly ledgerWrites: number;
 }
 
 interface LoadServer {
   readonly port: number;
-  /** PEM: the authorities of both certificates. */
+  /** The authorities of both certificates (PEM). */
   readonly ca: readonly string[];
   /** From now on new connections get the second certificate. */
   readonly rotate: () => void;
-  /** Looks at the memory; nothing is in hand then. */
+  /** Measures the memory. No request is open. */
   readonly look: () => Promise<void>;
-  /** Ends it. */
+  /** Ends the process. */
   readonly finish: () => Promise<ServerReport>;
 }
 
 const address = '127.0.0.1';
 
-/** Resolves when it listens on a free port of loopback. */
+/** Resolves when the server listens on a free loopback port. */
 export async function startLoadServer(options: ServerOptions): Promise<LoadServer> {
   keepMemorySmall();
   const [first, second] = [newMaterial(), newMaterial()];
@@ -70,7 +70,7 @@ interface Running {
 
 async function startReal(tls: TlsSource, { scenario, count }: ServerOptions): Promise<Running> {
   const world = await startLoadWorld(scenario);
-  // Of one size from the beginning: what grows is the webhook's.
+  // Has a fixed size from the start, so that only the memory of the webhook grows.
   const durations = { small: new Durations(count), big: new Durations(count) };
   const timed = (endpoint: ServedEndpoint): ServedEndpoint => ({
     ...endpoint,
@@ -113,7 +113,7 @@ async function startReal(tls: TlsSource, { scenario, count }: ServerOptions): Pr
   };
 }
 
-/** Reads the body and answers: what nobody on Node.js can do less of. */
+/** Reads the body and answers: the least work that a Node.js server can do. */
 async function startBare(tls: TlsSource): Promise<Running> {
   const review = { kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', response: { uid: 'bare', allowed: true } };
   const text = Buffer.from(JSON.stringify(review));
@@ -153,7 +153,7 @@ class Durations {
     this.#values = new Float64Array(capacity);
   }
 
-  /** What is beyond the capacity is not kept. */
+  /** Durations beyond the capacity are dropped. */
   add(value: number): void {
     this.#values[this.#count] = value;
     this.#count = Math.min(this.#count + 1, this.#values.length);

@@ -1,4 +1,4 @@
-// What the webhook under load answers from: the endpoints of the executable over an API server in memory, in real time.
+// Runs the endpoints of the webhook over an API server in memory, in real time.
 import { setTimeout as delay } from 'node:timers/promises';
 import { startAdmission } from '../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../agent/env.ts';
@@ -15,21 +15,21 @@ import { guardedLabels, longAnnotations, namespace, podsPerZone, type Scenario, 
 interface LoadWorld {
   readonly endpoints: readonly ServedEndpoint[];
   readonly env: AgentEnv;
-  /** Milliseconds in the API server, so far. Only without latency: handlers then do not wait for each other in the middle of a call. */
+  /** Milliseconds in the API server so far. Valid only without latency, because calls then do not overlap. */
   readonly apiMs: () => number;
-  /** Writes of ConfigMaps, so far: those of ledgers. */
+  /** Writes of ConfigMaps (ledgers) so far. */
   readonly ledgerWrites: () => number;
   readonly stop: () => void;
 }
 
-/** Each call to the API server takes so long where verdicts with a reservation are measured, as one on a quiet control plane does. */
+/** Latency of each call to the API server in the load with reservations, as on a quiet control plane. */
 export const evictionLatencyMs = 5;
 
-/** Resolves when policies and objects are known. */
+/** Resolves when policies and objects are loaded. */
 export async function startLoadWorld(scenario: Scenario): Promise<LoadWorld> {
   const kinds = { ...customKinds, '/v1/namespaces': 'Namespace', 'events.k8s.io/v1/events': 'Event' };
   const api = new MemoryApi({ nowMs: processClock.nowMs, customKinds: kinds });
-  // Of a pod that goes: so quick that it is back when its turn comes again.
+  // A deleted pod is back so fast that it can be evicted again in the next round.
   const times = { startMs: 20, drainMs: 20, controllerMs: 5 };
   const workloads = new MemoryWorkloads(api, processTimers, processClock.nowMs, times);
   api.put('/v1/namespaces', { metadata: { name: namespace } });
@@ -76,7 +76,7 @@ function groupOf(scenario: Scenario): Parameters<MemoryApi['put']>[1] {
   };
 }
 
-/** What has been let pass is done, as the API server does it once everybody has answered. */
+/** Deletes each pod whose eviction was allowed, as the API server does after all webhooks answered. */
 function evicting(endpoint: ServedEndpoint, api: MemoryApi): ServedEndpoint {
   return {
     ...endpoint,
@@ -93,14 +93,14 @@ function evicting(endpoint: ServedEndpoint, api: MemoryApi): ServedEndpoint {
 
 const maxKnown = 200;
 
-/** The API server in memory as the port that the webhook reaches it by. */
+/** Gives the webhook access to the API server in memory. */
 function memoryKubernetes(
   api: MemoryApi,
   latencyMs: number,
 ): { readonly http: KubernetesHttp; readonly busyMs: () => number; readonly ledgerWrites: () => number } {
   let busyMs = 0;
   let writes = 0;
-  // It must not be what the process is busy with: answers are kept until something changes.
+  // The API server must not use much processor time, so answers are cached until an object changes.
   const known = new Map<string, { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }>();
   const react = api.onChange;
   api.onChange = (plural, object) => {

@@ -1,17 +1,17 @@
-// The figures of the webhook under load on loopback, each beside those of a bare Node HTTPS server under the same load.
+// Measures the webhook under load on loopback, and a bare Node HTTPS server under the same load for comparison.
 import { type Figure, median, percentile } from './figure.ts';
 import { slopeOf } from './webhook-memory.ts';
 import { type Load, type Measured, measureLoad } from './webhook-process.ts';
 import { evictionLatencyMs } from './webhook-world.ts';
 
 interface WebhookLoad {
-  /** For how long; the load of evictions and the bare server get a third of it, and at most a minute. */
+  /** Duration of the load. The loads of evictions and of the bare server take a third of it, at most a minute. */
   readonly seconds: number;
-  /** Whether one request of a hundred is of 3 MiB, and resident memory is judged too: over seconds it says nothing. */
+  /** True if one of a hundred requests has 3 MiB, and resident memory is judged too. In a load of seconds it would mean nothing. */
   readonly isLong: boolean;
 }
 
-/** What is measured when nobody says otherwise: ten minutes with `--long`. */
+/** Returns the default load: ten minutes with `--long`. */
 export function usualLoad(isLong: boolean): WebhookLoad {
   return { seconds: isLong ? 600 : 30, isLong };
 }
@@ -20,7 +20,7 @@ const rate = 200;
 const evictionRate = 50;
 const maxSeconds = 60;
 
-/** Measures, in two times the seconds and a little more. Rejects when a process of a load does not come to its end. */
+/** Measures in little more than twice the seconds. Rejects if a process of a load does not end. */
 export async function webhookFigures({ seconds, isLong }: WebhookLoad, progress: (line: string) => void): Promise<readonly Figure[]> {
   const short = Math.min(maxSeconds, seconds / 3);
   const reviews: Omit<Load, 'kind' | 'seconds'> = { scenario: 'reviews', rate, ...(isLong ? { bigEvery: 100 } : {}) };
@@ -36,7 +36,7 @@ export async function webhookFigures({ seconds, isLong }: WebhookLoad, progress:
   return [...loadFigures(webhook, bare, isLong), ...evictionFigures(evictions)];
 }
 
-/** Of the load of reviews. */
+/** Returns the figures of the load of reviews. */
 export function loadFigures({ server, client }: Measured, bare: Measured, isLong: boolean): readonly Figure[] {
   const { handlerMs, bigHandlerMs, samples } = server;
   const load = `webhook, ${rate} reviews/s of 20 KiB${isLong ? ', 1 % of 3 MiB' : ''}`;
@@ -58,7 +58,7 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
   const resident = slopeOf(samples, ({ residentMiB }) => residentMiB);
   const growth = (of: Measured['server']['samples'], field: 'keptMiB' | 'residentMiB'): string =>
     slopeOf(of, (sample) => sample[field]).toFixed(2);
-  // Whether it grows, or has only been higher once, is seen in them.
+  // These samples show whether the memory grows, or was higher only once.
   const looks = samples.map(({ residentMiB }) => residentMiB.toFixed(0)).join(', ');
   const last = samples.at(-1);
   return [
@@ -111,13 +111,13 @@ function bigFigure(
   };
 }
 
-/** Without the new certificate nothing is told of how it came. */
+/** Returns the number of failed requests; unmeasured if the client did not see the second certificate. */
 function failures(load: string, { asked, failed, certificates }: Measured['client'], floor: string): Figure {
   const value = certificates === 2 ? failed : Number.NaN;
   return { what: `${load}: of ${asked} requests lost, or with a wrong answer`, value, bar: 0, unit: 'requests', floor };
 }
 
-/** Of the load of evictions. */
+/** Returns the figures of the load of evictions. */
 export function evictionFigures({ server, client }: Measured): readonly Figure[] {
   const load = `webhook, ${evictionRate} evictions/s on one group`;
   const verdict = (name: string, of: Of, bar: Pick<Figure, 'bar'>): Figure => ({

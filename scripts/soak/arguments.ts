@@ -1,4 +1,4 @@
-// What a soak is asked to do, read from the words of the command line.
+// Parses the command line of a soak.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../policies/error-message.ts';
@@ -7,16 +7,16 @@ export interface SoakArguments {
   readonly seeds: number;
   readonly from: number;
   readonly workers: number;
-  /** No new seed is begun after so long. */
+  /** No new seed starts after this time. */
   readonly minutes?: number;
-  /** One seed, told whole. */
+  /** Plays one seed and prints its whole timeline. */
   readonly seed?: number;
-  /** The file of a scenario, or FILE#NAME for a stored plan, told whole. */
+  /** The file of a scenario, or FILE#NAME for a stored plan. Prints its whole timeline. */
   readonly plan?: string;
   readonly isShrinking: boolean;
-  /** Fewer faults than this, over all seeds, are a failure: a soak that disturbs nothing proves nothing. */
+  /** Fails with fewer faults over all seeds: a soak without faults proves nothing. */
   readonly leastFaults: number;
-  /** Where the report goes as JSON. */
+  /** Writes the report to this file as JSON. */
   readonly json?: string;
 }
 
@@ -36,7 +36,7 @@ const options = {
   'no-shrink': { type: 'boolean' },
 } as const;
 
-/** What a value of each must look like. */
+/** The required form of each value. */
 const forms = {
   seeds: [/^[1-9]\d{0,8}$/, 'a whole number above 0'],
   from: [/^\d{1,9}$/, 'a whole number'],
@@ -59,7 +59,7 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
   const { seed, plan, minutes, json } = given;
   const defaultSeeds = minutes === undefined ? 200 : endless;
   return {
-    // With a time and no number it goes on until the time is over.
+    // With a time and without a number of seeds, the soak continues until the time is over.
     seeds: Number(given.seeds ?? defaultSeeds),
     from: Number(given.from ?? 1),
     workers: Number(given.workers ?? Math.min(2, availableParallelism())),
@@ -72,7 +72,7 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
   };
 }
 
-/** Seeds beyond this one would no longer be 32 bits. */
+/** Larger seeds would not fit into 32 bits. */
 const endless = 4_000_000_000;
 
 function parsed(words: readonly string[]) {

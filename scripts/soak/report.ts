@@ -1,4 +1,4 @@
-// What a soak has come to: counts over all seeds, and the seeds that failed. Takes the same memory for a hundred seeds and for a million.
+// Counts the results of a soak over all seeds, and keeps the first failed seeds. Its memory does not depend on the number of seeds.
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import type { SeedReport } from './workers.ts';
 
@@ -15,18 +15,18 @@ export interface Tally {
   events: number;
   virtualMs: number;
   readonly faults: Map<string, number>;
-  /** Seeds in which the class happened at all. */
+  /** Number of seeds with faults of the class. */
   readonly seedsWith: Map<string, number>;
   readonly crashes: Map<string, number>;
   readonly writes: Map<string, number>;
   readonly failureIds: Map<string, number>;
-  /** The first of them. */
+  /** The first failed seeds. */
   readonly failures: Failed[];
-  /** Of each thread. */
+  /** Heap of each thread. */
   readonly heaps: Map<number, { first: number; most: number; last: number; readings: number }>;
 }
 
-/** So many failing seeds are kept with their scenarios; the others are counted. */
+/** Number of failed seeds that are kept with their scenarios. Further ones are only counted. */
 const keptFailures = 20;
 
 export function newTally(startedAt: bigint): Tally {
@@ -70,7 +70,7 @@ function noteHeap({ heaps }: Tally, { thread, heapBytes }: SeedReport): void {
   if (heapBytes === 0) return;
   const heap = heaps.get(thread) ?? { first: 0, most: 0, last: 0, readings: 0 };
   heap.readings += 1;
-  // The first seeds fill caches of the compiler.
+  // Ignores the first seeds, because they fill caches of the compiler.
   if (heap.readings === 20) heap.first = heapBytes;
   heap.most = Math.max(heap.most, heapBytes);
   heap.last = heapBytes;
@@ -81,7 +81,7 @@ function add(counts: Map<string, number>, name: string, count: number): void {
   counts.set(name, (counts.get(name) ?? 0) + count);
 }
 
-/** Of all classes. */
+/** Returns the number of faults of all classes. */
 export function faultCount({ faults }: Tally): number {
   return total(faults);
 }
@@ -94,7 +94,7 @@ export function progressLine(counts: Tally, seeds: number): string {
   return `${done}${of} seeds, ${counts.failed} failed, ${total(counts.faults)} faults, ${perSecond} runs/s, heap ${mib(most)}`;
 }
 
-/** The report for people. */
+/** Returns the report for people. */
 export function reportLines(counts: Tally): readonly string[] {
   const seeds = counts.passed + counts.failed;
   const seconds = secondsSince(counts);
@@ -129,7 +129,7 @@ export function reportLines(counts: Tally): readonly string[] {
   ];
 }
 
-/** The same for machines; sums of several soaks can be made of it. */
+/** Returns the report as data, so that reports of several soaks can be added. */
 export function jsonReport(counts: Tally): Readonly<Record<string, unknown>> {
   const plain = (map: ReadonlyMap<string, number>): Readonly<Record<string, number>> => Object.fromEntries(sorted(map));
   return {

@@ -1,4 +1,4 @@
-// A failing seed made small, written to a file, and told.
+// Shrinks a failed seed, writes the scenario to a file and prints it.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import { type Failure, tryFor } from '../../simulation/search/judge.ts';
 import { writeScenario } from '../../simulation/search/replay.ts';
 import { shrink } from '../../simulation/search/shrink.ts';
 
-/** Of a timeline so many lines before the failure are shown. */
+/** Number of timeline lines shown before the failure. */
 const shownLines = 120;
 
-/** What is left of the scenario when everything has gone that the failure does not need, its timeline, and how to see it again. */
+/** Returns the smallest scenario that fails in the same way, its timeline, and the commands that play it again. */
 export async function shrinkAndTell(name: string, failure: Failure, replay: string): Promise<readonly string[]> {
   try {
     return await smallAndTold(name, failure, replay);
   } catch (error) {
-    // What goes another way each time may not fail again; the report of all seeds is worth more than that.
+    // A run that cannot be repeated may not fail again. The report on all seeds must not depend on it.
     const why = messageOf(error);
     return [`${name} fails by ${failure.id}: ${failure.message}`, `it cannot be made small: ${why}`, `again, whole: ${replay}`];
   }
@@ -40,7 +40,7 @@ async function smallAndTold(name: string, failure: Failure, replay: string): Pro
   ];
 }
 
-/** The end of the timeline, or all of it. */
+/** Returns the end of the timeline, or all of it. */
 export function timelineLines({ timeline }: RunResult): readonly string[] {
   const shown = timeline.slice(-shownLines);
   const left = timeline.length - shown.length;

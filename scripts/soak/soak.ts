@@ -1,5 +1,5 @@
-// Plays the scenarios of many seeds, on several threads, and says what was injected, what was hit and what failed. docs/simulation.md says how to
-// use it. Exit code 0: all were fine; 1: some were not; 2: it was asked in a way that it does not understand.
+// Plays the scenarios of many seeds on several threads, and reports faults, coverage and failures. docs/simulation.md describes its use.
+// Exit code 0: all seeds passed; 1: a seed failed; 2: an option is invalid.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
@@ -13,7 +13,7 @@ import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally
 import { shrinkAndTell, timelineLines } from './shrink.ts';
 import { runWorkers, serveSeeds } from './workers.ts';
 
-/** So many failing seeds are made small and shown; of the others the report names the seed. */
+/** Number of failed seeds that are shrunk and shown. The report only names the others. */
 const shownFailures = 3;
 
 function say(lines: readonly string[]): void {
@@ -48,13 +48,13 @@ async function soak(asked: SoakArguments): Promise<Tally> {
   return counts;
 }
 
-/** One seed in forty costs one more run, and another one two. */
+/** Returns what is compared with a run without faults. One seed in forty needs one more run, another one in forty two more. */
 function comparedOf(seed: number): Checks['compared'] {
   if (seed % 40 === 0) return ['ends'];
   return seed % 40 === 20 ? ['writes'] : [];
 }
 
-/** One scenario with everything that can be asked of it, and told whole. */
+/** Plays one scenario with all checks and prints its timeline. */
 async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : scenarioFrom(asked.plan);
   const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
@@ -107,7 +107,7 @@ async function runMany(asked: SoakArguments): Promise<number> {
   const counts = await soak(asked);
   say(reportLines(counts));
   for (const { seed, failure } of asked.isShrinking ? counts.failures.slice(0, shownFailures) : []) {
-    // A seed that never came to an end would not do so here either.
+    // A seed that does not end would not end here either.
     if (failure.scenario !== undefined) {
       say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
     }
@@ -122,7 +122,7 @@ async function runMany(asked: SoakArguments): Promise<number> {
   return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
 }
 
-/** Asked before hours of work, and not after them. */
+/** Checks the report file before hours of work, not after them. */
 function whyUnwritable(file: string): string | undefined {
   try {
     appendFileSync(file, '');

@@ -1,4 +1,4 @@
-// The threads of a soak: each plays one seed at a time and keeps nothing of it but what it reports.
+// The threads of a soak. Each plays one seed at a time and keeps only its report.
 import { setFlagsFromString } from 'node:v8';
 import { parentPort, Worker } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
@@ -11,7 +11,7 @@ interface SeedTask extends Checks {
 
 export interface SeedReport {
   readonly seed: number;
-  /** Without a scenario when the run never came back. */
+  /** Absent if the run did not end. */
   readonly failure?: Omit<Failure, 'scenario'> & Partial<Pick<Failure, 'scenario'>>;
   readonly faults: Readonly<Record<string, number>>;
   readonly crashes: Readonly<Record<string, number>>;
@@ -20,36 +20,36 @@ export interface SeedReport {
   readonly events: number;
   readonly virtualMs: number;
   readonly thread: number;
-  /** Of the thread, after the seed. */
+  /** Heap of the thread after the seed. */
   readonly heapBytes: number;
 }
 
 interface SoakWork {
   readonly workers: number;
-  /** The next seed; undefined when there is none any more. */
+  /** Returns the next seed; undefined after the last one. */
   readonly next: () => SeedTask | undefined;
   readonly onReport: (report: SeedReport) => void;
 }
 
-/** A seed that takes longer than this goes round in circles without virtual time passing. */
+/** A seed that takes longer loops without progress of the virtual time. */
 const longestSeedMs = 180_000;
 
-/** Enough for one run many times over: what grows beyond it is kept by mistake. */
+/** Enough memory for many runs. A thread that needs more keeps objects by mistake. */
 const heapMiB = 768;
 
 /**
- * A run does a little of very much code. With its usual settings the engine keeps compiling it, optimized, for an eighth of the time, and once more what it has
- * thrown away because a minute went by without it.
+ * A run executes a lot of code, each part of it rarely. With default settings V8 would spend an eighth of the time on optimising code, and
+ * compile code again that it discarded after a minute without use.
  */
 const engineFlags: readonly string[] = ['--interrupt-budget=1000000', '--no-flush-bytecode'];
 
-/** Hands out seeds until there are none left, and every report is in. */
+/** Gives seeds to the threads until the last seed. Resolves when every report has arrived. */
 export async function runWorkers(work: SoakWork): Promise<void> {
   for (const flag of engineFlags) setFlagsFromString(flag);
   await Promise.all(Array.from({ length: work.workers }, (_, index) => runWorker(work, index + 1)));
 }
 
-/** One thread after the other in this place: one that dies or hangs fails its seed and is replaced. */
+/** Runs one thread, and replaces it if it dies or hangs. The seed of that thread fails. */
 async function runWorker(work: SoakWork, thread: number): Promise<void> {
   for (let task = work.next(); task !== undefined; task = work.next()) {
     const worker = new Worker(new URL(import.meta.url), { resourceLimits: { maxOldGenerationSizeMb: heapMiB } });
@@ -70,12 +70,12 @@ async function runWorker(work: SoakWork, thread: number): Promise<void> {
 
 const nothing = { faults: {}, crashes: {}, writes: {}, runs: 1, events: 0, virtualMs: 0, heapBytes: 0 };
 
-/** What the thread reports of the seed, or how it ended without a report. */
+/** Returns the report of the thread on the seed, or how the thread ended without a report. */
 function played(worker: Worker, task: SeedTask): Promise<SeedReport | string> {
   return new Promise((resolve) => {
     const finish = (answer: SeedReport | string): void => {
       clearTimeout(limit);
-      // One by one: the thread has listeners of its own, without which nothing more would be heard of it.
+      // Removes the listeners one by one: the thread has internal listeners that must stay.
       worker.off('message', finish);
       worker.off('error', onError);
       worker.off('exit', onExit);
@@ -91,7 +91,7 @@ function played(worker: Worker, task: SeedTask): Promise<SeedReport | string> {
   });
 }
 
-/** The other end: plays what it is told to, until the thread is ended. */
+/** Runs in the thread: plays the seeds that it receives, until the thread is ended. */
 export function serveSeeds(): void {
   const port = parentPort;
   if (port === null) throw new Error('this is no thread of a soak');
