@@ -1,12 +1,12 @@
-// Runs the endpoints of the webhook over an API server in memory, in real time.
+// Runs the endpoints of the webhook over the model of the API server, in real time.
 import { setTimeout as delay } from 'node:timers/promises';
 import { startAdmission } from '../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../agent/env.ts';
 import { processClock, processRandom, processTimers } from '../../cluster/connection/process-env.ts';
 import type { KubernetesHttp, KubernetesRequest } from '../../cluster/env.ts';
-import { customKinds, MemoryApi } from '../../test/kit/memory-api.ts';
-import { MemoryWorkloads } from '../../test/kit/memory-workloads.ts';
-import type { ServedRequest } from '../../test/kit/virtual-env.ts';
+import { groups, startWorkloads } from '../../test/kit/cluster.ts';
+import { ModelApi } from '../../test/kit/model-server.ts';
+import type { Served, ServedRequest } from '../../test/kit/virtual-env.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
 import type { ServedEndpoint } from '../../webhook/server/exchange.ts';
@@ -25,20 +25,23 @@ interface LoadWorld {
 /** Latency of each call to the API server in the load with reservations, as on a quiet control plane. */
 export const evictionLatencyMs = 5;
 
+/** The cluster runs twenty times as fast as the webhook, so a deleted pod is back before it is evicted again. */
+const pace = 20;
+const fast = {
+  clock: { nowMs: processClock.nowMs, monotonicMs: () => processClock.monotonicMs() * pace },
+  timers: { after: (delayMs: number, callback: () => void) => processTimers.after(delayMs / pace, callback) },
+};
+
 /** Resolves when policies and objects are loaded. */
 export async function startLoadWorld(scenario: Scenario): Promise<LoadWorld> {
-  const kinds = { ...customKinds, '/v1/namespaces': 'Namespace', 'events.k8s.io/v1/events': 'Event' };
-  const api = new MemoryApi({ nowMs: processClock.nowMs, customKinds: kinds });
-  // A deleted pod is back so fast that it can be evicted again in the next round.
-  const times = { startMs: 20, drainMs: 20, controllerMs: 5 };
-  const workloads = new MemoryWorkloads(api, processTimers, processClock.nowMs, times);
-  api.put('/v1/namespaces', { metadata: { name: namespace } });
-  api.put('/v1/nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+  const api = new ModelApi({ env: fast });
+  const workloads = startWorkloads(fast, api, { startMs: 400, drainMs: 200 });
+  api.put('namespaces', { metadata: { name: namespace } });
   const annotations = longAnnotations();
   for (const zone of zones) workloads.create({ name: zoneName(zone), replicas: podsPerZone, annotations });
   workloads.create({ name: 'cache', replicas: podsPerZone, labels: guardedLabels, annotations });
-  api.put('rollout-group.dev/v1alpha1/rolloutgroups', groupOf(scenario));
-  const server = memoryKubernetes(api, scenario === 'evictions' ? evictionLatencyMs : 0);
+  api.put(groups, groupOf(scenario));
+  const server = modelKubernetes(api, scenario === 'evictions' ? evictionLatencyMs : 0);
   const silent = (): void => undefined;
   const env: AgentEnv = {
     clock: processClock,
@@ -65,7 +68,7 @@ export async function startLoadWorld(scenario: Scenario): Promise<LoadWorld> {
   };
 }
 
-function groupOf(scenario: Scenario): Parameters<MemoryApi['put']>[1] {
+function groupOf(scenario: Scenario): Parameters<ModelApi['put']>[1] {
   return {
     metadata: { name: 'ingester', namespace },
     spec: {
@@ -77,14 +80,17 @@ function groupOf(scenario: Scenario): Parameters<MemoryApi['put']>[1] {
 }
 
 /** Deletes each pod whose eviction was allowed, as the API server does after all webhooks answered. */
-function evicting(endpoint: ServedEndpoint, api: MemoryApi): ServedEndpoint {
+function evicting(endpoint: ServedEndpoint, api: ModelApi): ServedEndpoint {
   return {
     ...endpoint,
     handle: async (review, call) => {
       const answer = await endpoint.handle(review, call);
       if (answer.allowed) {
         const path = `/api/v1/namespaces/${namespace}/pods/${review.name}`;
-        processTimers.after(1, () => api.serve(servedRequest({ method: 'DELETE', path, timeoutMs: 1_000, site: 'bench.evict' }, false)));
+        processTimers.after(
+          1,
+          () => void api.serve(servedRequest({ method: 'DELETE', path, timeoutMs: 1_000, site: 'bench.evict' }, false)),
+        );
       }
       return answer;
     },
@@ -93,20 +99,20 @@ function evicting(endpoint: ServedEndpoint, api: MemoryApi): ServedEndpoint {
 
 const maxKnown = 200;
 
-/** Gives the webhook access to the API server in memory. */
-function memoryKubernetes(
-  api: MemoryApi,
+/** Gives the webhook access to the model of the API server. */
+function modelKubernetes(
+  api: ModelApi,
   latencyMs: number,
 ): { readonly http: KubernetesHttp; readonly busyMs: () => number; readonly ledgerWrites: () => number } {
   let busyMs = 0;
   let writes = 0;
   // The API server must not use much processor time, so answers are cached until an object changes.
   const known = new Map<string, { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }>();
-  const react = api.onChange;
-  api.onChange = (plural, object) => {
-    known.clear();
-    react(plural, object);
-  };
+  api.server.observe({
+    committed: ({ resource }) => {
+      for (const path of known.keys()) if (path.includes(`/${resource.split('.')[0]}`)) known.delete(path);
+    },
+  });
   return {
     busyMs: () => busyMs,
     ledgerWrites: () => writes,
@@ -116,14 +122,15 @@ function memoryKubernetes(
         const before = request.method === 'GET' ? known.get(request.path) : undefined;
         if (before !== undefined) return before;
         const startedMs = performance.now();
-        const answer = answerOf(api, request);
+        const serving = api.serve(servedRequest(request, false));
         busyMs += performance.now() - startedMs;
+        const answer = answerOf(request, await serving);
         if (request.method !== 'GET' && request.path.includes('/configmaps')) writes += 1;
         if (request.method === 'GET' && known.size < maxKnown) known.set(request.path, answer);
         return answer;
       },
       stream: async (request, onLine) => {
-        const served = api.serve(servedRequest(request, true));
+        const served = await api.serve(servedRequest(request, true));
         if (!('watch' in served)) throw new Error(`${request.site} got no watch`);
         return served.watch.connect(onLine);
       },
@@ -131,8 +138,7 @@ function memoryKubernetes(
   };
 }
 
-function answerOf(api: MemoryApi, request: KubernetesRequest) {
-  const served = api.serve(servedRequest(request, false));
+function answerOf(request: KubernetesRequest, served: Served) {
   if (!('status' in served)) throw new Error(`${request.site} asked for a watch`);
   const { status, body = {} } = served;
   return { status, headers: {}, body: typeof body === 'string' ? body : JSON.stringify(body) };

@@ -68,7 +68,6 @@ export function newCluster({ times, kinds = projectKinds, seed = 1 }: ClusterOpt
   const env = virtualEnv({ seed });
   const api = new ModelApi({ env, seed, kinds, user });
   env.replaceServer(api.serve);
-  api.put('nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   const workloads = startWorkloads(env, api, { seed, ...times });
   const deleted: string[] = [];
   let most = { zones: 0, pods: 0 };
@@ -99,13 +98,14 @@ export function newCluster({ times, kinds = projectKinds, seed = 1 }: ClusterOpt
 /** The longest time after which the StatefulSet controller knows of a new pod. */
 const knownAfterMs = 400;
 
-/** Starts the controllers and the kubelet of one node. */
+/** Starts the controllers, and one node with its kubelet. */
 export function startWorkloads(
   env: Pick<VirtualEnv, 'clock' | 'timers'>,
   api: ModelApi,
   { seed = 1, startMs = 4000, drainMs = 3000 }: WorkloadTimes & { readonly seed?: number } = {},
 ): Workloads {
   const { server } = api;
+  api.put('nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   const world = { server, scheduler: schedulerOf(env), wallMs: env.clock.nowMs, seed };
   const kubelets = new Kubelets({ ...world, startMs, drainMs, isNodeLost: () => false, restarted: () => undefined });
   const controller = new StatefulSetController({ ...world, admit: onNode });

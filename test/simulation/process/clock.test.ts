@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { placedFaults } from '../../../simulation/faults/source.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
-import { newLife } from './memory-server.ts';
+import { newLife } from './lives.ts';
 
 const noFaults = placedFaults([]);
 

@@ -10,7 +10,7 @@ import { gateHttp } from '../../../simulation/process/pods.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import { createTrace } from '../../../simulation/trace.ts';
 import { shareOf } from '../../kit/share.ts';
-import { lifeWith, memoryServer } from './memory-server.ts';
+import { lifeWith, modelCluster } from './lives.ts';
 
 function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, options: Partial<GateServerOptions> = {}) {
   const usual = { gate: 'passing' as const, seed: 1, nowMs, wallMs: () => runStartMs + nowMs(), flipsUntilMs: 200_000 };
@@ -79,11 +79,11 @@ const setName = (zone: string): string => `ingester-zone-${zone}`;
 
 function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faults = placedFaults([]) as Faults } = {}) {
   const scheduler = createScheduler(seed);
-  const memory = memoryServer(scheduler);
-  for (const zone of zones) memory.workloads.create({ name: setName(zone) });
+  const { api, workloads } = modelCluster(scheduler);
+  for (const zone of zones) workloads.create({ name: setName(zone) });
   const { gates, waves } = gatedParts(zones);
   const members = { zones: zones.map((name) => ({ name, statefulSet: setName(name) })) };
-  memory.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+  api.put('rolloutgroups.rollout-group.dev', {
     metadata: { name: 'ingester', namespace: 'mimir' },
     spec: { members, replicas: { leader: true }, gates, rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } },
   });
@@ -92,7 +92,7 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   const agents = new Agents({
     scenario: { seed, agents: 2 },
     scheduler,
-    server: memory.server,
+    server: api.server,
     frontEnds: 1,
     faults,
     namespace: 'mimir',
@@ -103,7 +103,7 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
     note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
   });
   const updated = (zone: string): number =>
-    memory.api.list('pods', 'mimir').filter(({ metadata: { name }, ...pod }) => {
+    api.list('pods', 'mimir').filter(({ metadata: { name }, ...pod }) => {
       return name.startsWith(`${setName(zone)}-`) && JSON.stringify(pod).includes('"image":"app:2"');
     }).length;
   const end = async () => {
@@ -117,14 +117,13 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   };
   return {
     scheduler,
-    memory,
     agents,
     asked,
     updated,
     end,
     trace: trace.hash,
     rollAll: () => {
-      for (const zone of zones) memory.workloads.setImage(setName(zone), 'app:2');
+      for (const zone of zones) workloads.setImage(setName(zone), 'app:2');
     },
     isRolled: () => zones.every((zone) => updated(zone) === 3),
   };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesStream } from '../../../cluster/env.ts';
 import type { PlacedFault, WatchFault } from '../../../simulation/faults/fault.ts';
 import { Transport } from '../../../simulation/process/transport.ts';
-import { lifeWith, nowOnly, type OpenWatch } from './memory-server.ts';
+import { lifeWith, nowOnly, type OpenWatch } from './lives.ts';
 
 const request = { method: 'GET', path: '/api/v1/pods?watch=1', timeoutMs: 10_000, site: 'watch.pods.watch' } as const;
 const at = (fault: WatchFault, count = 1): PlacedFault => ({ at: `a1/watch.pods.watch#${count}`, port: 'line', fault });

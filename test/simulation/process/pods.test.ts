@@ -3,7 +3,7 @@ import type { PodResponse } from '../../../agent/env.ts';
 import type { PlacedFault, PodFault } from '../../../simulation/faults/fault.ts';
 import type { PodCalled } from '../../../simulation/oracles/oracle.ts';
 import { createPods } from '../../../simulation/process/pods.ts';
-import { lifeWith } from './memory-server.ts';
+import { lifeWith } from './lives.ts';
 
 const url = 'http://ingester-zone-a-2.ingester-zone-a.mimir.svc.cluster.local.:80/ingester/prepare-delayed-downscale?x=1';
 const body = '{"timestamp":1768478400}';

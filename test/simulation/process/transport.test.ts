@@ -3,7 +3,7 @@ import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import type { PlacedFault, RequestFault } from '../../../simulation/faults/fault.ts';
 import { Transport, verbOf } from '../../../simulation/process/transport.ts';
-import { lifeWith, nowOnly } from './memory-server.ts';
+import { lifeWith, nowOnly } from './lives.ts';
 
 const deletion: KubernetesRequest = {
   method: 'DELETE',

@@ -1,4 +1,4 @@
-// A small API server and a life of a process, for tests of what lies between the two.
+// A server that notes its requests, and a life of a process, for tests of the parts between the two.
 import type { Faults, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { placedFaults } from '../../../simulation/faults/source.ts';
 import { createHolds, createMachineClock, type Holds, ProcessTime, runStartMs } from '../../../simulation/process/clock.ts';
@@ -6,9 +6,8 @@ import { createPlaces, type Life } from '../../../simulation/process/life.ts';
 import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
 import type { ModelRequest, ModelResponse, WatchSink } from '../../../simulation/server/request.ts';
 import type { ModelServer } from '../../../simulation/server/server.ts';
-import { MemoryApi } from '../../kit/memory-api.ts';
-import { MemoryWorkloads } from '../../kit/memory-workloads.ts';
-import type { Served, ServedRequest } from '../../kit/virtual-env.ts';
+import { startWorkloads } from '../../kit/cluster.ts';
+import { ModelApi } from '../../kit/model-server.ts';
 
 export interface OpenWatch {
   readonly request: ModelRequest;
@@ -79,53 +78,12 @@ export function lifeWith(...placed: readonly PlacedFault[]) {
   return { scheduler, ...noteServer(scheduler), ...newLife(scheduler, placedFaults(placed)) };
 }
 
-/** A cluster of three zones of three pods, reached as the model of the API server is. */
-export function memoryServer(scheduler: Scheduler) {
-  const nowMs = (): number => runStartMs + scheduler.nowMs();
-  const api = new MemoryApi({ nowMs });
-  const workloads = new MemoryWorkloads(api, scheduler, nowMs);
-  api.put('/v1/nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
-  const writes: string[] = [];
-  const serve = (request: ModelRequest, isStream: boolean): Served => {
-    const [pathname = '', query = ''] = request.path.split('?');
-    const json: unknown = request.body === undefined ? undefined : JSON.parse(request.body);
-    if (request.method !== 'GET') {
-      writes.push(`${request.actor.process} ${request.actor.site} ${request.method} ${pathname.split('/').slice(-2).join('/')}`);
-    }
-    const served: ServedRequest = {
-      method: request.method,
-      path: request.path,
-      isStream,
-      pathname,
-      query: new URLSearchParams(query),
-      json,
-      timeoutMs: 30_000,
-      site: request.actor.site ?? '',
-      sentAtMs: request.actor.sentAtMs ?? 0,
-      ...(request.contentType === undefined ? {} : { contentType: request.contentType }),
-    };
-    return api.serve(served);
-  };
-  const server = {
-    handle: (request: ModelRequest): ModelResponse => answerOf(serve(request, false)),
-    watch: (request: ModelRequest, sink: WatchSink) => {
-      const answer = serve(request, true);
-      if (!('watch' in answer)) return answerOf(answer);
-      const stream = answer.watch.connect(sink.line);
-      void stream.ended.then(sink.end);
-      return { close: stream.close };
-    },
-    lagFrontEnd: () => undefined,
-    goBackFrontEnd: () => undefined,
-  };
-  return { api, workloads, writes, server };
+/** The model of the API server with its controllers, as agents of the simulation reach it. */
+export function modelCluster({ nowMs, after }: Scheduler) {
+  const env = { clock: { nowMs: () => runStartMs + nowMs(), monotonicMs: nowMs }, timers: { after } };
+  const api = new ModelApi({ env });
+  return { api, workloads: startWorkloads(env, api) };
 }
 
 /** Of a transport whose servers never go back. */
 export const nowOnly = { showVersion: () => undefined, isPastShown: () => false };
-
-function answerOf(answer: Served): ModelResponse {
-  if (!('status' in answer)) throw new Error('the memory server loses nothing');
-  const { status, headers = {}, body } = answer;
-  return { status, headers, body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) };
-}
