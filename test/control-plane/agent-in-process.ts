@@ -1,4 +1,4 @@
-// The agent inside the test's own process, on a real API server, so that a test can end it at any call.
+// Runs the agent inside the process of the test, on a real API server, so that a test can end the agent at any call.
 
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
@@ -20,14 +20,14 @@ export interface InProcessOptions {
   readonly namespace: string;
   /** Unique for each agent. */
   readonly name: string;
-  /** Asked before each request is sent and after each reply has come; true ends the agent there. */
+  /** Called before each request is sent and after each response has arrived. If it returns true, the agent dies there. */
   readonly diesAt?: (call: Call) => boolean;
-  /** HTTP_PROXY of its calls to pods. */
+  /** HTTP_PROXY for calls to pods. */
   readonly podProxy?: string;
   /** Text of a policy file. */
   readonly policies?: string;
   readonly config?: Partial<AgentConfig>;
-  /** Whether it also tells what it does, as the executable: decisions, Events, records of runs, notifications. */
+  /** True if the agent also publishes, as the executable does: decisions, Events, records of runs, notifications. */
   readonly isTelling?: boolean;
 }
 
@@ -37,15 +37,15 @@ export interface InProcessAgent {
   readonly isLeader: () => boolean;
   /** Every turn so far. */
   readonly turns: () => readonly TurnReport[];
-  /** What it says that it lacks, now. */
+  /** The current degradations of the agent. */
   readonly degradations: () => readonly Degradation[];
-  /** What it has written, with the level debug. */
+  /** The log of the agent, with the level debug. */
   readonly log: () => string;
-  /** Hands over as at SIGTERM; for one that has died, only closes what is left. */
+  /** Hands over as at SIGTERM. For an agent that died, only closes the rest. */
   readonly stop: () => Promise<void>;
 }
 
-/** Timing as `scaledFlags`. */
+/** The same timing as `scaledFlags`. */
 export function scaledConfig(namespace: string, identity: string): AgentConfig {
   return {
     namespaces: [namespace],
@@ -61,7 +61,7 @@ export function scaledConfig(namespace: string, identity: string): AgentConfig {
   };
 }
 
-/** Starts the agent with the real clock and connections of its own. */
+/** Starts the agent with the real clock and separate connections. */
 export async function startInProcess(options: InProcessOptions): Promise<InProcessAgent> {
   const { url, identity, namespace, name, diesAt = () => false, podProxy, policies, config = {}, isTelling = false } = options;
   const connection = await loadConnection({ kubeconfig: identity.kubeconfig, server: url }, { ...connectionProcess(), env: {} });

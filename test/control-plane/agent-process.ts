@@ -1,4 +1,4 @@
-// The agent's executable as a process of a suite: bundled for it, with time that matters scaled down by flags that exist for users too.
+// Runs the executable of the agent as a process of a suite. It is bundled for the suite, and flags make its times short.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -11,35 +11,35 @@ import { build } from 'esbuild';
 import type { Identity } from './identities.ts';
 
 export interface AgentProcessOptions {
-  /** Of the API server, or of a proxy in front of it. */
+  /** Address of the API server, or of a proxy in front of it. */
   readonly url: string;
   readonly identity: Identity;
-  /** Looked after, and home of the Lease. */
+  /** The namespace that the agent watches, which also contains its Lease. */
   readonly namespace: string;
-  /** After those of this file, so that a suite can say something else. */
+  /** Added after the flags of this file, so that a suite can override them. */
   readonly flags?: readonly string[];
-  /** The built executable, where that is what counts; bundled from its source when absent. */
+  /** The built executable. Absent: the executable is bundled from its source. */
   readonly executable?: string;
-  /** Such as HTTP_PROXY. */
+  /** Environment variables, such as HTTP_PROXY. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface AgentProcess {
   readonly port: number;
   readonly pid: number;
-  /** Everything that it has written. */
+  /** The whole output of the process. */
   readonly log: () => string;
-  /** GET on its own server. */
+  /** Sends a GET to the HTTP server of the agent. */
   readonly ask: (path: string) => Promise<{ readonly status: number; readonly body: string }>;
   /** Waits until /ready answers 200. */
   readonly untilReady: () => Promise<void>;
-  /** SIGTERM, as the kubelet; the exit code. */
+  /** Sends SIGTERM, as the kubelet does. Returns the exit code. */
   readonly stop: () => Promise<number | null>;
-  /** SIGKILL, as a node that dies. */
+  /** Sends SIGKILL, as if the node died. */
   readonly kill: () => Promise<void>;
 }
 
-/** A lease that is over in seconds; no limit of the client's own, which would be what is measured. */
+/** A Lease that expires in seconds. The client has no request limit, because it would dominate the measured times. */
 const scaledFlags = [
   '--kubernetes.client-qps=0',
   '--reconcile.interval=500ms',
@@ -51,7 +51,7 @@ const scaledFlags = [
 
 let bundle: Promise<string> | undefined;
 
-/** The path of the bundled executable: one for each process of the test runner, gone when that ends. */
+/** Returns the path of the bundled executable. Each process of the test runner bundles it once and removes it at the end. */
 function agentBundle(): Promise<string> {
   bundle ??= bundleInto(mkdtempSync(join(tmpdir(), 'rollout-group-agent-')));
   return bundle;
@@ -77,7 +77,7 @@ async function bundleInto(folder: string): Promise<string> {
 
 const readyTimeoutMs = 90_000;
 
-/** Starts the agent; it is not ready yet. */
+/** Starts the agent without waiting until it is ready. */
 export async function startAgentProcess({
   url,
   identity,
@@ -97,7 +97,7 @@ export async function startAgentProcess({
     ...scaledFlags,
     ...flags,
   ];
-  // Nothing of the machine's configuration reaches it but what finds Node.js.
+  // The environment of the machine does not reach the agent, except for the variables that Node.js needs.
   const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const reap = () => child.kill('SIGKILL');
   process.on('exit', reap);

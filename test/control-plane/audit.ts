@@ -1,8 +1,8 @@
-// What the API server wrote down about the requests that it answered: who asked for what, and what it sent back.
+// Reads the audit log of the API server: the requests with their users, and the responses.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** One answered request. Bodies are there for writes, except those of Secrets. */
+/** One answered request. Writes have their bodies, except those of Secrets. */
 export interface AuditEvent {
   readonly auditID: string;
   readonly stage: 'ResponseStarted' | 'ResponseComplete' | 'Panic';
@@ -27,7 +27,7 @@ export interface AuditEvent {
 
 const timeoutMs = 10_000;
 
-/** The log of one API server, each line of which is parsed once. */
+/** The audit log of one API server. Each line is parsed once. */
 export class AuditLog {
   readonly #file: string;
   readonly #events: AuditEvent[] = [];
@@ -38,8 +38,8 @@ export class AuditLog {
   }
 
   /**
-   * Returns all events up to a request that is sent now. A line is written after its reply, so a reader who came at once could miss the last
-   * ones; once the line of a later request is there, so are they.
+   * Returns all events up to a request that is sent now. The server writes a line after its response, so the last lines may be missing at
+   * first. All earlier lines are there when the line of a later request is there.
    */
   async read(send: (path: string) => Promise<unknown>): Promise<readonly AuditEvent[]> {
     const mark = `/version?mark=${process.hrtime.bigint()}`;
@@ -52,7 +52,7 @@ export class AuditLog {
     throw new Error(`the audit log ${this.#file} did not show ${mark} in ${timeoutMs / 1000} s`);
   }
 
-  /** Adds the whole lines that came since the last time. */
+  /** Adds the complete lines that were written since the last call. */
   #readMore(): void {
     const file = openSync(this.#file, 'r');
     try {

@@ -1,10 +1,10 @@
-// Where the executables of the control plane are: in KUBEBUILDER_ASSETS, in the cache, or built from the Go modules beside this file.
+// Finds the executables of the control plane: in KUBEBUILDER_ASSETS, in the cache, or built from the Go modules in this folder.
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** Paths are those of the repository: npm starts every script in its root. */
+/** Paths are relative to the root of the repository, where npm starts every script. */
 const modules = resolve('test/control-plane');
 
 interface Executable {
@@ -27,9 +27,9 @@ export type Binaries =
   | { readonly kind: 'missing'; readonly reason: string };
 
 /**
- * Finds a folder with all five executables, and builds what the cache lacks: minutes with a cold Go build cache, seconds with a warm one.
- * An assets folder counts only when it is complete, so that the parts of one control plane always have one version.
- * `progress` is told one line per step. Nothing is thrown: whoever needs the control plane decides what its absence means.
+ * Finds a folder with all five executables, and builds the missing ones: in minutes with a cold Go build cache, in seconds with a warm
+ * one. An assets folder counts only if it is complete, so that all parts of a control plane have one version. `progress` receives one line
+ * per step. Never throws: the caller decides what a missing control plane means.
  */
 export async function findBinaries(progress: (line: string) => void): Promise<Binaries> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
@@ -55,7 +55,7 @@ export async function findBinaries(progress: (line: string) => void): Promise<Bi
   return { kind: 'found', folder, source: 'build' };
 }
 
-/** Outside the work tree, named by what is in it, so that branches with other versions do not build over one another. */
+/** A folder outside the work tree, named by a hash of its content, so that branches with other versions do not overwrite it. */
 function cacheFolder(): string {
   const versions = [
     `kubernetes-${version('k8s.io/kubernetes', modules)}`,
@@ -66,7 +66,7 @@ function cacheFolder(): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'control-plane', versions.join('_'));
 }
 
-/** The version that a module requires of another. Throws when it does not. */
+/** Returns the version of a dependency of a Go module. Throws if the module does not require it. */
 function version(required: string, module: string): string {
   const file = join(module, 'go.mod');
   const line = readFileSync(file, 'utf8')
@@ -97,7 +97,10 @@ function names(list: readonly Executable[]): string {
   return list.map(({ name }) => name).join(', ');
 }
 
-/** Builds under a name of its own and renames, so that a second build or a broken one leaves no half executable. The answer is the failure. */
+/**
+ * Builds under a temporary name and renames the result, so that an interrupted or second build leaves no incomplete executable. Returns
+ * the failure.
+ */
 async function build(executable: Executable, folder: string): Promise<string | undefined> {
   const partial = join(folder, `.${executable.name}-${process.pid}`);
   const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(), '-o', partial, executable.package];
@@ -120,7 +123,7 @@ async function build(executable: Executable, folder: string): Promise<string | u
   return said.trim().split('\n').slice(-3).join(' ') || `go build ended with code ${code}`;
 }
 
-/** Kubernetes takes its version from the linker and would otherwise report v0.0.0, which clients and feature gates read. */
+/** Sets the version through the linker. Otherwise Kubernetes reports v0.0.0, which clients and feature gates read. */
 function linkerFlags(): string {
   const kubernetes = version('k8s.io/kubernetes', modules);
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');

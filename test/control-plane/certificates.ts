@@ -1,10 +1,10 @@
-// How a certificate authority and its certificates are written in DER, so that a test needs neither openssl nor a package for them.
+// Writes certificate authorities and certificates in DER, so that tests need neither openssl nor a package.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 const oneHourMs = 3_600_000;
 const validForMs = 30 * 24 * oneHourMs;
 
-/** Who a certificate names: to Kubernetes the common name is the user, and each organisation one of its groups. */
+/** The subject of a certificate. Kubernetes reads the common name as the user, and each organisation as a group. */
 export interface Subject {
   readonly user: string;
   readonly groups: readonly string[];
@@ -17,15 +17,15 @@ export interface Certificate {
 }
 
 export interface CertificateAuthority {
-  /** The authority's own certificate, PEM. */
+  /** The certificate of the authority, PEM. */
   readonly certificate: string;
-  /** A certificate by which the subject proves itself to a server. */
+  /** Issues a client certificate for the subject. */
   readonly issueForClient: (subject: Subject) => Certificate;
-  /** A certificate of a server on 127.0.0.1, also for the given names; webhooks of a test need one as much as the API server does. */
+  /** Issues a server certificate for 127.0.0.1 and the given names. The API server and the webhooks of a test need one. */
   readonly issueForServer: (names?: readonly string[]) => Certificate;
 }
 
-/** Makes an authority that lives as long as a test: P-256 keys, valid from an hour ago, in case clocks disagree, for 30 days. */
+/** Creates an authority for one test: P-256 keys, valid from an hour ago (clocks may differ) for 30 days. */
 export function createCertificateAuthority(name: string): CertificateAuthority {
   const issuer = { subject: { user: name, groups: [] }, keys: newKeys() };
   const issue = (subject: Subject, extensions: readonly Buffer[]): Certificate => {
@@ -44,7 +44,7 @@ export function createCertificateAuthority(name: string): CertificateAuthority {
   };
 }
 
-/** A P-256 key pair, as certificates and the signing of service account tokens use it. */
+/** Creates a P-256 key pair, for certificates and for the signatures of service account tokens. */
 export function newKeys(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
   return generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
@@ -65,7 +65,7 @@ function certify(issuer: Issuer, request: Request): string {
   const now = Date.now();
   const signed = sequence(
     tagged(0xa0, integer(Buffer.from([2]))),
-    // The byte in front keeps the number as short as DER wants it, also when chance begins with a zero.
+    // The first byte is 0x40: DER would shorten a number that starts with a zero byte.
     integer(Buffer.concat([Buffer.from([0x40]), randomBytes(12)])),
     ecdsaWithSha256,
     distinguishedName(issuer.subject),
@@ -101,7 +101,7 @@ function alternativeNames(names: readonly string[]): Buffer {
   return extension('2.5.29.17', false, sequence(...names.map((name) => tagged(0x82, Buffer.from(name))), loopback));
 }
 
-/** A length below 128 is one byte; a longer one says first in how many bytes it follows. */
+/** A length below 128 is one byte. A longer one starts with the number of its bytes. */
 function tagged(tag: number, content: Buffer): Buffer {
   const { length } = content;
   if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content]);
@@ -113,7 +113,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
   return tagged(0x30, Buffer.concat(parts));
 }
 
-/** The zero in front keeps a number positive and, for the small ones here, never changes its meaning to a reader. */
+/** The leading zero keeps a number positive. It does not change the value of the small numbers here. */
 function integer(bytes: Buffer): Buffer {
   const [first = 0] = bytes;
   return tagged(0x02, first >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
@@ -127,7 +127,7 @@ function time(ms: number): Buffer {
   return tagged(0x17, Buffer.from(new Date(ms).toISOString().replace(/^..|[-:T]|\.\d+/g, '')));
 }
 
-/** The first two numbers share a byte; each further one is written in groups of seven bits, all but the last marked. */
+/** The first two numbers share a byte. Each further number has groups of seven bits, and all but the last group are marked. */
 function identifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const groups = (value: number): readonly number[] =>

@@ -1,10 +1,10 @@
-// A thin client of the API server for tests: JSON in, JSON out, and waiting by watch. It shares no code with what it tests.
+// A small client of the API server for tests: JSON requests, and waiting by watch. It shares no code with the tested client.
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
 import type { Identity, Server } from './identities.ts';
 
-/** What every object has. Tests name the fields that they read in an interface of their own. */
+/** The fields of every object. Tests declare the other fields that they read in separate interfaces. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -37,7 +37,7 @@ interface List<Item> {
   readonly items: readonly Item[];
 }
 
-/** What a PATCH means, by the names that kubectl gives. `apply` is server-side. */
+/** The types of PATCH, by their names in kubectl. `apply` is server-side apply. */
 const patchTypes = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',
@@ -62,7 +62,7 @@ export class ApiClient {
     });
   }
 
-  /** Sends one request and returns whatever the server answers. Rejects only when there is no answer. */
+  /** Sends one request and returns the response of the server, also an error. Rejects only without a response. */
   async ask<Body = KubernetesObject>(method: Method, path: string, body?: unknown, type = 'application/json'): Promise<Reply<Body>> {
     const reply = await this.#open(method, path, { body, type, signal: AbortSignal.timeout(requestTimeoutMs) });
     const text = await readText(reply);
@@ -90,7 +90,7 @@ export class ApiClient {
     return this.#expect(this.ask<Body>('DELETE', path, options), 'DELETE', path);
   }
 
-  /** The events of a collection from a revision on, until the server ends the watch or the signal is given. */
+  /** Returns the events of a collection after a revision, until the server ends the watch or the signal is given. */
   async *watch<Item>(collection: string, resourceVersion: string, signal: AbortSignal): AsyncGenerator<WatchEvent<Item>> {
     const path = withQuery(collection, `watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`);
     const reply = await this.#open('GET', path, { signal });
@@ -99,8 +99,8 @@ export class ApiClient {
   }
 
   /**
-   * Waits until the objects of a collection satisfy a condition, looking again with every event, and returns them in order of their names.
-   * Rejects after `timeoutMs` (60 s when absent) with `what` was waited for and what was there instead.
+   * Waits until the objects of a collection meet a condition, which is checked after every event. Returns the objects in order of their
+   * names. Rejects after `timeoutMs` (default: 60 s) with `what` was expected and the last objects.
    */
   async until<Item extends KubernetesObject>(
     collection: string,
@@ -129,7 +129,7 @@ export class ApiClient {
     this.#agent.destroy();
   }
 
-  /** The collection as it is, then anew after each event. A watch that the server ends begins again from a list. */
+  /** Returns the collection, and again after each event. If the server ends the watch, it starts again with a list. */
   async *#follow<Item extends KubernetesObject>(collection: string, signal: AbortSignal): AsyncGenerator<readonly Item[]> {
     while (!signal.aborted) {
       const list = await this.get<List<Item>>(collection);
@@ -159,7 +159,8 @@ export class ApiClient {
   ): Promise<IncomingMessage> {
     return new Promise((settle, reject) => {
       const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-      // The length is named, for Node.js would send the body of a DELETE without one, and the server would take it for the next request.
+      // The length is set explicitly: Node.js would send the body of a DELETE without one, and the server would read it as the next
+      // request.
       const described = content === undefined ? {} : { 'content-type': type, 'content-length': content.length };
       const headers = { accept: 'application/json', ...described };
       const sent = request(`${this.#url}${path}`, { method, headers, agent: this.#agent, signal }, settle);
@@ -169,7 +170,7 @@ export class ApiClient {
   }
 }
 
-/** Read as a stream, and not by readline, which would leave the error of an aborted reply to nobody. */
+/** Reads the stream directly: with readline the error of an aborted response would be unhandled. */
 async function* lines(reply: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of reply.setEncoding('utf8')) {

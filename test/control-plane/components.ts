@@ -1,14 +1,14 @@
-// The flags and configuration files of each component.
+// Defines the flags and configuration files of each component.
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type CertificateAuthority, newKeys } from './certificates.ts';
 import type { Identity, IdentityName } from './identities.ts';
 import type { Command } from './processes.ts';
 
-/** Sockets are relative to the folder that all components run in: the path of a socket may have no more than about 100 bytes. */
+/** Sockets are relative to the folder in which all components run, because the path of a socket is limited to about 100 bytes. */
 const etcdSocket = 'etcd.sock';
 
-/** What the suites need. Fewer controllers start sooner and disturb less; a test may ask for more. */
+/** The controllers that the suites need. Fewer controllers start faster and disturb less. A test may request more. */
 const controllers = [
   'clusterrole-aggregation-controller',
   'deployment-controller',
@@ -24,14 +24,14 @@ const controllers = [
   'statefulset-controller',
 ] as const;
 
-/** Reads are known by who asked for what; writes with their bodies, from which a test can rebuild what happened. */
+/** Logs the metadata of reads, and the bodies of writes, from which a test can reconstruct the history. */
 const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived'],
   rules: [
     { level: 'Metadata', verbs: ['get', 'list', 'watch'] },
-    // Bodies that hold tokens stay out of the file.
+    // Bodies with tokens are not logged.
     { level: 'Metadata', resources: [{ group: '', resources: ['secrets', 'serviceaccounts/token'] }] },
     { level: 'RequestResponse' },
   ],
@@ -49,13 +49,13 @@ export function auditLogOf(folder: string): string {
   return join(folder, 'logs', 'audit.jsonl');
 }
 
-/** Listens on sockets of its folder only: two ports fewer that could be taken. Writes are not synced, for nothing outlives the test. */
+/** Listens only on sockets in its folder, which needs no free ports. Writes are not synced, because no data outlives the test. */
 export function etcd({ binaries }: Layout): Command {
   const args = [
     '--data-dir=etcd',
     `--listen-client-urls=unix://${etcdSocket}`,
     '--listen-peer-urls=unix://etcd-peer.sock',
-    // Must look like an address, though nobody is told of it.
+    // Must look like an address, although no client uses it.
     '--advertise-client-urls=http://127.0.0.1:2379',
     '--unsafe-no-fsync',
     '--log-level=warn',
@@ -84,20 +84,20 @@ export function apiServer({ folder, binaries, port, authority }: Layout): Comman
     '--service-account-key-file=tokens.pub',
     '--service-account-signing-key-file=tokens.key',
     '--authorization-mode=RBAC',
-    // Without the node lifecycle controller nothing would remove the taint that this plugin puts on new nodes.
+    // Without the node lifecycle controller no component would remove the taint that this plugin sets on new nodes.
     '--disable-admission-plugins=TaintNodesByCondition',
     '--endpoint-reconciler-type=none',
     '--service-cluster-ip-range=10.96.0.0/16',
     '--profiling=false',
     '--audit-policy-file=audit-policy.json',
     `--audit-log-path=${auditLogOf(folder)}`,
-    // A test reads one file: it is never rotated.
+    // A test reads one file, so the log is never rotated.
     '--audit-log-maxsize=1000000',
   ];
   return { name: 'kube-apiserver', executable: join(binaries, 'kube-apiserver'), args };
 }
 
-/** Its own port is off. Every controller acts under a service account of its own, whose name admission sees. */
+/** The HTTP port is off. Each controller uses its service account, so that admission sees its name. */
 export function controllerManager({ binaries, identities }: Layout, more: readonly string[]): Command {
   const args = [
     `--kubeconfig=${identities.controllerManager.kubeconfig}`,
@@ -108,7 +108,7 @@ export function controllerManager({ binaries, identities }: Layout, more: readon
     '--service-account-private-key-file=tokens.key',
     '--root-ca-file=ca.crt',
     '--horizontal-pod-autoscaler-sync-period=1s',
-    // The defaults are for clusters that share one API server; hundreds of pods would wait for the client, not for Kubernetes.
+    // The default limits are for clusters that share one API server. With hundreds of pods, the limits would dominate the measured times.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
   ];
@@ -126,7 +126,7 @@ export function scheduler({ folder, binaries, identities }: Layout): Command {
   return { name: 'kube-scheduler', executable: join(binaries, 'kube-scheduler'), args: ['--config=scheduler.json', '--secure-port=0'] };
 }
 
-/** Plays the kubelets of all nodes. The executable brings no stages of its own. */
+/** Plays the kubelets of all nodes. The executable contains no default stages. */
 export function kwok({ binaries, identities }: Layout): Command {
   const args = [
     `--kubeconfig=${identities.kubelet.kubeconfig}`,

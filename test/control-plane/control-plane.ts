@@ -1,4 +1,4 @@
-// A control plane for one suite: etcd, API server, controllers, scheduler and kwok on three nodes, in a folder of its own.
+// Starts a control plane for one suite: etcd, API server, controllers, scheduler and kwok on three nodes, in a temporary folder.
 import { existsSync, mkdirSync, mkdtempSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,35 +14,35 @@ import { Processes } from './processes.ts';
 export interface ControlPlaneOptions {
   /** A folder with the five executables (`findBinaries`). */
   readonly binaries: string;
-  /** zone-a, zone-b and zone-c when absent. */
+  /** The zones; default: zone-a, zone-b and zone-c. */
   readonly zones?: readonly string[];
-  /** Named node-ZONE-0 and so on; 1 when absent. */
+  /** Nodes per zone, named node-ZONE-0 and so on; default: 1. */
   readonly nodesPerZone?: number;
-  /** Controllers beside the usual ones, by the names of `kube-controller-manager --controllers`. */
+  /** Additional controllers, by their names in `kube-controller-manager --controllers`. */
   readonly controllers?: readonly string[];
-  /** Only etcd and the API server: nobody but the test and what it tests changes an object. There are no nodes and no service accounts. */
+  /** Only etcd and the API server, without nodes and service accounts: only the test and the tested code change objects. */
   readonly isStill?: boolean;
 }
 
 export interface ControlPlane {
   readonly url: string;
-  /** Issues also the certificates of a test's webhooks. */
+  /** Also issues the certificates of the webhooks of a test. */
   readonly authority: CertificateAuthority;
   readonly identities: Readonly<Record<IdentityName, Identity>>;
-  /** As the administrator. */
+  /** The client of the administrator. */
   readonly client: ApiClient;
-  /** As somebody else. Closed with the control plane. */
+  /** Returns the client of another user. It is closed with the control plane. */
   readonly clientOf: (identity: Identity) => ApiClient;
-  /** Somebody more, with a kubeconfig and no rights but those of the groups. */
+  /** Creates another user with a kubeconfig, and only the permissions of the groups. */
   readonly identityOf: (subject: Subject) => Identity;
   readonly auditLog: () => Promise<readonly AuditEvent[]>;
-  /** Temporary; a suite may put files of its own into it, and its logs into `logs`. */
+  /** A temporary folder. A suite may add files to it, and logs to its folder `logs`. */
   readonly folder: string;
   readonly processIds: () => readonly number[];
   readonly memoryMiB: () => Readonly<Record<string, number>>;
   /**
-   * Ends every process, waits until all have ended, and removes the folder. With `keepLogs` the logs stay, and their folder is the answer.
-   * Rejects when a process had ended before without being asked.
+   * Ends every process and removes the folder. With `keepLogs` the logs stay, and the result is their folder. Rejects if a process ended
+   * unexpectedly before.
    */
   readonly stop: (options?: { readonly keepLogs?: boolean }) => Promise<string | undefined>;
 }
@@ -53,7 +53,7 @@ interface Node extends KubernetesObject {
 
 const startTimeoutMs = 120_000;
 
-/** Starts a control plane and waits until its nodes are Ready. What had started is ended again when something fails. */
+/** Starts a control plane and waits until its nodes are Ready. If a component fails, the others are stopped. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-cluster-'));
   mkdirSync(join(folder, 'logs'));
@@ -78,7 +78,7 @@ interface Starting extends ControlPlaneOptions {
   readonly client: ApiClient;
 }
 
-/** Each component starts when the one it needs answers: a client that comes too early backs off for longer than it would have waited. */
+/** Starts each component only after the one that it needs answers: a component that is too early would back off for longer. */
 async function start(layout: Layout, { processes, client, controllers = [], isStill = false, ...options }: Starting): Promise<void> {
   processes.start(etcd(layout));
   const command = apiServer(layout);
@@ -95,13 +95,13 @@ async function start(layout: Layout, { processes, client, controllers = [], isSt
   await client.until<Node>('/api/v1/nodes', 'every node Ready', (seen) =>
     seen.every(({ status }) => status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')),
   );
-  // Pods are refused until their namespace has this account.
+  // The API server denies pods until their namespace has this account.
   await client.until('/api/v1/namespaces/default/serviceaccounts', 'the account default', (accounts) =>
     accounts.some(({ metadata }) => metadata.name === 'default'),
   );
 }
 
-/** Each is big enough for every pod of a suite: what a pod requests is never the question here. */
+/** Each node has room for every pod of a suite, so requested resources do not matter. */
 function nodesOf({ zones = ['zone-a', 'zone-b', 'zone-c'], nodesPerZone = 1 }: Pick<ControlPlaneOptions, 'zones' | 'nodesPerZone'>) {
   const resources = { cpu: '10k', memory: '100Ti', pods: '2000', 'ephemeral-storage': '100Ti' };
   return zones.flatMap((zone) =>
@@ -157,7 +157,7 @@ function keep(folder: string): string {
   return kept;
 }
 
-/** For what cannot be watched because nobody answers yet. Ends with the processes; their owner keeps the time. */
+/** Polls what cannot be watched before a server answers. Ends with the processes; the caller sets the timeout. */
 async function poll(processes: Processes, isSo: () => Promise<boolean>): Promise<void> {
   while (!processes.isStopping) {
     if (await isSo().catch(() => false)) return;
@@ -166,8 +166,8 @@ async function poll(processes: Processes, isSo: () => Promise<boolean>): Promise
 }
 
 /**
- * A port that nobody listens on now. Ports from 32768 on are those that Linux gives to outgoing connections, which could take one between
- * this question and the start of the server; two control planes that start together are kept apart by chance, one in twelve thousand.
+ * Finds a free port below 32768: Linux uses the ports above for outgoing connections, which could take one before the server starts. Two
+ * control planes that start at the same time get the same port with a probability of one in twelve thousand.
  */
 async function freePort(): Promise<number> {
   for (;;) {

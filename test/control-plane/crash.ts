@@ -1,7 +1,7 @@
-// An agent inside the test's own process that dies at a given call: from then on nothing leaves it and nothing reaches it.
+// Runs an agent inside the process of the test that dies at a given call: after that it neither sends nor receives.
 import type { AgentEnv } from '../../agent/env.ts';
 
-/** Where a process can die: just before a request is sent, or just after its reply has come. */
+/** The moments at which a process can die: before a request is sent, or after its response has arrived. */
 export type Moment = 'before send' | 'after reply';
 
 export interface Call {
@@ -11,17 +11,17 @@ export interface Call {
 
 export interface MortalEnv {
   readonly env: AgentEnv;
-  /** Any other call of the process: it never returns when the process has died. */
+  /** Wraps another call of the process. It never returns if the process died. */
   readonly around: <Value>(site: string, send: () => Promise<Value>) => Promise<Value>;
-  /** Every site that was reached, with how often. */
+  /** The number of calls at each site. */
   readonly reached: () => ReadonlyMap<string, number>;
   readonly isDead: () => boolean;
   readonly die: () => void;
 }
 
 /**
- * The environment of a process that may die. `diesAt` is asked at each call and moment; the first true ends it: the call in hand never returns,
- * timers never fire, streams fall silent. `onDeath` closes the connections, as the kernel would.
+ * Returns the environment of a process that may die. `diesAt` is called at each site and moment. At the first true the process dies: the
+ * current call never returns, timers never fire, streams become silent. `onDeath` closes the connections, as the kernel would.
  */
 export function mortal(inner: AgentEnv, diesAt: (call: Call) => boolean, onDeath: () => void): MortalEnv {
   const reached = new Map<string, number>();

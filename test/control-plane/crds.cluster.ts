@@ -1,4 +1,4 @@
-// The CustomResourceDefinitions on a real API server: what they take, what they refuse and in which words, scale and status.
+// Tests the CustomResourceDefinitions on a real API server: accepted and rejected objects with their messages, scale and status.
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -40,7 +40,7 @@ const files = readdirSync('examples', { withFileTypes: true, recursive: true })
   .concat('test/policies/complete.yaml')
   .map((name) => ({ name, text: readFileSync(name, 'utf8') }));
 
-/** Kinds of which the examples hold none. */
+/** Kinds without an example. */
 const others: readonly Policy[] = [
   {
     kind: 'RolloutIntent',
@@ -88,7 +88,7 @@ function create(kind: string, namespace: string, name: string, spec: unknown): P
   return editor.ask('POST', collection(kind, namespace), { apiVersion: 'rollout-group.dev/v1alpha1', kind, metadata: { name }, spec });
 }
 
-/** The definitions, and somebody who may write our kinds and nothing else. */
+/** The definitions, and a user who may write only the kinds of this project. */
 async function install({ client, clientOf, identityOf }: ControlPlane): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const definition of definitions) await client.create(path, definition);
@@ -128,7 +128,7 @@ describeOnControlPlane(
       const policies = [...documents, ...others].filter((one): one is Policy => one !== null && plurals.has(one.kind));
       const refused: string[] = [];
       const stored: unknown[] = [];
-      // Examples may name one another's objects; each kind and name is written once.
+      // Examples may define the same object. Each kind and name is written once.
       const first = new Map(policies.map((policy) => [`${policy.kind} ${policy.metadata.name}`, policy]));
       for (const [name, { kind, metadata, spec }] of first) {
         const { status, body } = await create(kind, 'valid', metadata.name, spec);

@@ -1,4 +1,4 @@
-// What the fault proxy promises: each fault as a client meets it, and what the server has done meanwhile.
+// Tests the fault proxy: each fault as the client sees it, and the effect on the server.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ApiClient, type KubernetesObject, type WatchEvent } from './client.ts';
 import type { ControlPlane } from './control-plane.ts';

@@ -1,4 +1,4 @@
-// A proxy in front of the API server that makes requests fail as networks and API servers do, and keeps a book of all of them.
+// A proxy in front of the API server that makes requests fail like networks and API servers do, and records all requests.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request } from 'node:https';
@@ -12,12 +12,12 @@ import type { Identity } from './identities.ts';
 
 export interface FaultProxy {
   readonly url: string;
-  /** The identity with a kubeconfig that leads through the proxy. Its requests reach the server under its own certificate. */
+  /** The user whose kubeconfig leads through the proxy. Its requests reach the server with the user's certificate. */
   readonly through: (identity: Identity) => Identity;
   readonly inject: (rule: FaultRule) => Injection;
-  /** Every request so far, in the order in which they came. */
+  /** All requests so far, in their order. */
   readonly requests: () => readonly ProxiedRequest[];
-  /** Ends all connections. */
+  /** Closes all connections. */
   readonly close: () => Promise<void>;
 }
 
@@ -29,7 +29,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Starts a proxy on a free port of the loopback interface. It asks for client certificates, as the API server does. */
+/** Starts a proxy on a free loopback port. Like the API server it asks for client certificates. */
 export async function startFaultProxy({ url, authority, folder }: Pick<ControlPlane, 'url' | 'authority' | 'folder'>): Promise<FaultProxy> {
   const certificate = authority.issueForServer();
   const faults = new Faults();
@@ -44,7 +44,7 @@ export async function startFaultProxy({ url, authority, folder }: Pick<ControlPl
     rejectUnauthorized: true,
   };
   const server = createServer(options, (incoming, outgoing) => {
-    // Whatever breaks on the way breaks the client's connection: that is what a proxy is expected to do.
+    // Any error on the way closes the connection of the client, as with a real proxy.
     serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
   await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
@@ -127,13 +127,13 @@ export async function startFaultProxy({ url, authority, folder }: Pick<ControlPl
   };
 }
 
-/** The common name of the client's certificate, which the TLS layer has verified. */
+/** Returns the common name of the client certificate, which TLS has verified. */
 function userOf({ socket }: IncomingMessage): string {
   const name = socket instanceof TLSSocket ? socket.getPeerCertificate().subject?.CN : undefined;
   return typeof name === 'string' ? name : '';
 }
 
-/** The same list, of exactly that version. */
+/** Returns the path of the same list at exactly this version. */
 function asOf(path: string, revision: string): string {
   const [collection = path, query = ''] = path.split('?');
   const parameters = new URLSearchParams(query);
@@ -142,7 +142,7 @@ function asOf(path: string, revision: string): string {
   return `${collection}?${parameters}`;
 }
 
-/** Ends the process whose request has been carried out. */
+/** Ends the process whose request the server has carried out. */
 async function die(
   { moment, die }: Fault & { readonly kind: 'die' },
   entry: Book,
@@ -160,7 +160,7 @@ interface Watch {
   readonly fault: Fault | undefined;
 }
 
-/** Sends whole events on, until there have been as many as the fault allows. */
+/** Forwards complete events until the limit of the fault. */
 async function passWatch({ entry, reply, outgoing, fault }: Watch): Promise<void> {
   entry.status = 200;
   outgoing.writeHead(200, { 'content-type': reply.headers['content-type'] ?? 'application/json' });
@@ -185,7 +185,7 @@ async function passWatch({ entry, reply, outgoing, fault }: Watch): Promise<void
   outgoing.end();
 }
 
-/** Leaving the loop over the server's stream has ended that one already. */
+/** The stream of the server ended when the loop over it ended. */
 async function breakWatch(fault: Fault | undefined, outgoing: ServerResponse): Promise<void> {
   if (fault?.kind === 'freezeWatch') return;
   if (fault?.kind === 'expireWatch') {
@@ -193,7 +193,7 @@ async function breakWatch(fault: Fault | undefined, outgoing: ServerResponse): P
     outgoing.end(`${JSON.stringify({ type: 'ERROR', object })}\n`);
     return;
   }
-  // A reader throws away what it has not read when the connection breaks: the events before the cut shall arrive.
+  // A client discards unread data when the connection breaks, so the events before the cut are flushed first.
   await delay(20);
   outgoing.destroy();
 }
@@ -205,7 +205,7 @@ function answer(entry: Book, outgoing: ServerResponse, { status, headers, body }
   outgoing.end(body);
 }
 
-/** The length promises the whole body, so that a client can know that something is missing. */
+/** The content length is that of the whole body, so that a client notices the missing part. */
 function truncate(outgoing: ServerResponse, { status, headers, body }: Answer, bytes: number): void {
   outgoing.writeHead(status, { 'content-type': headers['content-type'] ?? 'application/json', 'content-length': body.length });
   outgoing.write(body.subarray(0, bytes), () => outgoing.destroy());

@@ -1,33 +1,35 @@
-// Which request goes wrong and how: rules that the fault proxy follows, and the book it keeps of what was asked.
+// Defines the rules that the fault proxy follows, and the record of requests that it keeps.
 import type { KubernetesObject } from './client.ts';
 
-/** What the proxy does to a request instead of passing it on. */
+/** The effect of the proxy on a request that it does not forward unchanged. */
 export type Fault =
   /** The connection ends before the request reaches the server. */
   | { readonly kind: 'dropRequest' }
-  /** The server carries the request out; the connection ends before its answer is sent on. */
+  /** The server carries out the request. The connection ends before the response is forwarded. */
   | { readonly kind: 'dropReply' }
-  /** The request waits before it is sent on (`request`), or its answer does (`reply`). */
+  /** The request is delayed (`request`), or its response is (`reply`). */
   | { readonly kind: 'delay'; readonly what: 'request' | 'reply'; readonly ms: number }
-  /** The request does not reach the server; this is the answer. */
+  /** The request does not reach the server. The client gets this response. */
   | { readonly kind: 'answer'; readonly status: number; readonly reason?: string; readonly retryAfterSeconds?: number }
-  /** A watch ends without a word after this many events. */
+  /** A watch ends without an error after this many events. */
   | { readonly kind: 'cutWatch'; readonly afterEvents: number }
-  /** A watch stays open after this many events, and nothing comes any more. */
+  /** A watch stays open after this many events, but sends no further one. */
   | { readonly kind: 'freezeWatch'; readonly afterEvents: number }
-  /** A watch ends after this many events with the event ERROR 410: its revision is no longer kept. */
+  /** After this many events a watch ends with the event ERROR 410: its revision is no longer kept. */
   | { readonly kind: 'expireWatch'; readonly afterEvents: number }
-  /** The first answer to the same GET comes again, as from a server that lags behind. Without one the request passes. */
+  /** The first response to the same GET is repeated, as from a stale server. The first GET passes. */
   | { readonly kind: 'oldAnswer' }
-  /** Only the first bytes of the answer's body come, then the connection ends. */
+  /** Only the first bytes of the response body arrive, then the connection ends. */
   | { readonly kind: 'truncate'; readonly bytes: number }
-  /** Whoever asks dies: before the request reaches the server, or when that has carried it out, before its answer is sent on or right after. */
+  /**
+   * The client process dies: before the request reaches the server, or after the server carried it out and before or after the response.
+   */
   | { readonly kind: 'die'; readonly moment: 'beforeApply' | 'afterApply' | 'afterReply'; readonly die: () => Promise<unknown> }
-  /** A list is answered as it was at that revision of the server, which was asked for any. */
+  /** A list without a version is answered as of that revision of the server. */
   | { readonly kind: 'listAsOf'; readonly revision: string }
-  /** A watch is open, and nothing comes before that; then all of it. */
+  /** A watch is open and sends nothing until then, and then all its events. */
   | { readonly kind: 'holdWatch'; readonly until: Promise<unknown> }
-  /** Asked of every line of a watch, in their order: it comes when the answer is true. */
+  /** Called for every line of a watch in their order. A line is sent if the result is true. */
   | { readonly kind: 'filterWatch'; readonly passes: (line: WatchLine) => boolean };
 
 export interface WatchLine {
@@ -36,28 +38,28 @@ export interface WatchLine {
 }
 
 export interface ProxiedRequest {
-  /** Name of the identity that asked. */
+  /** User name of the client. */
   readonly user: string;
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly isWatch: boolean;
-  /** As sent; empty when there was none. */
+  /** The body as sent; empty without one. */
   readonly body: string;
-  /** Wall clock, milliseconds. */
+  /** Wall clock in milliseconds. */
   readonly atMs: number;
-  /** What the client was answered; absent when its connection ended first. */
+  /** The status that the client received; absent if the connection ended before. */
   readonly status?: number;
-  /** What the server answered; absent when it was not asked. */
+  /** The status of the server; absent if the request did not reach the server. */
   readonly serverStatus?: number;
   /** The rule that applied. */
   readonly rule?: string;
 }
 
 export interface FaultRule {
-  /** For the book, and for messages of tests. */
+  /** The name in the record and in messages of tests. */
   readonly name: string;
-  /** Every part that is there must match. */
+  /** All given parts must match. */
   readonly match: {
     readonly method?: string;
     readonly path?: RegExp;
@@ -65,12 +67,12 @@ export interface FaultRule {
     readonly body?: RegExp;
     readonly isWatch?: boolean;
   };
-  /** Which of the requests that match, counted from 1; only the first when absent. */
+  /** Which of the matching requests the rule applies to, counted from 1; default: the first. */
   readonly which?: (count: number) => boolean;
   readonly fault: Fault;
 }
 
-/** For `which`. */
+/** A value for `which`. */
 export const always = (): boolean => true;
 export const nth =
   (wanted: number) =>
@@ -81,20 +83,20 @@ export const every =
   (count: number): boolean =>
     count % period === 0;
 
-/** Every so often, but no more than so many times: reads that belong together would never all succeed under a fault that always returns. */
+/** Every n-th request, up to a limit: with an endless fault, reads that belong together would never all succeed. */
 export const sometimes =
   (period: number, times: number) =>
   (count: number): boolean =>
     count % period === 0 && count <= period * times;
 
-/** A rule at work. */
+/** A rule in use. */
 export interface Injection {
-  /** How often the fault was done. */
+  /** Number of times that the rule applied. */
   readonly hits: () => number;
   readonly remove: () => void;
 }
 
-/** The rules at work, asked in the order in which they were added. */
+/** The rules in use, checked in the order in which they were added. */
 export class Faults {
   readonly #rules: { readonly rule: FaultRule; count: number; hits: number }[] = [];
 
@@ -110,7 +112,7 @@ export class Faults {
     };
   }
 
-  /** The first rule whose turn it is; every rule that matches counts the request. */
+  /** Returns the first rule that applies now. Every matching rule counts the request. */
   choose(request: Pick<ProxiedRequest, 'user' | 'method' | 'path' | 'body' | 'isWatch'>): FaultRule | undefined {
     let chosen: FaultRule | undefined;
     for (const entry of this.#rules) {

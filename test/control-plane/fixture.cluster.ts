@@ -1,4 +1,4 @@
-// What the fixture promises to the suites that stand on it.
+// Tests the fixture on which the suites depend.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -18,7 +18,7 @@ interface Place {
   readonly budgets: string;
 }
 
-/** A namespace for one test. */
+/** Creates a namespace for one test. */
 async function namespace({ client }: ControlPlane, name: string): Promise<Place> {
   await client.create('/api/v1/namespaces', { metadata: { name } });
   return {
@@ -91,7 +91,7 @@ describeOnControlPlane('a control plane', (controlPlane) => {
   it('evicts as many pods as a PodDisruptionBudget allows, and no more', async () => {
     const { client } = controlPlane();
     const place = await namespace(controlPlane(), 'evict');
-    // A pod that takes its time to leave keeps the budget spent while the second eviction is asked for.
+    // A slowly terminating pod keeps the budget used while the second eviction is requested.
     await createReady(controlPlane(), place, { name: 'server', replicas: 3, annotations: { [annotation('gone-after')]: '3s' } });
     await client.create(place.budgets, {
       metadata: { name: 'server' },
@@ -298,7 +298,7 @@ function isAlive(id: number): boolean {
   }
 }
 
-/** Another Node.js that starts a control plane and then does nothing. */
+/** Starts another Node.js process that starts a control plane and then does nothing. */
 async function startInProcess(binaries: string) {
   const source = `
     import { startControlPlane } from './test/control-plane/control-plane.ts';

@@ -1,13 +1,16 @@
-// A group of zones as people label it for grafana/rollout-operator, and what suites do to it and wait for.
+// A group of zones with the labels of grafana/rollout-operator, and the operations of suites on it.
 import type { WatchedGroup } from '../kit/watcher.ts';
 import type { ApiClient } from './client.ts';
 import { isReady, type Pod, revisionOf, type StatefulSet, statefulSet } from './workloads.ts';
 
 export interface GroupOptions {
-  /** A namespace of its own is made for it. */
+  /** The namespace, which is created for the group. */
   readonly namespace: string;
   readonly name?: string;
-  /** The ends of the names of the StatefulSets, `NAME-zone-ZONE`, whose pods run on the nodes of `zone-ZONE`; beyond a, b and c anywhere. */
+  /**
+   * The zones: StatefulSets are named `NAME-zone-ZONE`, and their pods run on the nodes of `zone-ZONE`. Other zones than a, b and c run on
+   * any node.
+   */
   readonly zones?: readonly string[];
   readonly replicas?: number;
   /** The annotation `rollout-max-unavailable`. */
@@ -15,9 +18,9 @@ export interface GroupOptions {
   readonly image?: string;
   readonly strategy?: 'OnDelete' | 'RollingUpdate';
   readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
-  /** Of the pods, by which a test steers them. */
+  /** Annotations of the pods, by which a test controls them. */
   readonly podAnnotations?: Readonly<Record<string, string>>;
-  /** More of one StatefulSet. */
+  /** Further metadata of one StatefulSet. */
   readonly zoneMeta?: (zone: string) => {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
@@ -27,7 +30,7 @@ export interface GroupOptions {
 
 const podTimeoutMs = 120_000;
 
-/** Waits and writes of one group, as the administrator. */
+/** Waits for and writes one group, as the administrator. */
 export class TestGroup {
   readonly namespace: string;
   readonly name: string;
@@ -52,7 +55,7 @@ export class TestGroup {
     return `/apis/apps/v1/namespaces/${this.namespace}/statefulsets`;
   }
 
-  /** For the watcher. */
+  /** The group as the watcher knows it. */
   get watched(): WatchedGroup {
     const maxUnavailable = this.#options.maxUnavailable ?? 1;
     return { namespace: this.namespace, zones: this.sets.map((set) => ({ statefulSet: set, maxUnavailable })) };
@@ -86,7 +89,7 @@ export class TestGroup {
     await this.untilReady(count, timeoutMs);
   }
 
-  /** Gives every StatefulSet the image, and waits until each has another update revision. */
+  /** Gives every StatefulSet the image, and waits until each has a new update revision. */
   async setImage(image: string, sets = this.sets): Promise<void> {
     for (const set of sets) {
       await this.#client.patch(`${this.setsPath}/${set}`, 'strategic', {
@@ -107,7 +110,7 @@ export class TestGroup {
     return this.#client.patch(`${this.setsPath}/${set}/scale`, 'merge', { spec: { replicas } });
   }
 
-  /** Waits until all pods of the group are Ready, this many when given. */
+  /** Waits until all pods of the group are Ready, and their number is this one if given. */
   untilReady(count?: number, timeoutMs = podTimeoutMs): Promise<readonly Pod[]> {
     return this.#client.until<Pod>(
       this.podsPath,
@@ -118,8 +121,8 @@ export class TestGroup {
   }
 
   /**
-   * Waits until the roll is over: every pod Ready at its set's update revision, and the sets say so themselves. Of adopted groups also the
-   * current revision is advanced, which nobody does for others.
+   * Waits until the rollout is complete: every pod is Ready at the update revision, and the statuses of the StatefulSets agree. For
+   * adopted groups also waits for the current revision, which the agent advances only for them.
    */
   async untilRolled(timeoutMs = podTimeoutMs, { isAdopted = true } = {}): Promise<readonly Pod[]> {
     const sets = await this.#client.until<StatefulSet>(
@@ -148,7 +151,7 @@ export class TestGroup {
     return this.#client.list<Pod>(this.podsPath);
   }
 
-  /** `spec.replicas` of every StatefulSet, in their order. */
+  /** Returns `spec.replicas` of every StatefulSet, in their order. */
   async replicas(): Promise<readonly number[]> {
     const items = await this.#client.list<StatefulSet>(this.setsPath);
     return this.sets.map((set) => items.find(({ metadata }) => metadata.name === set)?.spec.replicas ?? -1);

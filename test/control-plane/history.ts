@@ -1,10 +1,10 @@
-// Keeps every state that pods, StatefulSets and nodes go through from the first revision on, and hands it over with the audit log.
+// Records every state of pods, StatefulSets and nodes from the first revision on, and returns them with the audit log.
 import type { History, ObjectEvent } from '../kit/watcher-history.ts';
 import type { KubernetesObject } from './client.ts';
 import type { ControlPlane } from './control-plane.ts';
 
 export interface HistoryRecorder {
-  /** The history up to now: waits until the watches have come as far as the server. */
+  /** Returns the history so far, after the watches have reached the current state of the server. */
   readonly read: () => Promise<History>;
   readonly stop: () => void;
 }
@@ -22,13 +22,13 @@ interface List {
   readonly items: readonly KubernetesObject[];
 }
 
-/** Begins with what is there. Call it before the first StatefulSet is created, and `stop` it at the end. */
+/** Starts with the existing objects. Call it before the first StatefulSet is created, and `stop` at the end. */
 export async function recordHistory({ client, auditLog }: ControlPlane): Promise<HistoryRecorder> {
   const events: ObjectEvent[] = [];
   const ending = new AbortController();
   let failure: unknown;
   const add = (type: string, kind: ObjectEvent['kind'], object: KubernetesObject) => {
-    // Each kind is recorded as the server sent it: its fields are those that the server promises.
+    // Each kind is recorded as the server sent it, so its fields have the types of that kind.
     if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') events.push({ type, kind, object } as unknown as ObjectEvent);
   };
   for (const { kind, collection } of kinds) {
@@ -50,7 +50,7 @@ export async function recordHistory({ client, auditLog }: ControlPlane): Promise
     }
   }
 
-  /** Compares with lists until they agree: an event is on its way for a few milliseconds. */
+  /** Compares the watches with lists until both agree: an event arrives some milliseconds after the change. */
   async function catchUp(): Promise<void> {
     for (const { kind, collection } of kinds) {
       const list = await client.get<List>(collection);

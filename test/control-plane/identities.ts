@@ -1,13 +1,13 @@
-// Who talks to the API server under which name, and what those may do that Kubernetes itself gives no rights.
+// Defines the users of the API server, and the permissions of users that have none by default in Kubernetes.
 import { writeFileSync } from 'node:fs';
 import type { Certificate, CertificateAuthority, Subject } from './certificates.ts';
 
-/** The controllers act under service accounts of their own; the controller manager's user only asks for their tokens. */
+/** The controllers use separate service accounts. The user of the controller manager only requests their tokens. */
 const subjects = {
   admin: { user: 'admin', groups: ['system:masters'] },
-  /** Has no rights: a test binds the Role that it is about. */
+  /** Has no permissions: a test binds the Role that it tests. */
   agent: serviceAccount('rollout-group', 'rollout-group-agent'),
-  /** The user of kwok. Named as a node of its own, because it plays all of them. */
+  /** The user of kwok. It is not named after one node, because kwok plays all nodes. */
   kubelet: { user: 'system:node:kwok', groups: ['system:nodes'] },
   controllerManager: { user: 'system:kube-controller-manager', groups: [] },
   scheduler: { user: 'system:kube-scheduler', groups: [] },
@@ -15,12 +15,12 @@ const subjects = {
 
 export type IdentityName = keyof typeof subjects;
 
-/** Somebody whom the API server knows by certificate, with a kubeconfig for programs. */
+/** A user with a client certificate, and a kubeconfig for programs. */
 export interface Identity extends Subject, Certificate {
   readonly kubeconfig: string;
 }
 
-/** The subject that a pod of this service account would have. */
+/** Returns the subject that a pod with this service account has. */
 export function serviceAccount(namespace: string, name: string): Subject {
   return {
     user: `system:serviceaccount:${namespace}:${name}`,
@@ -33,7 +33,7 @@ export interface Server {
   readonly authority: CertificateAuthority;
 }
 
-/** Issues a certificate and writes a kubeconfig around it. */
+/** Issues a certificate and writes a kubeconfig with it. */
 export function createIdentity(server: Server, subject: Subject, kubeconfig: string): Identity {
   const issued = server.authority.issueForClient(subject);
   const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -54,7 +54,7 @@ export function createIdentity(server: Server, subject: Subject, kubeconfig: str
   return { ...subject, ...issued, kubeconfig };
 }
 
-/** One identity for every name, each kubeconfig in the folder under that name. */
+/** Creates one user for every name. Each kubeconfig is in the folder under that name. */
 export function createIdentities(server: Server, folder: string): Readonly<Record<IdentityName, Identity>> {
   const create = (name: IdentityName) => createIdentity(server, subjects[name], `${folder}/${name}.kubeconfig`);
   return {
@@ -68,7 +68,7 @@ export function createIdentities(server: Server, folder: string): Readonly<Recor
 
 const kubeletRole = 'test:kubelet';
 
-/** What a kubelet does to nodes and pods, without the node authorizer, which would want one user for each node. */
+/** The requests of a kubelet on nodes and pods, without the node authorizer, which needs a user for each node. */
 export const kubeletRights = [
   {
     path: '/apis/rbac.authorization.k8s.io/v1/clusterroles',

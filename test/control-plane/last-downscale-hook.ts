@@ -1,4 +1,4 @@
-// Stands in for the admission webhook of grafana/rollout-operator in one thing: it dates every StatefulSet whose replicas become fewer.
+// Replaces one part of the admission webhook of grafana/rollout-operator: it writes the time of each downscale to the StatefulSet.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
@@ -11,7 +11,7 @@ interface Review {
 
 const annotation = 'grafana.com/last-downscale';
 
-/** Serves and registers the hook; the answer ends it. It sees writes of StatefulSets themselves, not those of `/scale`. */
+/** Serves and registers the hook. Returns a function that ends it. The hook sees writes of StatefulSets, not of `/scale`. */
 export async function startLastDownscaleHook({ client, authority }: ControlPlane): Promise<() => Promise<void>> {
   const { certificate, privateKey } = authority.issueForServer();
   const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
@@ -47,7 +47,7 @@ async function answer(received: Promise<Review>): Promise<object> {
   const { uid, object, oldObject } = (await received).request;
   const isFewer = object.spec.replicas < oldObject.spec.replicas;
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  // A test operation is no use here: the server applies it to the very object that was sent.
+  // The patch has no test operation: the server applies it to the object that it sent.
   const patch = [{ op: 'add', path: '/metadata/annotations', value: { ...object.metadata.annotations, [annotation]: now } }];
   const change = isFewer ? { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') } : {};
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true, ...change } };

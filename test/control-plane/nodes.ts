@@ -1,15 +1,15 @@
-// How a test loses the nodes of a zone, as when a node pool goes, and finds them again.
+// Makes the nodes of a zone fail, like the loss of a node pool, and restores them.
 import type { ApiClient, KubernetesObject } from './client.ts';
 import type { Pod } from './workloads.ts';
 
 const lost = 'test.rollout-group.dev/lost';
 
-/** The zone's nodes become Unknown and their pods unready; what is deleted there stays, terminating. */
+/** The nodes of the zone become Unknown and their pods unready. Deleted pods on them keep terminating. */
 export async function loseZone(client: ApiClient, zone: string): Promise<void> {
   await mark(client, zone, 'true');
 }
 
-/** The nodes become Ready again, and their pods too. */
+/** The nodes and their pods become Ready again. */
 export async function findZone(client: ApiClient, zone: string): Promise<void> {
   await mark(client, zone, null);
 }

@@ -11,7 +11,7 @@ afterEach(() => server.close());
 
 const host = 'ingester-zone-a-1.ingester-zone-a.mimir.svc.cluster.local.';
 
-/** As a client asks a proxy: the whole address in the request line. */
+/** Sends a request as a client of a proxy does: with the whole address in the request line. */
 function ask(method: string, address = `http://${host}:8080/ingester/prepare?now=1`): Promise<readonly [number | undefined, string]> {
   return new Promise((settle, reject) => {
     const sent = request(server.url, { method, path: address, headers: { host } }, async (reply) => {

@@ -1,48 +1,48 @@
-// Plays the HTTP server of every pod, as a proxy that an agent is led to by HTTP_PROXY; writes down what was asked and answers as scripted.
+// Plays the HTTP servers of all pods, as the HTTP_PROXY of an agent. Records the requests and answers as scripted.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How a pod answers. */
+/** The behaviour of a pod. */
 export type PodBehaviour =
-  /** As a database does: a POST prepares and tells since when, always the same instant, until a DELETE withdraws. */
+  /** Answers like a database: POST prepares and returns the time of preparation, always the same until DELETE cancels it. */
   | { readonly kind: 'honest' }
-  /** Tells a POST this many seconds from now as the instant, each time anew. */
+  /** Answers each POST with a time this many seconds in the future. */
   | { readonly kind: 'lying'; readonly secondsFromNow: number }
   | { readonly kind: 'status'; readonly status: number }
-  /** 200 with this body. */
+  /** Answers 200 with this body. */
   | { readonly kind: 'body'; readonly body: string }
-  /** The connection ends without an answer. */
+  /** The connection ends without a response. */
   | { readonly kind: 'refuse' }
-  /** No answer until the client gives up. */
+  /** Does not answer until the client gives up. */
   | { readonly kind: 'hang' };
 
 interface PodCall {
   readonly method: string;
-  /** The first label of the host. */
+  /** The first label of the host name. */
   readonly pod: string;
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** Wall clock, milliseconds. */
+  /** Wall clock in milliseconds. */
   readonly atMs: number;
-  /** Absent when there was no answer. */
+  /** Absent without a response. */
   readonly status?: number;
 }
 
 export interface PodServer {
-  /** For HTTP_PROXY. */
+  /** The address for HTTP_PROXY. */
   readonly url: string;
   readonly calls: () => readonly PodCall[];
-  /** From now on the pods whose name matches behave so, for this method when given. What was scripted last counts. */
+  /** Sets the behaviour of the pods whose name matches, for this method if given. The last matching script counts. */
   readonly script: (pods: RegExp, behaviour: PodBehaviour, method?: 'POST' | 'DELETE') => void;
-  /** As if somebody else had told the pod to stay. */
+  /** Cancels the preparation of the pod, as another client would. */
   readonly forget: (pod: string) => void;
-  /** Since when each pod has been prepared, in Unix seconds. */
+  /** Returns the time since which each pod is prepared, in Unix seconds. */
   readonly prepared: () => Readonly<Record<string, number>>;
   readonly close: () => Promise<void>;
 }
 
-/** Starts on a free port of the loopback interface. Every pod is honest until a script says otherwise. */
+/** Starts on a free loopback port. Every pod answers like a database until a script changes it. */
 export async function startPodServer(): Promise<PodServer> {
   const calls: { -readonly [Field in keyof PodCall]: PodCall[Field] }[] = [];
   const scripts: { pods: RegExp; behaviour: PodBehaviour; method: string | undefined }[] = [];

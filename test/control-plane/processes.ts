@@ -1,4 +1,4 @@
-// The processes of one control plane: started with a log each, watched, and ended together, even when their parent is killed.
+// Manages the processes of one control plane: each has a log, and all end together, even if their parent is killed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ interface Running {
 }
 
 /**
- * A shell that reads the ids of processes from its standard input. The kernel closes that pipe when this process ends, however it ends;
- * then the shell kills what it was told of and removes the folder. It is the only one who removes it, so a stop that is cut short by a
- * second signal leaves nothing either.
+ * A shell that reads process ids from its standard input. The kernel closes this pipe when the test process ends for any reason. Then
+ * the shell kills these processes and removes the folder. Only the shell removes the folder, so a stop that a second signal interrupts
+ * leaves nothing behind.
  */
 const reaper = `
 ids=
@@ -30,7 +30,7 @@ if [ -n "$ids" ]; then kill -KILL $ids; fi
 for attempt in 1 2 3 4 5; do rm -rf "$1" && break; sleep 1; done
 `;
 
-/** Owns the processes that run in one folder, and their logs in its folder `logs`. */
+/** Owns the processes of one folder, and their logs in its folder `logs`. */
 export class Processes {
   readonly #folder: string;
   readonly #reaper: ChildProcess;
@@ -47,15 +47,18 @@ export class Processes {
     this.#failure = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // Between two waits nobody listens; unexpectedEnd remembers.
+    // Between two waits nothing handles the rejection; `unexpectedEnd` stores it.
     this.#failure.catch(() => {});
   }
 
-  /** Starts a process in the folder, apart from the terminal's group, so that Ctrl-C reaches only whoever will stop it in order. */
+  /**
+   * Starts a process in the folder. It is not in the process group of the terminal, so Ctrl-C reaches only the process that stops it in
+   * order.
+   */
   start({ name, executable, args }: Command): void {
     const log = join(this.#folder, 'logs', `${name}.log`);
     const output = openSync(log, 'a');
-    // No proxy variables, no home: nothing of the machine's configuration reaches a control plane.
+    // No proxy variables and no home: the configuration of the machine does not reach a control plane.
     const env = { PATH: process.env['PATH'], HOME: this.#folder, TMPDIR: this.#folder };
     const child = spawn(executable, args, { cwd: this.#folder, env, stdio: ['ignore', output, output], detached: true });
     closeSync(output);
@@ -73,7 +76,7 @@ export class Processes {
     this.#running.push({ name, child, log, ended });
   }
 
-  /** Waits for something of these processes; rejects as soon as one of them ends, or after the given time with the ends of all logs. */
+  /** Waits for a condition. Rejects as soon as a process ends, or after the timeout, with the ends of all logs. */
   async during<Value>(what: string, waiting: Promise<Value>, timeoutMs: number): Promise<Value> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -93,12 +96,12 @@ export class Processes {
     return this.#isStopping;
   }
 
-  /** The first process that ended without being asked, with the last lines of its log. */
+  /** The first process that ended unexpectedly, with the last lines of its log. */
   get unexpectedEnd(): Error | undefined {
     return this.#unexpectedEnd;
   }
 
-  /** Resident memory in MiB by process, where /proc tells it. */
+  /** Returns the resident memory in MiB by process, if /proc shows it. */
   memoryMiB(): Readonly<Record<string, number>> {
     return Object.fromEntries(
       this.#running.flatMap(({ name, child }) => {
@@ -114,8 +117,8 @@ export class Processes {
   }
 
   /**
-   * Kills every process and waits until all have ended. What they hold is thrown away, so nobody is asked to leave: an API server that is
-   * asked drains for seconds.
+   * Kills every process and waits until all have ended. They get no time to stop in order, because their data is discarded: an API server
+   * would take seconds.
    */
   async end(): Promise<void> {
     this.#isStopping = true;
@@ -124,9 +127,9 @@ export class Processes {
     this.#reaper.stdin?.write('ended\n');
   }
 
-  /** Removes the folder. Comes last: what a suite wants to keep has been moved away. */
+  /** Removes the folder. Called last, after the suite has moved the files that it keeps. */
   async removeFolder(): Promise<void> {
-    // Nothing else may be left to wait for, and then a process ends in the middle of this.
+    // A process may end while the folder is removed, which must not fail.
     this.#reaper.ref();
     const removed = new Promise((settle) => this.#reaper.once('exit', settle));
     this.#reaper.stdin?.end();

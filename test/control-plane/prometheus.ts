@@ -1,4 +1,4 @@
-// A real Prometheus for a suite, with TLS and a password, that scrapes one series which the test sets.
+// Runs a real Prometheus for a suite, with TLS and a password. It scrapes one series that the test sets.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,33 +8,33 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Certificate } from './certificates.ts';
 
-/** Where the executable is: in PROMETHEUS_BINARY, or on the PATH; undefined when there is none. */
+/** Finds the executable: in PROMETHEUS_BINARY, or on the PATH; undefined without one. */
 export function findPrometheus(): string | undefined {
   const name = process.env['PROMETHEUS_BINARY'] ?? 'prometheus';
   return spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0 ? name : undefined;
 }
 
-/** Who may ask it. The hash is that of the password, as bcrypt makes it. */
+/** The permitted user, with the bcrypt hash of the password. */
 export const login = { user: 'gates', password: 'test' } as const;
 const hash = '$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay';
 
 export interface Prometheus {
-  /** Of the server that runs now: each start has a port of its own. */
+  /** The address of the running server. Each start uses another port. */
   readonly url: () => string;
-  /** What is scraped from the next second on: lines of the text format, such as `gate_value 0`. */
+  /** Sets the scraped lines in the text format, such as `gate_value 0`. Prometheus reads them within a second. */
   readonly expose: (lines: readonly string[]) => void;
-  /** It stands still, as a node without a processor for it: connections are taken, and nothing is answered. */
+  /** Suspends the process: it accepts connections and does not answer. */
   readonly freeze: () => void;
   readonly kill: () => Promise<void>;
-  /** Without what an earlier one has stored. */
+  /** Starts without the stored data of an earlier process. */
   readonly start: () => Promise<void>;
-  /** Ends everything, and removes its folder. */
+  /** Ends all processes and removes the folder. */
   readonly close: () => Promise<void>;
 }
 
 const startTimeoutMs = 60_000;
 
-/** Not started yet. */
+/** Prepares a Prometheus without starting it. */
 export async function createPrometheus(executable: string, certificate: Certificate): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-prometheus-'));
   const exporter = createServer((_request, response) => {
@@ -59,7 +59,7 @@ export async function createPrometheus(executable: string, certificate: Certific
     freeze: () => void running?.child.kill('SIGSTOP'),
     kill,
     start: async () => {
-      // A series that was there when it was killed would be there for five minutes more.
+      // Prometheus would return a series for five minutes after the kill.
       rmSync(join(folder, 'data'), { recursive: true, force: true });
       running = await startIn(folder, executable);
     },
@@ -75,7 +75,7 @@ export async function createPrometheus(executable: string, certificate: Certific
 function writeFiles(folder: string, exporterPort: number, { certificate, privateKey }: Certificate): void {
   const scrape = { job_name: 'gates', honor_labels: true, static_configs: [{ targets: [`127.0.0.1:${exporterPort}`] }] };
   const files = {
-    // JSON is YAML.
+    // JSON is valid YAML.
     'prometheus.yml': JSON.stringify({ global: { scrape_interval: '1s', scrape_timeout: '900ms' }, scrape_configs: [scrape] }),
     'web.yml': JSON.stringify({
       tls_server_config: { cert_file: 'server.crt', key_file: 'server.key' },
@@ -90,7 +90,7 @@ function writeFiles(folder: string, exporterPort: number, { certificate, private
 interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<unknown>;
-  /** `127.0.0.1:port`. */
+  /** The address as `127.0.0.1:port`. */
   readonly address: string;
 }
 

@@ -1,4 +1,4 @@
-// A kind with a scale subresource that replicas are mirrored from, as grafana/rollout-operator ships it, and an autoscaler over it.
+// A kind with a scale subresource from which replicas are mirrored, as in grafana/rollout-operator, and an autoscaler for it.
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { ApiClient, KubernetesObject } from './client.ts';
@@ -14,7 +14,7 @@ export function templatesPath(namespace: string): string {
   return `/apis/${group}/v1/namespaces/${namespace}/replicatemplates`;
 }
 
-/** Installs the kind and waits until it is served. */
+/** Installs the kind and waits until the server serves it. */
 export async function installReplicaTemplates(client: ApiClient): Promise<void> {
   const definition = parse(readFileSync('deploy/crds/replicatemplates.yaml', 'utf8')) as KubernetesObject;
   await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
@@ -33,7 +33,7 @@ export async function createTemplate(client: ApiClient, namespace: string, name:
   });
 }
 
-/** Steered by its bounds alone: there are no metrics, and the number is kept within them. */
+/** Only its bounds control the autoscaler: without metrics it keeps the number within them. */
 export async function setAutoscaler(client: ApiClient, namespace: string, template: string, min: number, max: number): Promise<void> {
   await client.patch(`/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers/${template}?fieldManager=test`, 'apply', {
     apiVersion: 'autoscaling/v2',

@@ -1,4 +1,4 @@
-// What an agent under test may do: the Role that we ship, that of grafana/rollout-operator, and either without one verb.
+// The permissions of a tested agent: the shipped Role, that of grafana/rollout-operator, and each of them without one permission.
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import type { ApiClient } from './client.ts';
@@ -24,22 +24,22 @@ function shipped(name: string, wanted = 'ClusterRole'): readonly Rule[] {
   return found.rules;
 }
 
-/** The rules of deploy/rbac.yaml for a namespace that is looked after. */
+/** Returns the rules of deploy/rbac.yaml for a watched namespace. */
 export function agentRules(): readonly Rule[] {
   return shipped('rollout-group-agent');
 }
 
-/** The rules of deploy/rbac.yaml for sources and channels, in the agent's own namespace. */
+/** Returns the rules of deploy/rbac.yaml for sources and channels, in the namespace of the agent. */
 export function sourceRules(): readonly Rule[] {
   return shipped('rollout-group-agent-sources', 'Role');
 }
 
-/** The rules of deploy/rbac.yaml for nodes. */
+/** Returns the rules of deploy/rbac.yaml for nodes. */
 function nodeRules(): readonly Rule[] {
   return shipped('rollout-group-agent-nodes');
 }
 
-/** The Role that the Helm chart of grafana/rollout-operator installs, with access to ReplicaTemplates. */
+/** The Role in the Helm chart of grafana/rollout-operator, with access to ReplicaTemplates. */
 export const originalRules: readonly Rule[] = [
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'get', 'watch', 'delete', 'patch'] },
   { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list', 'get', 'watch', 'patch'] },
@@ -52,14 +52,14 @@ export const originalRules: readonly Rule[] = [
   },
 ];
 
-/** Each single permission of some rules, as `verb resource.group`. */
+/** Returns each single permission of the rules, as `verb resource.group`. */
 export function permissionsOf(rules: readonly Rule[]): readonly string[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group && `.${group}`}`))),
   );
 }
 
-/** The rules without one permission, named as by `permissionsOf`. */
+/** Returns the rules without one permission, which is named as by `permissionsOf`. */
 export function without(rules: readonly Rule[], permission: string): readonly Rule[] {
   const single = rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) => resources.map((resource) => ({ apiGroups: [group], resources: [resource], verbs }))),
@@ -72,7 +72,7 @@ export function without(rules: readonly Rule[], permission: string): readonly Ru
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 const fieldManager = 'fieldManager=test&force=true';
 
-/** Lets the identity do this in the namespace, and no more than this: what it was granted there before is replaced. */
+/** Grants the user exactly these rules in the namespace. Replaces earlier grants there. */
 export async function grant(client: ApiClient, identity: Identity, namespace: string, rules: readonly Rule[]): Promise<void> {
   const name = `test-${identity.user.replaceAll(':', '-')}`;
   await client.patch(`${rbac}/namespaces/${namespace}/roles/${name}?${fieldManager}`, 'apply', {
@@ -90,7 +90,7 @@ export async function grant(client: ApiClient, identity: Identity, namespace: st
   });
 }
 
-/** Lets the identity read nodes. */
+/** Permits the user to read nodes. */
 export async function grantNodes(client: ApiClient, identity: Identity): Promise<void> {
   const name = `test-${identity.user.replaceAll(':', '-')}-nodes`;
   await client.patch(`${rbac}/clusterroles/${name}?${fieldManager}`, 'apply', {

@@ -1,4 +1,4 @@
-// Finds or builds the executables once, before any suite, and says loudly when there are none.
+// Finds or builds the executables before the first suite, and prints a clear message if there are none.
 import type { TestProject } from 'vitest/node';
 import { type Binaries, findBinaries } from './binaries.ts';
 
@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** In CI a suite that is not run is a failure; elsewhere it is the last thing that a person reads. */
+/** In CI a suite without executables fails. Elsewhere the message is the last line of the output. */
 export async function setup(project: TestProject): Promise<() => void> {
   const say = (line: string) => process.stderr.write(`control plane: ${line}\n`);
   const binaries = await findBinaries(say);

@@ -1,9 +1,9 @@
-// Every place in the agent that asks something of the outside, read from its sources: requests name theirs as `site: 'part.verb'`.
+// Finds every place in the agent that sends a request, from its sources: requests name their place as `site: 'part.verb'`.
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * The sites of the given parts, such as `act` or `lease`; of every part when none is given. Who keeps a shared object
- * (cluster/shared/shared-object.ts) names what comes before its verbs, as in `site: 'ledger'`. Those of watches are named by what is watched.
+ * Returns the sites of the given parts, such as `act` or `lease`; without parts all sites. A shared object (cluster/shared/shared-
+ * object.ts) names the part, as in `site: 'ledger'`, and adds the verbs. The site of a watch is the name of the watched resource.
  */
 export function callSites(parts?: readonly string[]): readonly string[] {
   const sources = ['agent', 'cluster'].flatMap((folder) =>

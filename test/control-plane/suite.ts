@@ -1,10 +1,10 @@
-// A suite on a control plane of its own: started before the tests, stopped after them, its logs kept when one has failed.
+// Runs a suite on a separate control plane: started before the tests, stopped after them. The logs are kept if a test failed.
 import { afterAll, beforeAll, beforeEach, describe, inject } from 'vitest';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 
 /**
- * Describes tests that need the executables, in the folder that `tests` is given. Where there are none to be had, the tests are skipped under
- * a name that says why, and `tests` gets undefined.
+ * Describes tests that need the executables, and passes their folder to `tests`. Without executables the tests are skipped under a name
+ * that states why, and `tests` gets undefined.
  */
 export function describeWithBinaries(name: string, tests: (folder: string | undefined) => void): void {
   const binaries = inject('controlPlaneBinaries');
@@ -13,8 +13,8 @@ export function describeWithBinaries(name: string, tests: (folder: string | unde
 }
 
 /**
- * Describes tests that share one control plane, which they get by calling the function that `tests` is given.
- * Where no executables are to be had, the suite is skipped under a name that says why.
+ * Describes tests that share one control plane. The function passed to `tests` returns it. Without executables the suite is skipped under
+ * a name that states why.
  */
 export function describeOnControlPlane(
   name: string,
@@ -27,7 +27,7 @@ export function describeOnControlPlane(
       return;
     }
     let started: ControlPlane | undefined;
-    // Until a test begins: what fails before that leaves nothing else to look at.
+    // Kept until a test begins: after a failure before that, the logs are the only information.
     let hasFailed = true;
     let hasBegun = false;
     let beganAt = 0;

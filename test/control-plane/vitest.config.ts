@@ -1,30 +1,30 @@
-// The suites that need a control plane: apart from the others, because they take minutes and their executables take longer.
+// Configures the suites on a control plane. They run apart from the other suites because they take minutes.
 import { resolve } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { longestFirst } from '../kit/longest-first.ts';
 
-// biome-ignore lint/style/noDefaultExport: vitest reads it there.
+// biome-ignore lint/style/noDefaultExport: vitest requires it.
 export default defineConfig({
   root: resolve('.'),
   test: {
     include: ['test/**/*.cluster.ts'],
     globalSetup: ['test/control-plane/setup.ts'],
-    // A process for each file, so that whatever ends a file's process ends the control planes that it left.
+    // Each file has a process. If the process ends, the control planes of the file end too.
     pool: 'forks',
-    // A control plane holds 520 MiB and waits most of the time: three side by side keep two cores busy, and more would slow what is timed.
+    // A control plane uses 520 MiB and is mostly idle. Three of them use two cores; more would slow the measured times.
     maxWorkers: 3,
     sequence: {
       sequencer: longestFirst([
-        // Each waits out two minutes for what somebody who died may still have under way.
+        // Each of these suites waits two minutes for requests of a process that died.
         'test/webhook/race-kill.cluster.ts',
         'test/agent/partition.cluster.ts',
         'test/agent/crash.cluster.ts',
         'test/agent/degraded.cluster.ts',
-        // A minute of grace, or of a certificate.
+        // These suites wait a minute for a grace period or a certificate.
         'test/agent/release/release.cluster.ts',
         'test/agent/whole-run.cluster.ts',
         'test/webhook/outage-expiry.cluster.ts',
-        // The rest of a minute or more.
+        // These suites wait a minute or more for other reasons.
         'test/webhook/bypass.cluster.ts',
         'test/agent/rollout.cluster.ts',
         'test/agent/gates.cluster.ts',

@@ -1,4 +1,4 @@
-// The installed webhooks in a suite: the objects of an installation, processes of the executable, and the one address that the API server asks.
+// Installs the webhooks in a suite: the objects of an installation, processes of the executable, and one address for the API server.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { installation } from '../../install/installation.ts';
@@ -11,16 +11,16 @@ import type { Identity } from './identities.ts';
 
 export interface WebhookProcess {
   readonly agent: AgentProcess;
-  /** Of the webhooks. */
+  /** Address of the webhooks. */
   readonly port: number;
 }
 
 export interface StartOptions {
-  /** Of the API server, or of a proxy before it; with an identity that leads there. */
+  /** Address of the API server, or of a proxy in front of it, with a user that may connect there. */
   readonly url?: string;
   readonly identity?: Identity;
   readonly flags?: readonly string[];
-  /** The built executable, where that is what counts; bundled from its source when absent. */
+  /** The built executable. Absent: the executable is bundled from its source. */
   readonly executable?: string;
 }
 
@@ -52,12 +52,12 @@ export async function startWebhookProcess(
   return { agent, port: Number(port) };
 }
 
-/** One address for processes that come and go, as a Service is: every connection goes to one of them and stays there. */
+/** One address for several processes, like a Service: each connection goes to one process and stays there. */
 export interface Front {
   readonly port: number;
-  /** Where connections go from now on, by turns; those that are open stay. With none they are refused. */
+  /** Sets the processes for new connections, by turns. Open connections stay. Without a process, connections are refused. */
   readonly leadTo: (...ports: readonly number[]) => void;
-  /** Ends every connection that is open, so that whoever asks next begins with a handshake. */
+  /** Closes every open connection, so that the next request begins with a handshake. */
   readonly cut: () => void;
   readonly close: () => Promise<void>;
 }
@@ -105,12 +105,12 @@ export async function startFront(): Promise<Front> {
   };
 }
 
-/** Of the kinds that are installed. */
+/** Returns the plural of an installed kind. */
 function pluralOf(kind: string): string {
   return `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
 }
 
-/** Applies what an installation consists of, its webhooks at an address of this machine; the authority is left for the process to write. */
+/** Applies the objects of an installation with its webhooks at an address of this machine. The process writes the CA later. */
 export async function applyInstallation(
   client: ApiClient,
   front: Pick<Front, 'port'>,
@@ -138,7 +138,7 @@ interface Entry {
   readonly clientConfig: { readonly service: { readonly path: string } };
 }
 
-/** The webhooks of a configuration, at an address of this machine; nothing of what has none. */
+/** Returns the webhooks of a configuration with an address of this machine; empty for an object without webhooks. */
 export function addressed({ webhooks }: InstallObject, { port }: Pick<Front, 'port'>): object {
   if (webhooks === undefined) return {};
   return {
@@ -153,7 +153,7 @@ interface Configuration extends KubernetesObject {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 }
 
-/** Waits until the process has written its authority into every configuration. The API server may need a moment more. */
+/** Waits until the process has written its CA into every configuration. The API server may need a moment longer. */
 export async function untilTrusted(client: ApiClient): Promise<void> {
   for (const kind of ['validating', 'mutating']) {
     await client.until<Configuration>(
@@ -164,7 +164,7 @@ export async function untilTrusted(client: ApiClient): Promise<void> {
   }
 }
 
-/** Asks again until it is so; rejects with the last answer after 30 s. */
+/** Repeats the call until the condition is met. Rejects with the last result after 30 s. */
 export async function eventually<T>(what: string, ask: () => Promise<T>, isSo: (answer: T) => boolean, timeoutMs = 30_000): Promise<T> {
   for (const endsAt = Date.now() + timeoutMs; ; await delay(100)) {
     const answer = await ask();

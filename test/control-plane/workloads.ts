@@ -1,4 +1,4 @@
-// The smallest StatefulSets that show something, and what suites read of the objects that come of them.
+// Defines minimal StatefulSets for tests, and the fields that suites read of them and their pods.
 import type { KubernetesObject } from './client.ts';
 
 export interface Pod extends KubernetesObject {
@@ -28,7 +28,7 @@ export function isReady(pod: Pod): boolean {
   return pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
-/** The name of the pod's ControllerRevision. */
+/** Returns the name of the pod's ControllerRevision. */
 export function revisionOf(pod: Pod): string | undefined {
   return pod.metadata.labels?.['controller-revision-hash'];
 }
@@ -39,16 +39,16 @@ export interface StatefulSetOptions {
   readonly strategy?: 'OnDelete' | 'RollingUpdate';
   readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
   readonly image?: string;
-  /** Of the pods: how a test steers them (`stages.yaml`). */
+  /** Annotations of the pods, by which a test controls them (`stages.yaml`). */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** The zone of nodes that the pods are kept in; any when absent. */
+  /** The zone of the nodes for the pods; default: any. */
   readonly nodeZone?: string;
-  /** Of the StatefulSet itself. */
+  /** Labels and annotations of the StatefulSet. */
   readonly setLabels?: Readonly<Record<string, string>>;
   readonly setAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** All pods at once unless ordered, spread over the zones as the scheduler likes, selected by the label `name`. */
+/** Starts all pods at once unless ordered, spread over the zones by the scheduler, selected by the label `name`. */
 export function statefulSet({
   name,
   replicas,
