@@ -1,6 +1,7 @@
 // The input of the rules of one group, gathered once per decision.
 import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
+import { compareText } from '../policies/values/compare-text.ts';
 import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
 import { type IntentView, isUnknown, type Known, type Snapshot } from './snapshot.ts';
 
@@ -38,7 +39,7 @@ function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly I
   return snapshot.intents
     .filter((intent) => intent.namespace === group.namespace && intent.group === group.name)
     .filter((intent) => intent.expiresMs === undefined || intent.expiresMs > snapshot.nowMs)
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    .sort((a, b) => compareText(a.name, b.name));
 }
 
 /** Returns the view of the zone with this name. */

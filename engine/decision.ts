@@ -103,6 +103,11 @@ export function isReplacement(action: Action): action is Extract<Action, { reado
   return action.kind === 'deletePod' || action.kind === 'evictPod';
 }
 
+/** Reports whether the action asks pods to prepare for their removal. */
+export function asksToPrepare(action: Action): boolean {
+  return action.kind === 'callPods' && action.method === 'POST';
+}
+
 /** A pod that an action replaces, and the cause. */
 export interface ReplacedPod {
   readonly zone: string;

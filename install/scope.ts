@@ -104,7 +104,8 @@ export function installScope(
   };
 }
 
-function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
+/** Returns the StatefulSets of the groups. */
+export function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
   return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
 }
 

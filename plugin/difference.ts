@@ -1,6 +1,6 @@
 // Differences of two sets of manifests, and of the zones of a group.
 import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
-import { fieldAt } from '../engine/observe/raw.ts';
+import { fieldAt, objectKey } from '../engine/observe/raw.ts';
 import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
@@ -80,7 +80,7 @@ export function memberNames(groups: readonly GroupDefinition[]): ReadonlySet<str
 
 /** `kind namespace/name`; objects that name no namespace are in `default`, as kubectl would put them. */
 export function nameOf(object: ObjectContent): string {
-  return `${String(object['kind'] ?? '')} ${namespaceOf(object)}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
+  return `${String(object['kind'] ?? '')} ${objectKey(object)}`;
 }
 
 function namespaceOf(object: ObjectContent): string {

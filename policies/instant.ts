@@ -17,3 +17,8 @@ export function instantText(ms: number): string | undefined {
   if (!(ms >= -62_167_219_200_000 && ms < 253_402_300_800_000)) return undefined;
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
+
+/** Returns an instant such as `2026-08-22T12:31:04Z`. */
+export function secondText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

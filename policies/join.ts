@@ -2,6 +2,7 @@
 import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
 import type { CountOrPercent } from './schema/scalars.ts';
+import { compareText } from './values/compare-text.ts';
 import { defined } from './values/defined.ts';
 
 /** Effects of rules, the strictest first. */
@@ -117,8 +118,4 @@ export function exceptionFor(
   const [first, ...others] = inForce;
   if (first === undefined) return { kind: 'none' };
   return others.length === 0 ? { kind: 'one', exception: first } : { kind: 'several', names: inForce.map(({ name }) => name).sort() };
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

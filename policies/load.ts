@@ -2,7 +2,9 @@
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas, withoutServerMetadata } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
-import { isRecord, valueAt } from './schema/schema-walk.ts';
+import { valueAt } from './schema/schema-walk.ts';
+import { compareText } from './values/compare-text.ts';
+import { isRecord } from './values/is-record.ts';
 import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
@@ -56,7 +58,7 @@ export interface LoadOptions {
 /** Reads policy files and the Kubernetes objects in them. Never throws. Documents and manifests are in the order of file names, then of lines. */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
   const namespace = options.namespace ?? 'default';
-  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const sorted = [...files].sort((a, b) => compareText(a.name, b.name));
   const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
   const results = parsed
     .flatMap((file) => file.documents)

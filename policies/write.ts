@@ -2,7 +2,8 @@
 import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
 import { z } from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
-import { fieldNames, isRecord, schemaBelow, unwrapped } from './schema/schema-walk.ts';
+import { fieldNames, schemaBelow, unwrapped } from './schema/schema-walk.ts';
+import { isRecord } from './values/is-record.ts';
 import { documentStyle, yamlText } from './yaml/style.ts';
 
 /** A map on one line has at most this many members and characters. */

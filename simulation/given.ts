@@ -3,6 +3,7 @@ import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
+import { isObject } from './server/json.ts';
 import type { Json } from './server/request.ts';
 
 export interface GivenInput {
@@ -208,8 +209,4 @@ function withoutServerFields(object: Json): Json {
 function partOf(value: Json, name: string): Json {
   const part = value[name];
   return isObject(part) ? part : {};
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

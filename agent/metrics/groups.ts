@@ -6,6 +6,7 @@ import { isFailedPass } from '../../engine/publish/failed-pass.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { TurnReport } from '../report.ts';
+import { groupKey } from '../wake-index.ts';
 import type { originalMetrics, ownMetrics } from './catalog.ts';
 import type { InstrumentsOf } from './instruments.ts';
 
@@ -50,7 +51,7 @@ export class GroupMetrics {
   /** Groups that are gone lose their series. */
   setGroups(groups: readonly GroupDefinition[]): void {
     this.#defined = groups.length;
-    const keys = new Set(groups.map(keyOf));
+    const keys = new Set(groups.map(groupKey));
     for (const key of this.#groups.keys()) if (!keys.has(key)) this.#groups.delete(key);
     for (const group of groups) this.#known(group);
   }
@@ -78,7 +79,7 @@ export class GroupMetrics {
   }
 
   #known(group: GroupDefinition): KnownGroup | undefined {
-    const key = keyOf(group);
+    const key = groupKey(group);
     const known = this.#groups.get(key);
     if (known !== undefined || this.#groups.size >= groupSeriesLimit) return known;
     const { namespace, name } = group;
@@ -117,10 +118,6 @@ export class GroupMetrics {
       showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
     }
   }
-}
-
-function keyOf({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
-  return `${namespace}/${name}`;
 }
 
 function timeIn(known: KnownGroup, phase: Phase, now: Instant): number {

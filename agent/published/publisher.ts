@@ -1,5 +1,4 @@
 // Publishes changed decisions: in the status of the RolloutGroup if it exists, else in a ConfigMap next to the ledger.
-
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';

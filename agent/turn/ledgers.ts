@@ -6,6 +6,7 @@ import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, release
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
+import { groupKey } from '../wake-index.ts';
 
 /** Another process wrote the ledger since it was read, so the decision is void. */
 export class LedgerChanged extends Error {
@@ -51,9 +52,9 @@ export class Ledgers {
       async () => {
         const { value } = await this.#objectOf(group).read();
         // A ledger kept in memory while the server denied access is still true afterwards.
-        return this.#memory.get(keyOf(group)) ?? value;
+        return this.#memory.get(groupKey(group)) ?? value;
       },
-      () => this.#memory.get(keyOf(group)) ?? emptyLedger(group),
+      () => this.#memory.get(groupKey(group)) ?? emptyLedger(group),
     );
   }
 
@@ -61,20 +62,20 @@ export class Ledgers {
   write(group: LedgerIdentity, base: Ledger, next: Ledger): Promise<void> {
     return this.#orMemory(
       async () => {
-        const expected = this.#memory.has(keyOf(group)) ? undefined : textOf(base);
+        const expected = this.#memory.has(groupKey(group)) ? undefined : textOf(base);
         await this.#objectOf(group).update((current) => {
           if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
           return next;
         });
-        this.#memory.delete(keyOf(group));
+        this.#memory.delete(groupKey(group));
       },
-      () => void this.#memory.set(keyOf(group), next),
+      () => void this.#memory.set(groupKey(group), next),
     );
   }
 
   /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
   keep(groups: readonly LedgerIdentity[]): void {
-    const keys = new Set(groups.map(keyOf));
+    const keys = new Set(groups.map(groupKey));
     for (const key of this.#shared.keys()) if (!keys.has(key)) this.#shared.delete(key);
     for (const [key, { claims, preparations, downscales }] of this.#memory) {
       if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) this.#memory.delete(key);
@@ -90,7 +91,7 @@ export class Ledgers {
   }
 
   #objectOf(group: LedgerIdentity): SharedObject<Ledger> {
-    const key = keyOf(group);
+    const key = groupKey(group);
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
     const name = ledgerName(group.name);
@@ -133,10 +134,6 @@ export class Ledgers {
       return inMemory();
     }
   }
-}
-
-function keyOf({ namespace, name }: LedgerIdentity): string {
-  return `${namespace}/${name}`;
 }
 
 function emptyLedger({ namespace, name }: LedgerIdentity): Ledger {

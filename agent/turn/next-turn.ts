@@ -1,5 +1,5 @@
 // Decides when a group has its next turn: by the decision, the results of its actions, and changes that cause no event.
-import type { Action, GroupDecision } from '../../engine/decision.ts';
+import { asksToPrepare, type GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
 import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
@@ -74,10 +74,6 @@ function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | 
     return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(memory.refusals - 1, 10)));
   }
   return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
-}
-
-function asksToPrepare(action: Action): boolean {
-  return action.kind === 'callPods' && action.method === 'POST';
 }
 
 /** Reports whether a budget refused the eviction. That is no failure: events tell when it allows one. */

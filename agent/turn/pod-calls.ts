@@ -1,5 +1,4 @@
 // Calls pods to prepare for their removal, or to cancel that. Pods may refuse, hang or report wrong times.
-
 import { inParallel } from '../../cluster/pods.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';

@@ -1,5 +1,6 @@
 // Differences between two versions of a Kubernetes object: changed fields by meaning, the rules of special fields, and the effect of each change.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
 
 type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
@@ -56,9 +57,9 @@ function withDefault(value: unknown, standard: unknown, other: unknown): unknown
 
 function compare(walk: Walk, place: Place, before: unknown, after: unknown): void {
   if (isNothing(before, place.key) && isNothing(after, place.key)) return;
-  if (isMap(before) && isMap(after)) compareMaps(walk, place, before, after);
-  else if (isMap(before) && isAbsent(after) && opened.test(place.pattern)) compareMaps(walk, place, before, {});
-  else if (isMap(after) && isAbsent(before) && opened.test(place.pattern)) compareMaps(walk, place, {}, after);
+  if (isRecord(before) && isRecord(after)) compareMaps(walk, place, before, after);
+  else if (isRecord(before) && isAbsent(after) && opened.test(place.pattern)) compareMaps(walk, place, before, {});
+  else if (isRecord(after) && isAbsent(before) && opened.test(place.pattern)) compareMaps(walk, place, {}, after);
   else if (Array.isArray(before) && Array.isArray(after)) compareLists(walk, place, before, after);
   else if (!sameValue(place, before, after)) record(walk, place, before, after);
 }
@@ -128,7 +129,7 @@ function keyed(entries: readonly unknown[], key: string): Map<string, unknown> {
 
 export function keyOf(entry: unknown, key: string): string | undefined {
   let value = entry;
-  for (const part of key.split('.')) value = isMap(value) ? value[part] : undefined;
+  for (const part of key.split('.')) value = isRecord(value) ? value[part] : undefined;
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
@@ -165,11 +166,6 @@ function isSame(before: unknown, after: unknown): boolean {
   return canonicalJson(before) === canonicalJson(after);
 }
 
-/** Reports whether a value is a map, not a list and not null. */
-export function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** JSON `null` in a manifest means that the field is not set. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
@@ -179,7 +175,7 @@ function isAbsent(value: unknown): boolean {
 function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
   if (/selector$/i.test(key)) return false;
-  return (Array.isArray(value) && value.length === 0) || (isMap(value) && Object.keys(value).length === 0);
+  return (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0);
 }
 
 /** Defaults of Kubernetes by field, without list keys. Not `spec.replicas`: a manifest without it leaves the number to others. */

@@ -1,5 +1,4 @@
 // A judged request as text: for people, for the id of its decision, and to judge it again later.
-
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';

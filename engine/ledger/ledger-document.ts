@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
@@ -262,7 +263,7 @@ function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, 
 function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
   const open: { last: number; readonly rows: [Row, ...Row[]] }[] = [];
   const inOrder = [...rows].sort(
-    (a, b) => a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
+    (a, b) => a.ordinal - b.ordinal || compareText(a.uid, b.uid) || compareText(canonicalJson(a.row), canonicalJson(b.row)),
   );
   for (const { row, ordinal } of inOrder) {
     // Two successive pods of one ordinal are in two batches.
@@ -413,12 +414,8 @@ function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
     return known;
   };
   return [...rows].sort(
-    (a, b) => compare(a.zone ?? '', b.zone ?? '') || (a.ordinal ?? -1) - (b.ordinal ?? -1) || compare(textOf(a), textOf(b)),
+    (a, b) => compareText(a.zone ?? '', b.zone ?? '') || (a.ordinal ?? -1) - (b.ordinal ?? -1) || compareText(textOf(a), textOf(b)),
   );
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** The most pods of one zone that a ledger can name. A document with more is rejected before any list is made. */

@@ -1,7 +1,8 @@
 // Kubernetes JSON to the views that the engine reads. Shapes that do not fit become unknown values with the reason, never exceptions.
 
+import { instantMs } from '../../policies/instant.ts';
 import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
-import { instantMs, type Reader, reader } from './raw.ts';
+import { type Reader, reader } from './raw.ts';
 
 /** The object that controls a pod. */
 interface OwnerView {

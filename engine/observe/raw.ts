@@ -1,4 +1,5 @@
 // Typed reads out of JSON of unknown shape: what is absent or null is undefined, and what has the wrong type is noted, never thrown.
+import { instantMs } from '../../policies/instant.ts';
 
 /** Reads of one JSON value. Paths are keys joined by dots. */
 export interface Reader {
@@ -49,15 +50,6 @@ export function fieldAt(value: unknown, keys: readonly string[]): unknown {
   return found ?? undefined;
 }
 
-/** Milliseconds since 1970 of an RFC 3339 instant with its offset, or undefined. */
-export function instantMs(text: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined;
-  const ms = Date.parse(text);
-  // Days that a month does not have would be days of the next one.
-  const day = Date.parse(`${text.slice(0, 10)}T00:00:00Z`);
-  return Number.isNaN(ms) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10) ? undefined : ms;
-}
-
 function asText(found: unknown): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
@@ -70,4 +62,9 @@ function asTexts(found: unknown): Readonly<Record<string, string>> | undefined {
   if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
   const entries = Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   return entries.length === Object.keys(found).length ? Object.fromEntries(entries) : undefined;
+}
+
+/** Returns `namespace/name` of an object; without a namespace it is in `default`, as kubectl would put it. */
+export function objectKey(object: unknown): string {
+  return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
 }

@@ -1,5 +1,4 @@
 // Readings of gates and metric inputs, from answers of Prometheus and Consul and from the pods of a group.
-
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';

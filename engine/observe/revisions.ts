@@ -1,7 +1,8 @@
 // Derives the update revision of a manifest whose StatefulSet runs already: a manifest has no status, and Kubernetes names revisions.
-import { fieldDiff, isMap, type ObjectContent } from '../diff/field-diff.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
+import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import type { Known } from '../snapshot.ts';
-import { fieldAt } from './raw.ts';
+import { fieldAt, objectKey } from './raw.ts';
 
 /**
  * Returns the desired objects with the revision that the cluster would give each running StatefulSet: the current one, or that of a
@@ -12,9 +13,9 @@ export function withRevisions(
   running: readonly unknown[],
   revisions: readonly unknown[] = [],
 ): readonly ObjectContent[] {
-  const byName = new Map(running.filter(isStatefulSet).map((object) => [keyOf(object), object]));
+  const byName = new Map(running.filter(isStatefulSet).map((object) => [objectKey(object), object]));
   return asked.map((object) => {
-    const present = isStatefulSet(object) ? byName.get(keyOf(object)) : undefined;
+    const present = isStatefulSet(object) ? byName.get(objectKey(object)) : undefined;
     if (present === undefined || fieldAt(present, ['status', 'updateRevision']) === undefined) return object;
     if (hasSameTemplate(fieldAt(present, template), fieldAt(object, template))) return { ...object, status: present['status'] };
     const { status: _status, ...rest } = object;
@@ -38,7 +39,7 @@ export function observeTemplate(revision: ObjectContent, controllerUid: string):
     Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === controllerUid && fieldAt(owner, ['controller']) === true);
   if (!isOwn) return { unknown: 'it belongs to another object' };
   const found = fieldAt(revision, ['data', ...template]);
-  if (!isMap(found)) return { unknown: 'it has no pod template' };
+  if (!isRecord(found)) return { unknown: 'it has no pod template' };
   const { $patch: _patch, ...rest } = found;
   return rest;
 }
@@ -57,8 +58,4 @@ function isOwnedBy(revision: unknown, set: ObjectContent): boolean {
 
 function isStatefulSet(object: unknown): object is ObjectContent {
   return fieldAt(object, ['kind']) === 'StatefulSet';
-}
-
-function keyOf(object: unknown): string {
-  return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
 }

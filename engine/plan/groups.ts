@@ -1,7 +1,7 @@
 // Chooses the groups of a plan, and finds groups whose StatefulSets exist only in another namespace.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
-import { fieldAt } from '../observe/raw.ts';
+import { fieldAt, objectKey } from '../observe/raw.ts';
 import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
@@ -64,9 +64,4 @@ function isNamed(object: unknown, namespace: string, { zones }: GroupDefinition)
   const named = fieldAt(object, ['spec', 'members', 'zones']);
   if (!Array.isArray(named)) return true;
   return named.some((zone) => zones.some(({ statefulSet }) => statefulSet === fieldAt(zone, ['statefulSet'])));
-}
-
-/** `namespace/name`. */
-export function objectKey(object: unknown): string {
-  return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
 }

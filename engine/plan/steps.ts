@@ -80,7 +80,8 @@ function isSettled(set: StatefulSetView | undefined, replicas: number | undefine
   return set.status.replicas === replicas && set.status.readyReplicas === replicas;
 }
 
-function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
+/** Finds a StatefulSet in the namespace of the group. */
+export function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
   return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
 }
 

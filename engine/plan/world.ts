@@ -13,6 +13,7 @@ import { createWorld, type Quantile, step } from '../world/world.ts';
 import type { Refusal } from './document.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
+import { memberOf } from './steps.ts';
 
 /** The manifests of a plan, read. */
 export interface PlanSnapshots {
@@ -148,10 +149,6 @@ export function requestChanges(request: ChangeRequest): RequestedChanges {
     refused.push(...outcome.refused);
   }
   return { world, refused };
-}
-
-function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
-  return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
 }
 
 function deletion(request: ChangeRequest, world: World, zone: string, present: StatefulSetView | undefined): RequestedChanges {

@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
@@ -218,16 +219,12 @@ function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
   if (typeof a === 'string' && typeof b === 'string')
     return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
-  if (!isObject(a) || !isObject(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
+  if (!isRecord(a) || !isRecord(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
   return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));
 }
 
 function ageless(text: string): string {
   return text.replace(lengthOfTime, '…');
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {

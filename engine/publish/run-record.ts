@@ -6,7 +6,7 @@ import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
-import { type Action, type GroupDecision, replacedBy } from '../decision.ts';
+import { type Action, asksToPrepare, type GroupDecision, replacedBy } from '../decision.ts';
 import { isOfRun } from '../run/requests.ts';
 import { isJoinOf } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
@@ -97,7 +97,8 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   const steps = decision.steps.filter((step) => step.kind !== 'roll');
   const isAboutReplicas = ({ kind }: Action): boolean => kind === 'scaleStatefulSet' || kind === 'callPods' || kind === 'writeBackReplicas';
   const open = previous?.spec.outcome === 'running' ? previous : undefined;
-  if (open === undefined && !turn.performed.some(({ action }) => action.kind === 'scaleStatefulSet' || asksPods(action))) return previous;
+  if (open === undefined && !turn.performed.some(({ action }) => action.kind === 'scaleStatefulSet' || asksToPrepare(action)))
+    return previous;
   const record =
     open ?? newRecord(turn, { id: `scale-${turn.startedMs.toString(36)}`, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
   const moved = progressed(record, turn, decision, isAboutReplicas);
@@ -107,10 +108,6 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   if (isMoving) return aimed;
   const hasScaled = aimed.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
   return ended(aimed, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
-}
-
-function asksPods(action: Action): boolean {
-  return action.kind === 'callPods' && action.method === 'POST';
 }
 
 /** Returns the start and, if known, the target of each zone. */
@@ -323,7 +320,7 @@ function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: Ru
   const excepted = exceptions
     .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
     .map(({ name, rule, reason, zone }) =>
-      short({ name, action: 'override', at: textOf(startedMs), reason, about: zone === undefined ? rule : `${rule} in zone ${zone}` }),
+      short({ name, action: 'override', at: timeText(startedMs), reason, about: zone === undefined ? rule : `${rule} in zone ${zone}` }),
     );
   const isKnown = (word: Word): boolean =>
     people.some((one) => one.name === word.name && one.action === word.action && (word.by === undefined || one.at === word.at));
@@ -348,7 +345,7 @@ function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ord
     name,
     action,
     ...(requestedBy === undefined ? {} : { by: requestedBy.user }),
-    at: textOf(requestedBy?.atMs ?? seenMs),
+    at: timeText(requestedBy?.atMs ?? seenMs),
     ...(reason === undefined ? {} : { reason }),
     ...(about.length === 0 ? {} : { about: about.join(', ') }),
   });
@@ -363,10 +360,6 @@ function short({ name, by, reason, about, ...rest }: Word): Word {
     ...(reason === undefined ? {} : { reason: reason.slice(0, 256) }),
     ...(about === undefined ? {} : { about: about.slice(0, 256) }),
   };
-}
-
-function textOf(ms: number): string {
-  return instantText(ms) ?? '1970-01-01T00:00:00Z';
 }
 
 /** `abandoned`: it was under way when its group went, or when another run began without ending it. It is never stored. */

@@ -1,5 +1,6 @@
 // The model around the agent: the StatefulSet controller, the kubelet and the answers of pods. Actions, writes and time advance it. Pure.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { secondText } from '../../policies/instant.ts';
 import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
@@ -225,7 +226,7 @@ function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft
     replicas,
     generation,
     resourceVersion: `${draft.nextSerial()}`,
-    ...(isPrepared ? { annotations: { ...set.annotations, 'grafana.com/last-downscale': secondsText(draft.nowMs) } } : {}),
+    ...(isPrepared ? { annotations: { ...set.annotations, 'grafana.com/last-downscale': secondText(draft.nowMs) } } : {}),
     status: { ...set.status, observedGeneration: generation },
   };
 }
@@ -330,9 +331,4 @@ function changeLedger(
   draft.ledgers = draft.ledgers.some(isLedger)
     ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger) : ledger))
     : [...draft.ledgers, change(empty)];
-}
-
-/** An instant as the webhook writes it: UTC, whole seconds. */
-function secondsText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

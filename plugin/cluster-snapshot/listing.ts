@@ -184,7 +184,8 @@ function listOf(name: ListedName, reflector: Reflector<KubernetesObject>): reado
   return [[name, { unknown: state.reason === 'forbidden' ? forbiddenText(listed[name].resource) : state.message, denial: state.message }]];
 }
 
-function withoutManagedFields(object: KubernetesObject): KubernetesObject {
+/** Returns the object without the fields that tell who wrote each field. */
+export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

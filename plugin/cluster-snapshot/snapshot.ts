@@ -1,5 +1,4 @@
 // The state of a cluster that every verb decides on, from listed objects: policies in force, published decisions and the snapshot.
-
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';

@@ -1,6 +1,6 @@
 // The verb diff: shows the differences by zone with their effects. The exit code is 1 if there are differences.
 import { planGroups } from '../../engine/plan/plan.ts';
-import { isRecord } from '../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';

@@ -13,7 +13,8 @@ import { countFindings, type Finding, objectPlace, sortFindings } from '../../po
 import { adoptionFindings } from '../../policies/lint/lint.ts';
 import { loadPolicies, type Manifest } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
-import { isRecord, valueAt } from '../../policies/schema/schema-walk.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { manifestText, writeDocuments } from '../../policies/write.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { listIn, listKnown } from '../cluster-snapshot/listing.ts';

@@ -4,6 +4,7 @@ import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
+import { secondText } from '../../policies/instant.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -11,7 +12,6 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { secondText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 
 export interface RestartOptions extends ConnectionFlags, PromptFlags {

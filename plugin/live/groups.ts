@@ -215,7 +215,7 @@ export interface LiveGroup {
 
 /** Returns the groups without a published decision. */
 function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
-  return policies.groups.filter((group) => isWanted(named(group)) && !published.has(keyOf(named(group))));
+  return policies.groups.filter((group) => isWanted(named(group)) && !published.has(nameOf(named(group))));
 }
 
 /** Returns one decision per wanted group, sorted by namespace and name. */
@@ -252,12 +252,8 @@ function named({ namespace, name }: GroupDefinition): GroupName {
   return { namespace, group: name };
 }
 
-function keyOf({ namespace, group }: GroupName): string {
-  return `${namespace}/${group}`;
-}
-
 function byName(a: LiveGroup, b: LiveGroup): number {
-  return keyOf(a.decision) < keyOf(b.decision) ? -1 : 1;
+  return nameOf(a.decision) < nameOf(b.decision) ? -1 : 1;
 }
 
 export interface Subject {

@@ -2,6 +2,7 @@
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
+import { withoutManagedFields } from '../cluster-snapshot/listing.ts';
 import type { Access, Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -19,11 +20,6 @@ export function accessFor(dryRun: DryRun): Access {
 export function printObjects({ stdout }: CommandContext, objects: readonly KubernetesObject[]): ExitCode {
   stdout.write(objects.map((object) => `---\n${toYaml(withoutManagedFields(object))}`).join(''));
   return exitCodes.done;
-}
-
-function withoutManagedFields(object: KubernetesObject): KubernetesObject {
-  const { managedFields: _managedFields, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }
 
 /** Finds a zone by its name or StatefulSet; undefined for all zones. @throws Failure when the group has no such zone. */

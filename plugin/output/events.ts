@@ -1,8 +1,9 @@
 // Renders Events as a table or as log lines, and a denial from its Event.
 import type { Judgement } from '../../engine/decision.ts';
 import { blockingResults } from '../../engine/rule.ts';
+import { secondText } from '../../policies/instant.ts';
 import type { GroupEvent } from '../live/events.ts';
-import { ageText, secondText, sourceText } from './plan/plan-text.ts';
+import { ageText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignTable, type Column } from './text.ts';
 

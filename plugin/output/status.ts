@@ -2,6 +2,7 @@
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
+import { secondText } from '../../policies/instant.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
@@ -18,7 +19,7 @@ import {
   zoneEndText,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, secondText, spanText } from './plan/plan-text.ts';
+import { ageText, factText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 

@@ -1,6 +1,5 @@
 // Reads the inputs of plan, diff, explain and simulate: current and desired manifests, policies and assumptions.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { instantMs } from '../../engine/observe/raw.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { type Assumptions, defaultAssumptions } from '../../engine/plan/document.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
@@ -8,6 +7,7 @@ import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
+import { instantMs } from '../../policies/instant.ts';
 import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';

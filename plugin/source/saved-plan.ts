@@ -1,5 +1,4 @@
 // A plan in a file: the shown plan, its basis and its objects, sealed with a digest.
-
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -5,7 +5,7 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/document.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
-import { isRecord } from '../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import type { InputFile } from './input.ts';
 

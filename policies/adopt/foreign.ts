@@ -4,7 +4,7 @@ import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { ObjectName } from '../load.ts';
 import { schemaFindings } from '../schema/schema-findings.ts';
-import { isRecord } from '../schema/schema-walk.ts';
+import { isRecord } from '../values/is-record.ts';
 import type { Path, Places } from '../yaml/document.ts';
 
 /** An object of a file or of a cluster. */

@@ -1,9 +1,10 @@
 // Proposes groups of StatefulSets without labels, from their names and the zones of their pods, each with the reason.
 import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
-import { isRecord, textsOf, valueAt } from '../schema/schema-walk.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { defined } from '../values/defined.ts';
+import { isRecord } from '../values/is-record.ts';
 import { labelKeys } from './keys.ts';
 import { groupName, zoneNames } from './names.ts';
 import { phasedOwner } from './phased-rollout.ts';

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
 import { apiVersion } from '../schema/kinds.ts';
-import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { valueAt } from '../schema/schema-walk.ts';
+import { isRecord } from '../values/is-record.ts';
 import {
   type ConvertedObject,
   type ForeignObject,

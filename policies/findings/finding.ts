@@ -1,5 +1,6 @@
 // A finding about a policy or manifest: its place, its fix, and its text on a terminal.
 import type { Source } from '../definition.ts';
+import { compareText } from '../values/compare-text.ts';
 import { defined } from '../values/defined.ts';
 import { type FindingCode, findingCodes } from './codes.ts';
 
@@ -84,13 +85,13 @@ export function jsonPointer(path: readonly (string | number)[]): string {
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   const sorted = [...findings].sort(
     (a, b) =>
-      compare(a.file, b.file) ||
-      compare(a.object ?? '', b.object ?? '') ||
+      compareText(a.file, b.file) ||
+      compareText(a.object ?? '', b.object ?? '') ||
       a.line - b.line ||
       a.column - b.column ||
-      compare(a.code, b.code) ||
-      compare(a.pointer, b.pointer) ||
-      compare(a.message, b.message),
+      compareText(a.code, b.code) ||
+      compareText(a.pointer, b.pointer) ||
+      compareText(a.message, b.message),
   );
   return sorted.filter((one, index) => {
     const before = sorted[index - 1];
@@ -119,10 +120,6 @@ export function pointerText(pointer: string): string {
     .slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Adds colour to one part of the text. */

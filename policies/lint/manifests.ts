@@ -2,8 +2,9 @@
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
-import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
+import { isRecord } from '../values/is-record.ts';
 import type { Path } from '../yaml/document.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
 

@@ -2,7 +2,9 @@
 import { type Finding, finding, objectPlace } from '../findings/finding.ts';
 import { type LoadResult, readDocument } from '../load.ts';
 import { withoutServerMetadata } from '../schema/kinds.ts';
-import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { valueAt } from '../schema/schema-walk.ts';
+import { compareText } from '../values/compare-text.ts';
+import { isRecord } from '../values/is-record.ts';
 import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';
@@ -11,7 +13,7 @@ import { refusedKeys } from '../yaml/value.ts';
 export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
     .map(documentOf)
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .sort((a, b) => compareText(a.name, b.name))
     .map(({ document }) => readDocument(document, 'default'));
   return {
     documents: results.flatMap((result) => result.document ?? []),

@@ -1,12 +1,12 @@
 // The registry of kinds: names in the API, schemas, and fields that the API server adds to documents.
 import { z } from 'zod';
+import { isRecord } from '../values/is-record.ts';
 import { policyTestSpec } from './policy-test.ts';
 import { rolloutGroupSpec, rolloutGroupStatus } from './rollout-group.ts';
 import { rolloutExceptionSpec, rolloutIntentSpec } from './rollout-intent.ts';
 import { rolloutPolicySpec } from './rollout-policy.ts';
 import { rolloutRunSpec } from './rollout-run.ts';
 import { objectName } from './scalars.ts';
-import { isRecord } from './schema-walk.ts';
 import { metricSourceSpec, notificationChannelSpec } from './sources.ts';
 
 export const apiGroup = 'rollout-group.dev';

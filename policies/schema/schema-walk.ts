@@ -1,5 +1,6 @@
 // Finds schemas and values by path.
 import { z } from 'zod';
+import { isRecord } from '../values/is-record.ts';
 import type { PathKey } from '../yaml/value.ts';
 
 /** Returns the schema inside optional, nullable, default and prefault. */
@@ -49,10 +50,6 @@ export function walkWithSchema(
   } else if (isRecord(value)) {
     for (const [key, item] of Object.entries(value)) walkWithSchema(schemaBelow(schema, key), item, visit, [...path, key]);
   }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Returns the entries of a map whose values are text, such as labels; empty for any other value. */

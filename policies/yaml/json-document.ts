@@ -1,5 +1,4 @@
 // Reads the JSON that kubectl prints without the much slower YAML parser. Places are computed on demand.
-
 import { jsonPointer } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
 import { tryParseJson } from '../values/try-parse-json.ts';

@@ -2,7 +2,8 @@
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
-import { entryKey, isMap, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
+import { entryKey, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { fieldAt } from '../../observe/raw.ts';
 import { observeTemplate } from '../../observe/revisions.ts';
 import { isUnknown, type Known, type Ledger } from '../../snapshot.ts';
@@ -180,7 +181,7 @@ interface Controller {
 function controllerOf(object: ObjectContent): Controller | undefined {
   const owners = fieldAt(object, ['metadata', 'ownerReferences']);
   const owner: unknown = Array.isArray(owners) ? owners.find((one) => fieldAt(one, ['controller']) === true) : undefined;
-  if (!isMap(owner)) return undefined;
+  if (!isRecord(owner)) return undefined;
   const text = (field: string): string => textAt(owner, field) ?? '';
   return { apiVersion: text('apiVersion'), kind: text('kind'), name: text('name'), uid: text('uid') };
 }
@@ -292,10 +293,10 @@ function mergedMap(made: ObjectContent, own: ObjectContent, target: ObjectConten
 function merged(key: string, made: unknown, own: unknown, target: unknown): unknown {
   if (isSame(made, target)) return own;
   if (isSame(made, own)) return target;
-  if (isMap(own) && isMap(target)) return mergedMap(mapOf(made), own, target);
+  if (isRecord(own) && isRecord(target)) return mergedMap(mapOf(made), own, target);
   if (Array.isArray(own) && Array.isArray(target)) return mergedList(key, listOf(made), own, target);
   // Additions inside the field stay, although the target does not have the field.
-  if (target === undefined && (isMap(own) || Array.isArray(own))) return additions(key, made, own);
+  if (target === undefined && (isRecord(own) || Array.isArray(own))) return additions(key, made, own);
   return target;
 }
 
@@ -309,7 +310,7 @@ function additions(key: string, made: unknown, own: unknown): unknown {
 function mergedList(key: string, made: readonly unknown[], own: readonly unknown[], target: readonly unknown[]): readonly unknown[] {
   const by = entryKey(key, [made, own, target]);
   if (by === undefined) {
-    if (![...made, ...own, ...target].every(isMap)) return target;
+    if (![...made, ...own, ...target].every(isRecord)) return target;
     const known = new Set([...made, ...target].map(canonicalJson));
     return [...target, ...own.filter((entry) => !known.has(canonicalJson(entry)))];
   }
@@ -332,7 +333,7 @@ function isSame(a: unknown, b: unknown): boolean {
 }
 
 function mapOf(value: unknown): ObjectContent {
-  return isMap(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -9,7 +9,7 @@ import { admissionPolicyKinds, markAnnotation } from '../../../install/admission
 import { enforceLabel } from '../../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
-import type { Member } from '../../../install/scope.ts';
+import { membersOf } from '../../../install/scope.ts';
 import { pinConfigurationName } from '../../../install/webhooks.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -68,10 +68,6 @@ export async function readRegistration(cluster: Cluster, { agentNamespace, group
 
 function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): ReadonlySet<string> {
   return new Set(namespaces.filter(({ isOptedIn }) => isOptedIn).map(({ name }) => name));
-}
-
-function membersOf(groups: readonly GroupDefinition[]): readonly Member[] {
-  return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
 }
 
 /** Returns the Services of the webhooks, as `namespace/name`. */

@@ -1,5 +1,4 @@
 // Gathers the facts of doctor's checks from the cluster. A fact that may not be read is unknown.
-
 import { onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';

@@ -29,11 +29,6 @@ export function ageText(atMs: number, nowMs: number): string {
   return spanText(Math.max(0, nowMs - atMs) / 1000);
 }
 
-/** Returns an instant such as `2026-08-22T12:31:04Z`. */
-export function secondText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
-
 /** Returns the ordinals of pods as ranges, in the given order: `19..0`, `19..12, 10`. Names without an ordinal are unchanged. */
 export function podsText(pods: readonly string[]): string {
   const runs: { first: number; last: number }[] = [];

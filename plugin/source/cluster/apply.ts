@@ -3,8 +3,9 @@ import { ApiFailure, isStatus, TransportFailure } from '../../../cluster/request
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { applyObject } from '../../../cluster/request/write.ts';
-import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
 import { messageOf } from '../../../policies/error-message.ts';
+import { instantMs } from '../../../policies/instant.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';

@@ -1,13 +1,12 @@
 // Computes desired objects as the cluster would store them: by a dry run, else by merging the manifest into the live object.
-
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { createObject, patchObject } from '../../../cluster/request/write.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';

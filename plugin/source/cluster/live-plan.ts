@@ -2,10 +2,10 @@
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { fieldAt } from '../../../engine/observe/raw.ts';
+import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
 import type { Plan } from '../../../engine/plan/document.ts';
-import { absentElsewhere, groupsToPlan, objectKey } from '../../../engine/plan/groups.ts';
+import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -13,7 +13,7 @@ import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
 import { loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
-import { isRecord } from '../../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
 import { resourcesOf, rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
   itemsOf,

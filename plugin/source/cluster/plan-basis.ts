@@ -5,8 +5,8 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { matchesSelector } from '../../../policies/label-selector.ts';
-import { isRecord } from '../../../policies/schema/schema-walk.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
 import { nameOf } from '../../difference.ts';
 
 /** One object of the basis. */

@@ -6,7 +6,7 @@ import type { Finding } from '../../../policies/findings/finding.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { blockInsteadOf, excludeInvalidPolicies } from '../../../policies/live/sources.ts';
 import type { PolicyFile, UnusableDocument } from '../../../policies/load.ts';
-import { isRecord } from '../../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
