@@ -1,4 +1,4 @@
-// One process of the agent in a test: its environment, which can lose replies and die between any two calls, and what it reported.
+// Runs one process of the agent in a test: an environment that can lose responses and crash between any two calls, and its reports.
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, GateAnswer, GateQuery, LogFields, NotifyHttp, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
@@ -9,7 +9,7 @@ import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { VirtualEnv } from './virtual-env.ts';
 
-/** Where a process can be hit: before a request leaves, or after its answer has come. */
+/** The moments of a fault: before a request is sent, or after its response has arrived. */
 export type Moment = 'beforeSend' | 'afterReply';
 
 export interface ProcessOptions {
@@ -18,13 +18,13 @@ export interface ProcessOptions {
   readonly config?: Partial<AgentConfig>;
   readonly policyDirectory?: PolicyDirectory;
   readonly pods?: (request: PodRequest) => Promise<PodResponse>;
-  /** Answers for the providers of gates; without it the process has no port to them. */
+  /** Answers for the providers of gates. Absent: the process reads no gates. */
   readonly gates?: (query: GateQuery) => Promise<GateAnswer>;
-  /** Answers for the services that people are told by; without it nobody is told. */
+  /** Answers for the notification services. Absent: the process notifies no service. */
   readonly notify?: NotifyHttp['call'];
-  /** Whoever else hears of turns. */
+  /** Further listeners of turns. */
   readonly listeners?: (env: AgentEnv, config: AgentConfig) => readonly TurnListener[];
-  /** Asked at each moment of each request; `crash` ends the process there, `lose` loses the reply after it was applied. */
+  /** Called at each moment of each request. `crash` ends the process there, `lose` drops the response after the request was applied. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
 
@@ -41,7 +41,7 @@ export const defaultConfig: AgentConfig = {
   publishEveryMs: 5000,
 };
 
-/** Starts an agent in a process of its own. */
+/** Starts an agent in a separate process environment. */
 export function startProcess(options: ProcessOptions) {
   const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, notify, listeners, fault = () => undefined } = options;
   const reports: TurnReport[] = [];

@@ -1,4 +1,4 @@
-// Questions to the disruption budget about a pod of zone a, of three zones of three pods.
+// Asks the disruption budget about a pod of zone a, in a group with three zones of three pods.
 import { type DisruptionQuestion, type DisruptionVerdict, disruptionVerdict } from '../../engine/disruption/disruption.ts';
 import type { Claim, Known, PodView, StatefulSetView, ZoneBudgetView } from '../../engine/snapshot.ts';
 import { knownPods, type PodChanges, type StatefulSetOverrides, statefulSet } from './objects.ts';
@@ -25,11 +25,11 @@ export interface DisruptionCase {
   readonly group?: DisruptionQuestion['group'];
   readonly override?: number;
   readonly unreadable?: string;
-  /** `rollout` when there is an override, unless the case says otherwise. */
+  /** `rollout` if there is an override; a case may set another reason. */
   readonly requester?: DisruptionQuestion['requester'];
 }
 
-/** The verdict on a pod of zone a, of three zones of three pods unless the case says otherwise. */
+/** Returns the verdict on a pod of zone a. Default: three zones of three pods. */
 export function askDisruption(given: DisruptionCase): DisruptionVerdict {
   const sets = given.sets ?? zoneSets.map((name) => statefulSet({ name, ...given.set }));
   const { unreadable } = given;

@@ -1,16 +1,16 @@
-// Builders of groups as the engine reads them, with the defaults of native groups and a preset for adopted ones.
+// Builds group definitions as the engine reads them, with the defaults of native groups and a preset for adopted ones.
 
 import type { GateDefinition, GroupDefinition, RolloutDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 
 export type GroupOverrides = Partial<Omit<GroupDefinition, 'zones' | 'rollout'>> & {
-  /** Names of zones, or zones with what differs. */
+  /** Names of zones, or zones with the fields that differ from the default. */
   readonly zones?: readonly (string | ZoneOverrides)[];
   readonly rollout?: Partial<RolloutDefinition>;
 };
 
 export type ZoneOverrides = Partial<ZoneDefinition> & { readonly name: string };
 
-/** Group `ingester` in `mimir` with the zones a, b and c, scaled directly, rolled by deletion of one pod at a time. */
+/** Builds the group `ingester` in `mimir` with the zones a, b and c, scaled directly, which deletes one pod at a time. */
 export function group(overrides: GroupOverrides = {}): GroupDefinition {
   const { zones, rollout, ...rest } = overrides;
   const name = rest.name ?? 'ingester';
@@ -28,7 +28,7 @@ export function group(overrides: GroupOverrides = {}): GroupDefinition {
   };
 }
 
-/** A group as it is adopted from labels and annotations of grafana/rollout-operator. */
+/** Builds a group as adopted from the labels and annotations of grafana/rollout-operator. */
 export function adopted(overrides: GroupOverrides = {}): GroupDefinition {
   return group({
     profile: 'rolloutOperator',
@@ -37,7 +37,7 @@ export function adopted(overrides: GroupOverrides = {}): GroupDefinition {
   });
 }
 
-/** A zone whose StatefulSet is named after group and zone, such as `ingester-zone-a`. */
+/** Builds a zone whose StatefulSet is named after the group and the zone, such as `ingester-zone-a`. */
 export function zone(overrides: ZoneOverrides, groupName = 'ingester'): ZoneDefinition {
   return {
     statefulSet: `${groupName}-zone-${overrides.name}`,
@@ -54,7 +54,7 @@ export function zone(overrides: ZoneOverrides, groupName = 'ingester'): ZoneDefi
   };
 }
 
-/** A wave without approvals, gates or soak. */
+/** Builds a wave without approvals, gates or soak. */
 export function wave(
   name: string,
   zones: readonly string[],
@@ -63,7 +63,7 @@ export function wave(
   return { name, zones, amount: { percent: 100 }, before: { gates: [] }, after: { soakMs: 0, gates: [] }, ...overrides };
 }
 
-/** A Prometheus gate that passes on its first reading of at most 0.5. */
+/** Builds a Prometheus gate that passes on its first reading of at most 0.5. */
 export function gate(overrides: Partial<GateDefinition> = {}): GateDefinition {
   return {
     name: 'errors',

@@ -1,4 +1,4 @@
-// Decisions made by hand, and what they violate.
+// Builds decisions by hand and returns their violations.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import type { Action, GroupDecision } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants/invariants.ts';
@@ -10,7 +10,7 @@ import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
 
 const native = group();
 
-/** What a hand-made decision violates. */
+/** Returns the violations of a decision built by hand. */
 export function violated(
   actions: readonly Action[],
   overrides: SnapshotOverrides = {},

@@ -1,7 +1,7 @@
-// The order in which suites begin: those that take longest come first, so that no worker ends with one while the others have nothing left.
+// Starts the slowest suites first, so that no worker runs a slow suite while the other workers are idle.
 import { BaseSequencer, type TestSequencerConstructor, type TestSpecification } from 'vitest/node';
 
-/** Returns a sequencer that begins with the given files, in that order; the others follow in the order that vitest gives them. */
+/** Returns a sequencer that starts with the given files in their order, followed by the others in the order of vitest. */
 export function longestFirst(files: readonly string[]): TestSequencerConstructor {
   const rankOf = ({ moduleId }: TestSpecification): number => {
     const rank = files.findIndex((file) => moduleId.endsWith(`/${file}`));

@@ -1,4 +1,4 @@
-// Builders of StatefulSet manifests as they stand in Git, and of the input of a plan made from them.
+// Builds StatefulSet manifests as in Git, and the input of a plan made from them.
 import { defaultAssumptions } from '../../engine/plan/document.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import { group } from './groups.ts';
@@ -6,7 +6,7 @@ import { kitNowMs } from './objects.ts';
 
 interface ManifestOverrides {
   readonly image?: string;
-  /** `undefined` leaves the number to others. */
+  /** `undefined`: the manifest has no replicas, because another controller sets them. */
   readonly replicas?: number | undefined;
   readonly spec?: object;
   readonly metadata?: object;
@@ -14,7 +14,7 @@ interface ManifestOverrides {
   readonly container?: object;
 }
 
-/** The StatefulSet of a zone: three replicas, rolled by whoever deletes its pods, with a readiness probe and a fixed image. */
+/** Builds the StatefulSet of a zone: three replicas, OnDelete, a readiness probe and a fixed image. */
 export function manifest(zone: string, overrides: ManifestOverrides = {}): object {
   const name = `ingester-zone-${zone}`;
   const labels = { name, 'rollout-group': 'ingester' };
@@ -41,12 +41,12 @@ export function manifest(zone: string, overrides: ManifestOverrides = {}): objec
   };
 }
 
-/** The same for the zones a, b and c. */
+/** Builds the StatefulSets of the zones a, b and c. */
 export function manifests(overrides: ManifestOverrides = {}, zones: readonly string[] = ['a', 'b', 'c']): readonly object[] {
   return zones.map((zone) => manifest(zone, overrides));
 }
 
-/** A plan of group `ingester` that asks for nothing new. */
+/** Builds the input of a plan of the group `ingester` without changes. */
 export function planInput(overrides: Partial<PlanInput> = {}): PlanInput {
   return {
     groups: [group()],

@@ -1,6 +1,6 @@
-// Tests found in the text of a file by their titles, and what keeps one of them from showing anything.
+// Finds tests in the source of a file by their titles, and reports why a test proves nothing.
 
-/** A test by its file and its title, or that of the suite around it. */
+/** Names a test by its file, and its title or that of its suite. */
 export interface NamedTest {
   readonly file: string;
   readonly title: string;
@@ -14,23 +14,23 @@ export const of =
 
 /** One `describe`, `it` or `test` of a file. */
 interface Block {
-  /** As it stands in the source; of a template the text between its marks. */
+  /** The title as in the source; for a template the text between the backticks. */
   readonly title: string;
   readonly isSuite: boolean;
-  /** `.skip`, `.each`, ... in their order. */
+  /** `.skip`, `.each` and other modifiers in their order. */
   readonly modifiers: readonly string[];
-  /** What stands in the brackets of modifiers, without texts and comments. */
+  /** The arguments of the modifiers, without texts and comments. */
   readonly tables: readonly string[];
   readonly startsAt: number;
   readonly endsAt: number;
-  /** Its code, without texts and comments. */
+  /** The code of the block, without texts and comments. */
   readonly body: string;
 }
 
 const notRun = ['skip', 'todo', 'skipIf', 'runIf', 'fails'];
 const asserts = /\b(?:expect|assert)\w*\s*(?:[.(]|<)/;
 
-/** Why the test of that title in the source shows nothing; undefined when it does. A suite needs a test that shows something. */
+/** Returns why the test with this title proves nothing; undefined if it does. A suite needs at least one test that proves something. */
 export function defectOf(source: string, title: string): string | undefined {
   const blocks = blocksOf(source);
   const named = blocks.filter((block) => block.title === title);
@@ -49,7 +49,7 @@ function defectIn(block: Block, blocks: readonly Block[]): string | undefined {
   return inside.map((one) => defectIn(one, blocks)).find((defect) => defect !== undefined);
 }
 
-/** Blocks with a title that is written out, in their order. */
+/** Returns the blocks with a literal title, in their order. */
 function blocksOf(source: string): readonly Block[] {
   const code = withoutTexts(source);
   const blocks: Block[] = [];
@@ -103,7 +103,7 @@ function titleAt(source: string, from: number): string | undefined {
 
 const brackets: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
-/** Where the bracket at `opensAt` closes. Less and greater are brackets only where the first one is, and not those of arrows. */
+/** Returns where the bracket at `opensAt` closes. `<` and `>` count as brackets only if the first bracket is `<`, and not in arrows. */
 function closing(code: string, opensAt: number): number | undefined {
   const pairs = code[opensAt] === '<' ? { ...brackets, '<': '>' } : brackets;
   const open: string[] = [];
@@ -120,7 +120,7 @@ function closing(code: string, opensAt: number): number | undefined {
   return undefined;
 }
 
-/** The source at its length, with blanks in the place of what is in texts, templates, regular expressions and comments. */
+/** Returns the source with blanks instead of the content of texts, templates, regular expressions and comments. Its length is unchanged. */
 function withoutTexts(source: string): string {
   let code = '';
   let at = 0;
@@ -145,7 +145,7 @@ function withoutTexts(source: string): string {
   return code;
 }
 
-/** After a value a slash divides. */
+/** After a value a slash is a division, not the start of a regular expression. */
 function mayBeginRegex(code: string): boolean {
   const before = code.trimEnd();
   return before === '' || /(?:[(,=:[!&|?{};<>+*%~^-]|\breturn|\btypeof)$/.test(before.slice(-12));

@@ -1,12 +1,12 @@
-// The model of the API server in virtual time, and failures in place of its answers.
+// Runs the model of the API server in virtual time, and replaces responses by failures.
 import { projectKinds } from '../../simulation/server/kinds.ts';
 import { moreKinds } from './kinds.ts';
 import { ModelApi } from './model-server.ts';
 import type { Served, ServedRequest, VirtualEnv } from './virtual-env.ts';
 
-/** Answers the requests of the environment. Of the kinds that are not those of a bare Kubernetes, it serves only the named plurals. */
+/** Answers the requests of the environment. Besides the kinds of Kubernetes it serves only the named plurals. */
 export class ObjectsServer extends ModelApi {
-  /** Answers with a failure instead; undefined lets the request pass. */
+  /** Returns a failure to answer with; undefined passes the request to the model. */
   fault: ((request: ServedRequest) => Served | undefined) | undefined;
   readonly #writes: string[] = [];
 

@@ -1,10 +1,10 @@
-// Builders of StatefulSets and pods as the engine sees them: healthy, up to date and idle unless a test says otherwise.
+// Builds StatefulSets and pods as the engine sees them. Default: healthy, updated and idle.
 import { isUnknown, type PodsView, type PodView, type StatefulSetView } from '../../engine/snapshot.ts';
 
-/** The instant at which tests happen unless they say otherwise. */
+/** The default time of tests. */
 export const kitNowMs: number = Date.parse('2026-03-02T12:00:00Z');
 
-/** An instant long enough before `kitNowMs` that nothing waits for it any more. */
+/** A time so long before `kitNowMs` that no wait counts from it. */
 export const longAgoMs: number = kitNowMs - 7 * 24 * 3_600_000;
 
 export const oldRevision = 'rev-1';
@@ -12,7 +12,7 @@ export const newRevision = 'rev-2';
 
 export type StatefulSetOverrides = Partial<Omit<StatefulSetView, 'status'>> & { readonly status?: Partial<StatefulSetView['status']> };
 
-/** A StatefulSet of three ready pods at `rev-1`; its counters follow `replicas`. */
+/** Builds a StatefulSet of three ready pods at `rev-1`. Its counters follow `replicas`. */
 export function statefulSet(overrides: StatefulSetOverrides = {}): StatefulSetView {
   const { status, ...rest } = overrides;
   const name = rest.name ?? 'ingester-zone-a';
@@ -47,13 +47,13 @@ export function statefulSet(overrides: StatefulSetOverrides = {}): StatefulSetVi
   };
 }
 
-/** A StatefulSet whose template has just been changed to `rev-2`, with all pods still at `rev-1`. */
+/** Builds a StatefulSet whose template has just changed to `rev-2`, with all pods still at `rev-1`. */
 export function outdatedStatefulSet(overrides: StatefulSetOverrides = {}): StatefulSetView {
   const generation = overrides.generation ?? 2;
   return statefulSet({ ...overrides, generation, status: { updateRevision: newRevision, updatedReplicas: 0, ...overrides.status } });
 }
 
-/** A running, ready pod of the StatefulSet, at the revision that its pods had before any change. */
+/** Builds a running, ready pod of the StatefulSet at its current revision. */
 export function pod(owner: StatefulSetView, ordinal: number, overrides: Partial<PodView> = {}): PodView {
   const name = `${owner.name}-${ordinal}`;
   const isReady = overrides.isReady ?? true;
@@ -76,10 +76,10 @@ export function pod(owner: StatefulSetView, ordinal: number, overrides: Partial<
   };
 }
 
-/** What a test changes of single pods, by ordinal; `'missing'` leaves the pod out. */
+/** Changes of single pods, by ordinal. `'missing'` omits the pod. */
 export type PodChanges = Readonly<Record<number, Partial<PodView> | 'missing'>>;
 
-/** All pods of the StatefulSet, in order of ordinal. */
+/** Returns all pods of the StatefulSet, in order of their ordinals. */
 export function podsOf(owner: StatefulSetView, changes: PodChanges = {}): PodsView {
   const pods: PodView[] = [];
   for (let ordinal = owner.firstOrdinal; ordinal < owner.firstOrdinal + owner.replicas; ordinal += 1) {
@@ -89,7 +89,7 @@ export function podsOf(owner: StatefulSetView, changes: PodChanges = {}): PodsVi
   return { namespace: owner.namespace, statefulSet: owner.name, pods };
 }
 
-/** The pods that a view holds; a view that could not be read is a fault of the test. */
+/** Returns the pods of a view. Throws if the view could not be read, because then the test is wrong. */
 export function knownPods(view: PodsView | undefined): readonly PodView[] {
   if (view === undefined || isUnknown(view.pods)) throw new Error('the test expected pods that are known');
   return view.pods;

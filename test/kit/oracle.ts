@@ -1,4 +1,4 @@
-// A second opinion on decisions: the safety invariants, counted from the raw snapshot by code that shares nothing with the engine.
+// Checks decisions a second time: computes the safety invariants from the snapshot, without code of the engine.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
 import type { PodView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
@@ -10,7 +10,7 @@ interface CountedZone {
   /** Ordinals that should have an available pod and have none. */
   readonly down: ReadonlySet<number>;
   readonly surplus: number;
-  /** Adopted groups also believe the counters of the status. */
+  /** For adopted groups the counters of the status count too. */
   readonly statusDown: number;
 }
 
@@ -59,7 +59,7 @@ function limitOf(snapshot: Snapshot, zone: CountedZone): number | undefined {
   return Math.min(parse(zone.zone.maxUnavailable), ...caps);
 }
 
-/** Everything that is wrong with a decision, as `id: what`. */
+/** Returns all violations of a decision, as `id: what`. */
 export function judgeDecision(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly string[] {
   const zones = group.zones.map((zone) => count(snapshot, group, zone));
   const going = decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
@@ -88,7 +88,7 @@ function checkReplacements(
   const found: string[] = [];
   const touched = new Set(going.map((action) => action.zone));
   if (touched.size > 1) found.push('S1: two zones in one turn');
-  // One pod that is down itself takes nothing away, whatever other zones lack.
+  // The replacement of a single unavailable pod makes no further pod unavailable, so the state of other zones does not matter.
   const [cured] = going;
   const isCure = !isAdopted && going.length === 1 && cured !== undefined && isDown(zones, cured);
   const ledger = snapshot.ledgers.find((one) => one.namespace === group.namespace && one.group === group.name);
@@ -101,7 +101,7 @@ function checkReplacements(
     const isForgiven = isAdopted && zone.zone.paused && zones.filter((other) => !isWhole(other)).length <= 1;
     const isBeside = isCure && zone.pods !== undefined && !claimed.has(zone.zone.name);
     if (!touched.has(zone.zone.name) && !isWhole(zone) && !isForgiven && !isBeside) found.push(`S1: zone ${zone.zone.name} is not whole`);
-    // Under OrderedReady no surplus pod leaves while a pod below it is down.
+    // With OrderedReady no surplus pod is deleted while a pod below it is unavailable.
     const isHeldUp = isCure && zone.set?.podManagementPolicy === 'OrderedReady' && zone.down.size > 0;
     if (!isAdopted && zone.surplus > 0 && !isHeldUp) found.push(`S15: zone ${zone.zone.name} shrinks`);
     found.push(

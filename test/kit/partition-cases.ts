@@ -1,4 +1,4 @@
-// Random groups of the strategy `partition`, and a second opinion on what is decided for them that shares nothing with the engine.
+// Draws random groups with the strategy `partition`, and checks their decisions a second time without code of the engine.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { PodView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -8,8 +8,8 @@ import { type RandomCase, randomCase } from './random-groups.ts';
 const holding = 1_000_000;
 
 /**
- * The random group of the seed under the strategy `partition`: most partitions stand where the pods at the top end that run the update revision,
- * others hold everything, or somebody has moved them. undefined for adopted groups, which have no such engine.
+ * Draws the group of the seed with the strategy `partition`. Most partitions are where the updated pods at the top end. Other partitions
+ * block all pods, or another client has moved them. Undefined for adopted groups, which cannot have this strategy.
  */
 export function partitionedCase(seed: number): RandomCase | undefined {
   const one = randomCase(seed);
@@ -21,7 +21,7 @@ export function partitionedCase(seed: number): RandomCase | undefined {
   };
   const draws = one.snapshot.statefulSets.map(() => ({ kind: random.next(), by: random.next(), ordered: random.next() }));
   const orderedUp = (set: StatefulSetView, index: number): readonly PodView[] => {
-    // As a partition leaves them: new pods at the top, old ones below, and now and then one that has got ahead.
+    // As after a rollout by partition: updated pods at the top, outdated pods below, and sometimes an updated pod below the partition.
     const share = draws[index]?.by ?? 0;
     return podsOf(one.snapshot, set).map((pod) => {
       const isTop = pod.ordinal >= set.replicas - Math.floor(share * set.replicas);
@@ -54,7 +54,7 @@ function podsOf(snapshot: Pick<Snapshot, 'pods'>, set: StatefulSetView): readonl
 interface Counted {
   readonly set: StatefulSetView;
   readonly pods: readonly PodView[];
-  /** Ordinals without an available pod, and those of pods that the StatefulSet controller may delete. */
+  /** Ordinals without an available pod, and ordinals whose pods the StatefulSet controller may delete. */
   readonly lost: ReadonlySet<number>;
   readonly surplus: number;
 }
@@ -85,7 +85,7 @@ function count(snapshot: Snapshot, set: StatefulSetView): Counted {
   return { set, pods, lost, surplus: pods.filter(({ ordinal }) => ordinal >= set.replicas).length };
 }
 
-/** Everything that is wrong with what is written to partitions. */
+/** Returns all violations in the partitions that a decision writes. */
 export function judgePartitions({ snapshot, group }: RandomCase, decision: GroupDecision): readonly string[] {
   const zones = new Map(
     group.zones.flatMap(({ name, statefulSet }) => {
@@ -119,7 +119,7 @@ export function judgePartitions({ snapshot, group }: RandomCase, decision: Group
     const costly = newlyGoing.filter(({ ordinal }) => !lost.has(ordinal)).length;
     if (limit !== undefined && costly > 0 && lost.size + costly > limit)
       found.push(`P4: ${lost.size + costly} down with a limit of ${limit}`);
-    // A pod that is down itself takes nothing away from anybody: one at a time it goes beside other zones too.
+    // A pod that is itself unavailable makes no further pod unavailable: one at a time may be replaced next to other zones.
     const isCure = newlyGoing.length === 1 && costly === 0;
     for (const [name, other] of zones) {
       if (!isCure && name !== action.zone && (other.lost.size > 0 || other.surplus > 0)) found.push(`P5: zone ${name} is not whole`);

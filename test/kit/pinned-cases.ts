@@ -1,4 +1,4 @@
-// Random groups of the strategy `pinned`, and a second opinion on what is decided for them, and remembered of it, that shares nothing with the engine.
+// Draws random groups with the strategy `pinned`, and checks their decisions and ledgers a second time without code of the engine.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
 import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -7,14 +7,14 @@ import { type Random, randomFrom } from './random.ts';
 import { type RandomCase, randomCase } from './random-groups.ts';
 
 const holding = 1_000_000;
-/** How often a pod is taken away so that it comes back at one revision, before a person says so. */
+/** Attempts to bring a pod back at one revision before a person must request a retry. */
 const maxTries = 2;
 const revisions = ['rev-1', 'rev-2', 'rev-3'];
 
 /**
- * The random group of the seed under the strategy `pinned`: pods at three revisions, a ledger that says what most of them come back at, pods on their way,
- * and pods that did not come back as they should; now and then a partition that somebody moved, or a group that another engine rolled before, of which
- * the ledger says nothing yet. undefined for adopted groups, which have no such engine.
+ * Draws the group of the seed with the strategy `pinned`: pods at three revisions, a ledger with the pins of most of them, pods in flight,
+ * and pods that came back at another revision. Sometimes another client has moved the partition, or another strategy rolled the group
+ * before and the ledger has no pins. Undefined for adopted groups, which cannot have this strategy.
  */
 export function pinnedCase(seed: number): RandomCase | undefined {
   const one = randomCase(seed);
@@ -73,7 +73,7 @@ function retry(random: Random): IntentView {
   return { namespace: 'mimir', name: 'retry', group: 'ingester', action: 'retry', runId: 'run-1', requestedBy };
 }
 
-/** What the agent has remembered: what every pod comes back at, now and then without some of them, and attempts. */
+/** Draws the ledger: the pin of every pod, sometimes without some pins, and attempts. */
 function pinnedLedger(ledger: Ledger, known: Known): Ledger {
   const { group, random, isTakenOver, snapshot } = known;
   const chance = (share: number): boolean => random.next() < share;
@@ -93,7 +93,7 @@ function pinnedLedger(ledger: Ledger, known: Known): Ledger {
       if (pod === undefined) {
         if (lot < 0.6) pins.push({ ...common, replaces: `gone-${ordinal}` });
       } else if (pod.revision !== updateRevision && lot < tries) {
-        // It came back without the webhook; or its removal is announced, or was and never came.
+        // The pod came back without the webhook; or its deletion is claimed, or was claimed and never happened.
         const replaces = chance(0.6) ? `gone-${ordinal}` : pod.uid;
         pins.push({ ...common, replaces });
         if (replaces === pod.uid && chance(0.5)) claims.push({ verb: 'evictPod', zone: zone.name, uid: pod.uid, ordinal, atMs });
@@ -109,7 +109,7 @@ function pinnedLedger(ledger: Ledger, known: Known): Ledger {
   return pins.length === 0 ? { ...ledger, claims } : { ...ledger, claims, pins };
 }
 
-/** undefined: nobody looked, as in a plan from manifests. */
+/** Draws the revisions; undefined as if they were not read, as in a plan from manifests. */
 function randomRevisions({ group, random, snapshot }: Known): readonly RevisionView[] | undefined {
   if (random.next() < 0.6) return undefined;
   const unread = random.next() < 0.2 ? 0.5 : 0.02;
@@ -140,7 +140,7 @@ interface Zone {
   readonly claims: readonly Claim[];
 }
 
-/** Everything that is wrong with what goes, with the partitions that are written, and with what the ledger says of pods afterwards. */
+/** Returns all violations in the replaced pods, in the written partitions, and in the pins that the ledger has afterwards. */
 export function judgePins({ snapshot, group }: RandomCase, decision: GroupDecision, after: Ledger): readonly string[] {
   const [before] = snapshot.ledgers;
   const zones = group.zones.flatMap(({ name, statefulSet }): readonly Zone[] => {
@@ -170,7 +170,7 @@ function retriesOf({ intents }: Snapshot): readonly number[] {
   return known.flatMap(({ action, requestedBy }) => (action === 'retry' && requestedBy !== undefined ? [requestedBy.atMs] : []));
 }
 
-/** R1 to R4: whoever goes is pinned before, twice at most, and nobody goes beside one who goes again. */
+/** Checks R1 to R4: a replaced pod is pinned before, it is replaced at most twice, and no other pod is replaced next to a repeated one. */
 function checkGoing({ name, set, pods, going, before, after, claims }: Zone, retries: readonly number[]): readonly string[] {
   const target = set.status.updateRevision;
   const triedOf = (ordinal: number): Pin | undefined => before.find((one) => one.ordinal === ordinal && one.revision === target);
@@ -200,7 +200,7 @@ function checkGoing({ name, set, pods, going, before, after, claims }: Zone, ret
   return found;
 }
 
-/** R2: every pod that stands comes back as it is, or at what was decided for it. */
+/** Checks R2: every existing pod comes back at its revision, or at the one that was decided for it. */
 function checkStanding({ set, pods, going, before, after, claims }: Zone): readonly string[] {
   const { currentRevision, updateRevision } = set.status;
   if (currentRevision === '') return [];
@@ -211,7 +211,7 @@ function checkStanding({ set, pods, going, before, after, claims }: Zone): reado
     const was = before.find(({ ordinal }) => ordinal === pod.ordinal);
     const isOfBefore = said !== undefined && was?.revision === said.revision;
     const isOnItsWay = isOfBefore && was.replaces === pod.uid && claims.some(({ uid }) => uid === pod.uid);
-    // One that did not come back as it should is kept in mind, also when its second try never came.
+    // A pod that came back at another revision stays recorded, even if its second attempt never happened.
     const isAgain = isOfBefore && said.revision === updateRevision && (was.replaces !== pod.uid || was.placements > 1);
     if ((said?.revision ?? currentRevision) !== pod.revision && !isOnItsWay && !isAgain)
       found.push(`R2: ${pod.name} at ${pod.revision} would come back at ${said?.revision ?? currentRevision}`);
@@ -219,7 +219,7 @@ function checkStanding({ set, pods, going, before, after, claims }: Zone): reado
   return found;
 }
 
-/** R5: the StatefulSet controller is to replace nothing. */
+/** Checks R5: the StatefulSet controller must replace no pod. */
 function checkPartition({ name, set, claims }: Zone, decision: GroupDecision, isIdle: boolean): readonly string[] {
   const writes = decision.actions.flatMap((action) => (action.kind === 'setPartition' && action.zone === name ? [action] : []));
   const found = writes

@@ -1,4 +1,4 @@
-// Builders of what a rule is asked about: contexts, runs, ledgers, people's wishes, policies, and the two questions themselves.
+// Builds the input of rules: contexts, runs, ledgers, requests of people, policies, and the two kinds of question.
 import { contextOf, type GroupContext } from '../../engine/context.ts';
 import type { ZoneView } from '../../engine/observe/view.ts';
 import type { RollQuestion } from '../../engine/rules/roll.ts';
@@ -21,12 +21,12 @@ export const secondMs = 1000;
 export const minuteMs: number = 60 * secondMs;
 export const hourMs: number = 60 * minuteMs;
 
-/** The instant so many milliseconds before `kitNowMs`. */
+/** Returns the time this many milliseconds before `kitNowMs`. */
 export function ago(ms: number): number {
   return kitNowMs - ms;
 }
 
-/** A place in a policy file, so that a test can see which place an answer names. */
+/** Builds a place in a policy file, so that a test can see which place a result names. */
 export function line(number: number): Source {
   return { file: 'policy.yaml', line: number, column: 1 };
 }
@@ -41,12 +41,12 @@ export function zoneIn(context: GroupContext, name = 'a'): ZoneView {
   return view;
 }
 
-/** StatefulSets of the zones, all with a template that no pod runs yet. */
+/** Builds the StatefulSets of the zones, with a template that no pod runs yet. */
 export function outdatedSets(zones: readonly string[] = ['a', 'b', 'c'], overrides: StatefulSetOverrides = {}) {
   return zones.map((name) => outdatedStatefulSet({ ...overrides, name: `ingester-zone-${name}` }));
 }
 
-/** Every pod of a zone at the update revision. */
+/** Returns every pod of a zone at the update revision. */
 export function updatedPods(replicas = 3): Readonly<Record<number, { readonly revision: string }>> {
   return Object.fromEntries(Array.from({ length: replicas }, (_, ordinal) => [ordinal, { revision: newRevision }]));
 }
@@ -59,7 +59,7 @@ export type RunFields = Partial<Omit<FailedRun, 'outcome' | 'openZone' | 'waveAv
   readonly completedMs?: number;
 };
 
-/** A rollout from `rev-1` to `rev-2` that began an hour ago and has replaced nothing. */
+/** Builds a rollout from `rev-1` to `rev-2` that started an hour ago and has replaced no pod. */
 export function runOf(overrides?: Partial<RunningRun>): RunningRun;
 export function runOf(overrides: RunFields): RunState;
 export function runOf(fields: RunFields = {}): RunState {
@@ -94,7 +94,7 @@ export function runOf(fields: RunFields = {}): RunState {
   return { ...run, outcome, failure, failedMs, ...(onFailure === undefined ? {} : { onFailure }) };
 }
 
-/** The run with other fields, which may be those of another state. */
+/** Returns the run with other fields, which may be those of another state. */
 export function withFields(run: RunState, fields: RunFields): RunState {
   return runOf({ ...run, ...fields });
 }
@@ -103,7 +103,7 @@ export function ledgerOf(overrides: Partial<Ledger> = {}): Ledger {
   return { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], ...overrides };
 }
 
-/** A pod of zone a that prepared a day ago, and has just said so again. */
+/** Builds the preparation of a pod of zone a that prepared a day ago, and has just confirmed it. */
 export function preparation(ordinal: number, overrides: Partial<Preparation> = {}): Preparation {
   const zone = overrides.zone ?? 'a';
   return {
@@ -119,7 +119,7 @@ export function preparation(ordinal: number, overrides: Partial<Preparation> = {
   };
 }
 
-/** An approval by kim of the group oncall, a minute ago. */
+/** Builds an approval by kim of the group oncall, one minute ago. */
 export function intent(overrides: Partial<IntentView> = {}): IntentView {
   return {
     namespace: 'mimir',
@@ -131,7 +131,7 @@ export function intent(overrides: Partial<IntentView> = {}): IntentView {
   };
 }
 
-/** A policy `safety` over every group of the namespace that says nothing yet. */
+/** Builds a policy `safety` for every group of the namespace, without rules. */
 export function policy(overrides: Partial<PolicyDefinition> = {}): PolicyDefinition {
   return {
     namespace: 'mimir',
@@ -146,7 +146,7 @@ export function policy(overrides: Partial<PolicyDefinition> = {}): PolicyDefinit
   };
 }
 
-/** A rule that refuses every rollout. */
+/** Builds a rule that denies every rollout. */
 export function policyRule(overrides: Partial<PolicyRuleDefinition> = {}): PolicyRuleDefinition {
   return {
     name: 'rule',
@@ -159,7 +159,7 @@ export function policyRule(overrides: Partial<PolicyRuleDefinition> = {}): Polic
   };
 }
 
-/** A freeze of rollouts from an hour ago until an hour ahead. */
+/** Builds a freeze of rollouts that started an hour ago and ends in an hour. */
 export function freeze(overrides: Partial<WindowDefinition> = {}): WindowDefinition {
   return {
     name: 'freeze',
@@ -172,7 +172,7 @@ export function freeze(overrides: Partial<WindowDefinition> = {}): WindowDefinit
   };
 }
 
-/** An exception of everything that a rule holds, until an hour ahead. */
+/** Builds an exception from a rule that ends in an hour. */
 export function exception(rule: string, overrides: Partial<ExceptionDefinition> = {}): ExceptionDefinition {
   return {
     namespace: 'mimir',
@@ -187,7 +187,7 @@ export function exception(rule: string, overrides: Partial<ExceptionDefinition> 
   };
 }
 
-/** May a pod of this zone be replaced in the first wave. */
+/** Asks whether a pod of this zone may be replaced in the first wave. */
 export function rollQuestion(context: GroupContext, name = 'a', overrides: Partial<RollQuestion> = {}): RollQuestion {
   const wave = context.group.rollout.waves[0];
   const zone = wave === undefined ? undefined : waveProgress(context, wave).zones.find(({ view }) => view.zone.name === name);
@@ -195,7 +195,7 @@ export function rollQuestion(context: GroupContext, name = 'a', overrides: Parti
   return { context, run: runOf(), zone, isScaling: false, ...overrides };
 }
 
-/** May zone a go from its replicas to this number, asked by the agent. */
+/** Asks, as the agent, whether zone a may change from its replicas to this number. */
 export function scaleQuestion(context: GroupContext, to: number, overrides: Partial<ScaleQuestion> = {}): ScaleQuestion {
   const zone = overrides.zone ?? zoneIn(context);
   return { context, zone, from: zone.replicas, to, isForced: false, run: undefined, asker: 'agent', ...overrides };

@@ -1,4 +1,4 @@
-// Random groups and policies as people might write them: the fixed half of the random cases.
+// Draws random groups and policies as people might write them. Random states are in random-groups.ts.
 
 import type { GateDefinition, GroupDefinition, PolicyDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { adopted, gate, group, wave, zone } from './groups.ts';
@@ -10,7 +10,7 @@ export type Chance = (share: number) => boolean;
 const hourMs = 3_600_000;
 const zoneNames = ['a', 'b', 'c', 'd', 'e'];
 
-/** One to five zones, native or adopted, with any mixture of settings. */
+/** Draws a group of one to five zones, native or adopted, with any combination of settings. */
 export function randomGroup(random: Random, chance: Chance): GroupDefinition {
   const names = zoneNames.slice(0, 1 + random.below(5));
   const zones = names.map((name, index) => randomZone(random, chance, name, names[index - 1]));
@@ -105,7 +105,7 @@ function randomWaves(random: Random, chance: Chance, names: readonly string[]): 
   ];
 }
 
-/** One policy with a rule on a metric, perhaps a freeze, perhaps limits. */
+/** Draws a policy with a rule on a metric, sometimes with a freeze and limits. */
 export function randomPolicies(random: Random, chance: Chance): readonly PolicyDefinition[] {
   const source = { file: 'policy.yaml', line: 1, column: 1 };
   const effect = random.pick(['deny', 'hold', 'requireApproval', 'warn'] as const) ?? 'deny';

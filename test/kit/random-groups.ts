@@ -1,4 +1,4 @@
-// Random groups in random states, determined by a seed: the input of the property tests.
+// Draws random groups in random states from a seed: the input of the property tests.
 
 import { wavesDigestOf } from '../../engine/rules/wave.ts';
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
@@ -29,12 +29,12 @@ export interface RandomCase {
 const hourMs = 3_600_000;
 const revisions = ['rev-1', 'rev-2', 'rev-3'];
 
-/** One to five zones of up to thirty pods each, at rest or in any kind of trouble. */
+/** Draws a group of one to five zones with up to thirty pods each, at rest or with problems. */
 export function randomCase(seed: number): RandomCase {
   const random = randomFrom(seed);
   const chance = (share: number): boolean => random.next() < share;
   const definition = randomGroup(random, chance);
-  // Most worlds have one fault or two: where everything is broken, the first rule to hold hides all others.
+  // Most states have one or two problems: if everything is broken, the first blocking rule hides all others.
   const isCalm = chance(0.65);
   const troubled = random.below(definition.zones.length);
   const rough = chance(0.5) ? 0.01 : chance(0.5) ? 0.06 : 0.3;
@@ -144,7 +144,7 @@ function randomIntents(random: Random, chance: Chance, definition: GroupDefiniti
   return random.next() < 0.5 ? intents : [...intents].reverse();
 }
 
-/** Approvals of what is defined here, as `approve` writes them. */
+/** Draws approvals of the definition, as `approve` writes them. */
 function withDigests({ intents, policies }: Snapshot, definition: GroupDefinition): Snapshot['intents'] {
   if (isUnknown(intents)) return intents;
   const [ofRule] = policies.flatMap((policy) => policy.rules.map((rule) => digestOfRule(policy, rule)));
@@ -154,7 +154,7 @@ function withDigests({ intents, policies }: Snapshot, definition: GroupDefinitio
   });
 }
 
-/** Words that hold or let go, from chance of their own: they came after the other draws, which stay as they were. */
+/** Draws requests that block or permit a step. They have a separate generator, so that the other draws do not change. */
 function randomWords(seed: number, definition: GroupDefinition): readonly IntentView[] {
   const random = randomFrom(seed * 31 + 7);
   const zone = random.pick(definition.zones)?.name ?? 'a';
@@ -162,7 +162,7 @@ function randomWords(seed: number, definition: GroupDefinition): readonly Intent
   const words: readonly IntentView[] = [
     { ...about, name: 'protect', action: 'protect', zone, ...(random.next() < 0.5 ? { ordinals: [0, 1] } : {}) },
     { ...about, name: 'undo', action: 'undo', undone: [{ zone, revision: random.pick(revisions.slice(1)) ?? 'rev-2', to: 'rev-1' }] },
-    // Of one gate alone: with the whole wave promoted nothing of it is left to be answered.
+    // Promotes one gate only: if the whole wave were promoted, no rule would be left to answer.
     { ...about, name: 'promote', action: 'promote', gate: 'errors' },
     { ...about, name: 'promote-wave', action: 'promote' },
   ];

@@ -1,15 +1,15 @@
-// Randomness as a value: a generator that a seed determines, so that every run can be repeated.
+// A seeded random generator, so that every run can be repeated.
 
-/** Numbers in [0, 1), the same for the same seed. */
+/** Returns numbers in [0, 1), the same for the same seed. */
 export interface Random {
   readonly next: () => number;
-  /** A whole number from 0 up to, not including, `end`. */
+  /** Returns a whole number from 0 to `end`, without `end`. */
   readonly below: (end: number) => number;
-  /** One of the items; undefined when there is none. */
+  /** Returns one of the items; undefined without items. */
   readonly pick: <Item>(items: readonly Item[]) => Item | undefined;
 }
 
-/** A generator (mulberry32) for a seed; only its lowest 32 bits count. */
+/** Creates a generator (mulberry32) for a seed, of which only the lowest 32 bits count. */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

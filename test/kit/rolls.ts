@@ -1,4 +1,4 @@
-// Rolls decided from a run in the ledger, and what came of them in one line.
+// Decides the next replacements for a run in the ledger, and shows them in one line.
 import { decideRoll, type RollDecision } from '../../engine/decide/roll.ts';
 import { advanceRun } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
@@ -7,7 +7,7 @@ import type { PodChanges } from './objects.ts';
 import { contextWith, ledgerOf, outdatedSets } from './questions.ts';
 import type { SnapshotOverrides } from './snapshots.ts';
 
-/** What is replaced now, of zones that are all outdated unless the test says otherwise. `run` is what the ledger has. */
+/** Decides the replacements. Default: all zones are outdated. `run` is the run in the ledger. */
 export function roll(
   definition: GroupDefinition,
   run: RunState | undefined,
@@ -20,12 +20,12 @@ export function roll(
   return decideRoll(context, advanceRun(context), isScaling);
 }
 
-/** The pods that go, such as `a-2 a-1`; other actions by their kind. */
+/** Shows the replaced pods, such as `a-2 a-1`, and other actions by their kind. */
 export function going({ actions }: RollDecision): string {
   return actions.map((action) => ('pod' in action ? action.pod.replace('ingester-zone-', '') : action.kind)).join(' ');
 }
 
-/** Each step with its outcome and the rules that hold it, such as `roll/a wait: paused`. */
+/** Shows each step with its outcome and the rules that block it, such as `roll/a wait: paused`. */
 export function holding({ steps }: RollDecision): readonly string[] {
   return steps.map(({ id, outcome, results }) => {
     const rules = results.filter((answer) => answer.outcome !== 'ok' && answer.outcome !== 'skip').map(({ rule }) => rule);
@@ -33,7 +33,7 @@ export function holding({ steps }: RollDecision): readonly string[] {
   });
 }
 
-/** Pods that differ, by zone and ordinal. */
+/** Pods that differ from the default, by zone and ordinal. */
 export function podsIn(zones: Readonly<Record<string, PodChanges>>): SnapshotOverrides {
   return { podChanges: Object.fromEntries(Object.entries(zones).map(([zone, pods]) => [`ingester-zone-${zone}`, pods])) };
 }

@@ -1,13 +1,13 @@
-// How much of a long search one run of the tests does: a share that changes with the commit, or all of it (`npm run test:long`).
+// Chooses the share of a long search that one test run does: it changes with the commit, or is everything (`npm run test:long`).
 import { execFileSync } from 'node:child_process';
 
-/** True under `npm run test:long`: every search runs whole. */
+/** True with `npm run test:long`: every search runs completely. */
 const isLong = process.env['TEST_LONG'] === '1';
 
-/** A number that follows from the commit, 0 where there is none, or SEED: each commit searches elsewhere, and any search can be repeated. */
+/** A number derived from the commit (0 without one), or SEED. So each commit searches another part, and any search can be repeated. */
 export const commitSeed = process.env['SEED'] === undefined ? seedOfCommit() : Number(process.env['SEED']);
 
-/** Returns how many rounds a search makes: `all` under `npm run test:long`, else `usual`. */
+/** Returns the rounds of a search: `all` with `npm run test:long`, else `usual`. */
 export function rounds(all: number, usual: number): number {
   return isLong ? all : usual;
 }

@@ -1,18 +1,18 @@
-// Builders of whole snapshots: what a test leaves out is filled in as a healthy cluster would look.
+// Builds whole snapshots. Parts that a test omits are those of a healthy cluster.
 import { emptySnapshot, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { kitNowMs, type PodChanges, podsOf, type StatefulSetOverrides, statefulSet } from './objects.ts';
 
 export type SnapshotOverrides = Partial<Snapshot> & {
-  /** What every StatefulSet that the test does not list has in common, such as `replicas`. */
+  /** Common fields of all StatefulSets that the test does not list, such as `replicas`. */
   readonly everySet?: StatefulSetOverrides;
-  /** What differs of pods, by name of the StatefulSet and ordinal. */
+  /** Changed fields of pods, by name of the StatefulSet and ordinal. */
   readonly podChanges?: Readonly<Record<string, PodChanges>>;
 };
 
 /**
- * A snapshot at `kitNowMs`. Zones of the groups that have no StatefulSet get one, and StatefulSets that have no pods get all of them,
- * ready and at their current revision.
+ * Builds a snapshot at `kitNowMs`. Zones without a StatefulSet get one. StatefulSets without pods get all of them, ready and at their
+ * current revision.
  */
 export function snapshotOf(overrides: SnapshotOverrides = {}): Snapshot {
   const { everySet, podChanges, ...rest } = overrides;

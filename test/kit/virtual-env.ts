@@ -1,37 +1,37 @@
-// A ClusterEnv without a real clock: time stands still until a test lets it pass, chance has a seed, and a function plays the API server.
+// A ClusterEnv in virtual time: time advances only when a test says so, randomness has a seed, and a function plays the API server.
 import type { ClusterEnv, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 
-/** A request as the function that plays the server sees it. */
+/** A request as the playing function sees it. */
 export interface ServedRequest extends KubernetesRequest {
   readonly isStream: boolean;
-  /** Without the query. */
+  /** The path without the query. */
   readonly pathname: string;
   readonly query: URLSearchParams;
-  /** The body as JSON; undefined without one. */
+  /** The body as parsed JSON; undefined without one. */
   readonly json: unknown;
-  /** Virtual, on the monotonic clock. */
+  /** Time of the request on the virtual monotonic clock. */
   readonly sentAtMs: number;
 }
 
 export type Served =
   | {
       readonly status: number;
-      /** Sent as it is when it is text, as JSON otherwise; `{}` when left out. */
+      /** The response body: text as it is, other values as JSON. Default: `{}`. */
       readonly body?: unknown;
       readonly headers?: Readonly<Record<string, string>>;
-      /** Until the answer arrives. The state that it tells is that of now. */
+      /** Delay of the response. Its content is the current state, not the state after the delay. */
       readonly delayMs?: number;
     }
-  /** No answer comes: at once, after `delayMs`, or (`forever`) when the caller's time is over. */
+  /** No response: at once, after `delayMs`, or (`forever`) not before the caller's timeout. */
   | { readonly lost: 'before-apply' | 'reply'; readonly delayMs?: number; readonly forever?: boolean }
-  /** A watch is opened, after `delayMs`; lines are sent through it. */
+  /** A watch opens after `delayMs`. Lines are sent through it. */
   | { readonly watch: VirtualWatch; readonly delayMs?: number };
 
-/** Plays the server. It may wait with `env.timers` before it looks at its state: then the request takes effect late. */
+/** Plays the server. If it waits with `env.timers` before it reads its state, the request takes effect late. */
 export type Serve = (request: ServedRequest) => Served | Promise<Served>;
 
-/** The server's end of a watch. */
+/** The server side of a watch. */
 export class VirtualWatch {
   readonly #waiting: string[] = [];
   #deliver: ((line: string) => void) | undefined;
@@ -43,7 +43,7 @@ export class VirtualWatch {
     return this.#endedBy === undefined;
   }
 
-  /** Sends one line: text as it is, anything else as JSON. */
+  /** Sends one line: text as it is, other values as JSON. */
   send(line: unknown): void {
     const text = typeof line === 'string' ? line : JSON.stringify(line);
     if (!this.isOpen) return;
@@ -67,7 +67,7 @@ export class VirtualWatch {
     this.send({ type: 'BOOKMARK', object: { metadata: { resourceVersion } } });
   }
 
-  /** The server, or the network, ends the stream. */
+  /** Ends the stream, as the server or the network does. */
   end(reason = 'the server closed the watch'): void {
     if (this.#endedBy !== undefined) return;
     this.#endedBy = reason;
@@ -75,13 +75,13 @@ export class VirtualWatch {
     for (const listener of this.#listeners.splice(0)) listener();
   }
 
-  /** Calls back once when the stream is over, whoever ended it. */
+  /** Calls back once when the stream ends, on either side. */
   onOver(listener: () => void): void {
     if (this.isOpen) this.#listeners.push(listener);
     else listener();
   }
 
-  /** For the virtual transport only. */
+  /** Used by the virtual transport only. */
   connect(onLine: (line: string) => void): KubernetesStream {
     const ended = new Promise<string>((resolve) => {
       if (this.#endedBy === undefined) this.#end = resolve;
@@ -94,29 +94,29 @@ export class VirtualWatch {
 }
 
 interface VirtualEnvOptions {
-  /** 1 when left out. */
+  /** Seed; default: 1. */
   readonly seed?: number;
-  /** The wall clock at the start, in milliseconds since 1970; 2026-01-15T12:00:00Z when left out. */
+  /** Wall clock at the start in milliseconds since 1970; default: 2026-01-15T12:00:00Z. */
   readonly startMs?: number;
-  /** Answers every request; 404 to all of them when left out. */
+  /** Answers every request; default: 404. */
   readonly serve?: Serve;
 }
 
 export interface VirtualEnv extends ClusterEnv {
-  /** Lets that much time pass: every timer due by then is called in its turn, and what follows from each is done before the next. */
+  /** Advances the time: calls every due timer in order, and completes its consequences before the next. */
   readonly advance: (durationMs: number) => Promise<void>;
-  /** Lets time pass from timer to timer until it is so. Rejects after `withinMs` (10 minutes when left out), or when no timer is left. */
+  /** Advances from timer to timer until the condition is met. Rejects after `withinMs` (default: 10 minutes), or if no timer is left. */
   readonly until: (isSo: () => boolean, withinMs?: number) => Promise<void>;
-  /** Does what can be done without time passing. */
+  /** Completes all work that needs no time. */
   readonly settle: () => Promise<void>;
-  /** Runs `work` to its end, letting time pass while it waits. */
+  /** Completes `work`, and advances the time while it waits. */
   readonly finish: <Value>(work: Promise<Value>, withinMs?: number) => Promise<Value>;
-  /** The wall clock is set; the monotonic one runs on. */
+  /** Sets the wall clock. The monotonic clock is unchanged. */
   readonly jumpWallClock: (byMs: number) => void;
-  /** The process stands still: both clocks go on, no timer is called until it is over, and then all that are due. */
+  /** Suspends the process: the clocks advance, but due timers are called only afterwards. */
   readonly stall: (durationMs: number) => Promise<void>;
   readonly replaceServer: (serve: Serve) => void;
-  /** Every request so far, also those that are lost. */
+  /** All requests so far, including those that got lost. */
   readonly requests: readonly ServedRequest[];
   readonly timerCount: () => number;
   readonly openRequestCount: () => number;
@@ -129,10 +129,10 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Resolution of the clocks, as of `performance.now()`. */
+/** Resolution of the clocks, as for `performance.now()`. */
 const clockStepMs = 0.001;
 
-/** A number of at least 0 and less than 1 for each call, the same ones for the same seed (mulberry32). */
+/** Returns numbers in [0, 1), the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -151,7 +151,7 @@ export function virtualEnv(options: VirtualEnvOptions = {}): VirtualEnv {
   const pending = new Set<Timer>();
 
   const after = (delayMs: number, callback: () => void): (() => void) => {
-    // A tiny delay must not vanish in rounding: a caller that waits for the rest of a duration would wait without end at one moment.
+    // A very short delay must not be lost in rounding: a caller that waits for the rest of a duration would never advance.
     const dueMs = monotonicMs + (delayMs > 0 ? Math.max(delayMs, clockStepMs) : 0);
     const timer = { dueMs, order: order++, callback };
     pending.add(timer);
@@ -164,7 +164,7 @@ export function virtualEnv(options: VirtualEnvOptions = {}): VirtualEnv {
     }
     return first;
   };
-  // Everything here is promises: one turn of the real loop drains them all.
+  // All work here is promises, so one turn of the real event loop completes it.
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const fire = async (timer: Timer): Promise<void> => {
     pending.delete(timer);
@@ -228,7 +228,7 @@ function virtualServer(first: Serve, nowMs: () => number, after: (delayMs: numbe
   const requests: ServedRequest[] = [];
   const open = { requests: 0, watches: 0 };
 
-  /** What the function says, or a failure when the caller's time is over before. */
+  /** Returns the response of the function, or a failure if the caller's timeout ends first. */
   const ask = (request: KubernetesRequest, isStream: boolean): Promise<Served> => {
     const [pathname = '', query = ''] = request.path.split('?');
     const served: ServedRequest = {
@@ -236,7 +236,7 @@ function virtualServer(first: Serve, nowMs: () => number, after: (delayMs: numbe
       isStream,
       pathname,
       sentAtMs: nowMs(),
-      // Parsed only if looked at: most servers parse for themselves.
+      // Parsed only on access, because most servers parse the body themselves.
       get query(): URLSearchParams {
         return new URLSearchParams(query);
       },
@@ -302,12 +302,12 @@ function textOf(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body ?? {});
 }
 
-/** An answer with a Status, as the API server gives one for an error. */
+/** Returns an error response with a Status, like the API server. */
 export function status(code: number, reason: string, message = reason, details: Readonly<Record<string, unknown>> = {}): Served {
   return { status: code, body: { apiVersion: 'v1', kind: 'Status', status: 'Failure', code, reason, message, details } };
 }
 
-/** An answer with a whole list, or with a page of it. */
+/** Returns a response with a whole list or one page of it. */
 export function list(kind: string, resourceVersion: string, items: readonly unknown[], next = ''): Served {
   return {
     status: 200,

@@ -1,6 +1,6 @@
-// What the watcher judges by: the requests that an API server wrote down, and every state that pods, StatefulSets and nodes went through.
+// The input of the watcher: the requests in the audit log, and every state of pods, StatefulSets and nodes.
 
-/** One answered request, as the audit log has it. */
+/** One answered request in the audit log. */
 export interface RecordedRequest {
   readonly requestURI: string;
   readonly verb: string;
@@ -58,7 +58,7 @@ interface RecordedNode {
 
 type Change = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** A state that an object came to. Its revision orders it among all objects of the server; that of DELETED is the deletion's own. */
+/** One state of an object. Its revision orders the states of all objects of the server. DELETED has the revision of the deletion. */
 export type ObjectEvent =
   | { readonly type: Change; readonly kind: 'Pod'; readonly object: RecordedPod }
   | { readonly type: Change; readonly kind: 'StatefulSet'; readonly object: RecordedSet }
@@ -79,7 +79,7 @@ export interface ZoneState {
   readonly pods: readonly RecordedPod[];
 }
 
-/** The objects as they stood at one revision. Events are given in the order of their revisions. */
+/** The objects at one revision. Events must be added in the order of their revisions. */
 export class Replay {
   readonly #pods = new Map<string, RecordedPod>();
   readonly #sets = new Map<string, RecordedSet>();
@@ -106,7 +106,7 @@ export class Replay {
     return { set, pods };
   }
 
-  /** The ordinals that lack an available pod. Terminating, unready, and unknown because of its node all count as lacking. */
+  /** Returns the ordinals without an available pod. A pod that terminates, is unready, or is on a lost node is not available. */
   lacking({ set, pods }: ZoneState, atMs: number): readonly number[] {
     const first = set.spec.ordinals?.start ?? 0;
     const available = new Set(pods.filter((pod) => this.isAvailable(pod, set, atMs)).map(ordinalOf));
@@ -123,7 +123,7 @@ export class Replay {
   }
 }
 
-/** The number that ends the name of a pod of a StatefulSet; -1 when there is none. */
+/** Returns the ordinal at the end of a pod name; -1 without one. */
 export function ordinalOf({ metadata }: RecordedPod): number {
   return Number(/-(\d+)$/.exec(metadata.name)?.[1] ?? -1);
 }

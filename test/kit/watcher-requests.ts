@@ -1,4 +1,4 @@
-// What the watcher asks of each write by itself: that it names what it was decided from, and that it is gentle.
+// Checks each single write: its preconditions, and that it is not forced.
 import type { History, RecordedRequest } from './watcher-history.ts';
 
 interface RequestViolation {
@@ -16,7 +16,7 @@ const reviews = new Set([
 ]);
 const neverDeleted = new Set(['statefulsets', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);
 
-/** Whether the request asked for a change that lasts: no dry run, and no review, which is a question in the form of a POST. */
+/** Reports whether the request changes the cluster. Dry runs and reviews do not, although a review is a POST. */
 export function isWrite({ verb, requestURI, objectRef }: RecordedRequest): boolean {
   return writing.has(verb) && !/[?&]dryRun=All\b/.test(requestURI) && !reviews.has(objectRef?.resource ?? '');
 }
@@ -26,7 +26,7 @@ export function isDone({ responseStatus }: RecordedRequest): boolean {
   return code >= 200 && code < 300;
 }
 
-/** The write in words, as `delete pods default/server-0`. */
+/** Returns the write as text, such as `delete pods default/server-0`. */
 export function describe({ verb, objectRef }: RecordedRequest): string {
   const resource = [objectRef?.resource, objectRef?.subresource].filter((part) => part !== undefined).join('/');
   return `${verb} ${resource} ${objectRef?.namespace ?? ''}/${objectRef?.name ?? ''}`;
@@ -40,16 +40,16 @@ export function isPodDelete({ verb, objectRef }: RecordedRequest): boolean {
   return verb === 'delete' && objectRef?.resource === 'pods' && objectRef.subresource === undefined;
 }
 
-/** The UID that a delete or an eviction asks for. */
+/** Returns the preconditions of a delete or an eviction. */
 export function preconditionsOf(request: RecordedRequest): { readonly uid?: unknown; readonly resourceVersion?: unknown } {
   const options = isEviction(request) ? field(request.requestObject, 'deleteOptions') : request.requestObject;
   return { uid: field(options, 'preconditions', 'uid'), resourceVersion: field(options, 'preconditions', 'resourceVersion') };
 }
 
 /**
- * Names of the pods that left and that the user had asked to go, one for each object, ascending. By what left and not by what was answered: a request
- * whose sender died under way may be carried out and noted as failed. And by UID: the kubelet of the fixture deletes by name, on a busy machine
- * also the successor of the pod that it means.
+ * Returns the names of the pods that left after a request of the user, one per object, ascending. Responses do not count: a request whose
+ * sender died may be carried out and logged as failed. Pods are matched by UID, because the kubelet of the fixture deletes by name, and on
+ * a busy machine it may delete the successor.
  */
 export function podsRemovedBy(user: string, { requests, events }: History): readonly string[] {
   const own = requests.filter((request) => request.user.username === user && (isPodDelete(request) || isEviction(request)));
@@ -62,9 +62,9 @@ export function podsRemovedBy(user: string, { requests, events }: History): read
 }
 
 /**
- * S20: a delete carries UID and resourceVersion, an eviction its UID, an update the resourceVersion, a patch the resourceVersion or a `test`;
- * server-side apply does not force; what is created has a name. S10: no grace of 0, no collection deleted, nothing but pods and our own.
- * Refused requests are judged too: that the server caught one is luck.
+ * S20: a delete has the UID and the resourceVersion, an eviction the UID, an update the resourceVersion, a patch the resourceVersion or a
+ * `test`; server-side apply does not force; a created object has a name. S10: no grace period of 0, no deletion of a collection, only pods
+ * and the kinds of this project. Denied requests are judged too, because the server denied them only by chance.
  */
 export function checkRequest(request: RecordedRequest): readonly RequestViolation[] {
   if (!isWrite(request) || isUnread(request)) return [];
@@ -94,7 +94,7 @@ export function checkRequest(request: RecordedRequest): readonly RequestViolatio
   return found;
 }
 
-/** The server refused before it read the body, so nobody knows what was in it. */
+/** The server denied the request before it read the body, so the body is unknown. */
 function isUnread({ responseStatus, requestObject }: RecordedRequest): boolean {
   return (responseStatus?.code === 401 || responseStatus?.code === 403) && requestObject === undefined;
 }

@@ -1,4 +1,4 @@
-// Whether the watcher notices an agent that breaks the rules, on a real API server: each test breaks one, as the agent's user.
+// Tests that the watcher finds violations on a real API server: each test breaks one rule with the user of the agent.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient } from '../control-plane/client.ts';
 import { TestGroup } from '../control-plane/group.ts';
@@ -44,7 +44,7 @@ describeOnControlPlane('the watcher', (controlPlane) => {
     return controlPlane().client.get<Pod>(`${of.podsPath}/${name}`);
   }
 
-  /** As a careful agent would, which looks again after a conflict. */
+  /** Writes like a correct agent, which reads again after a conflict. */
   async function remove(of: TestGroup, name: string): Promise<void> {
     for (;;) {
       const { metadata } = await podOf(of, name);
@@ -63,7 +63,7 @@ describeOnControlPlane('the watcher', (controlPlane) => {
     );
   }
 
-  /** The invariants that were broken in the namespace, each once. */
+  /** Returns the violated invariants in the namespace, without repetition. */
   async function broken(of: TestGroup): Promise<readonly string[]> {
     const history = await recorder.read();
     const requests = history.requests.filter(({ objectRef }) => objectRef?.namespace === of.namespace);

@@ -11,7 +11,7 @@ const group: WatchedGroup = {
   ],
 };
 
-/** Writes a history by hand: two zones of three pods, ready at revision `old`, while `new` is the update revision. */
+/** Writes a history by hand: two zones of three pods, ready at revision `old`. `new` is the update revision. */
 class Recording {
   readonly events: ObjectEvent[] = [];
   readonly requests: RecordedRequest[] = [];
@@ -69,7 +69,7 @@ class Recording {
     });
   }
 
-  /** A delete as it should be sent, and the pod that begins to terminate. */
+  /** Adds a correct delete, and the pod begins to terminate. */
   delete(name: string, { uid = `${name}-old`, user = agent, preconditions = { uid, resourceVersion: '1' } as unknown } = {}): void {
     this.request({
       verb: 'delete',
@@ -81,7 +81,7 @@ class Recording {
     this.pod(name, { uid, hash: uid.endsWith('old') ? 'old' : 'new', terminating: true });
   }
 
-  /** The pod that was deleted ends, and its successor comes. */
+  /** The deleted pod ends, and its successor appears. */
   replace(name: string, { ready = true, hash = 'new' } = {}): void {
     this.pod(name, { type: 'DELETED', terminating: true });
     this.pod(name, { uid: `${name}-new`, type: 'ADDED', hash, ready });

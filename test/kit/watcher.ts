@@ -1,14 +1,14 @@
-// An independent judge of what was done to groups of StatefulSets: rebuilds history and asks at every disruption whether it was allowed. It
-// shares no code with what it judges.
+// Judges the disruptions of groups of StatefulSets independently: reconstructs the history, and checks whether each disruption was allowed.
+// It shares no code with the agent.
 import { type History, type ObjectEvent, ordinalOf, type RecordedRequest, Replay, revisionOf, type ZoneState } from './watcher-history.ts';
 import { checkRequest, describe, isDone, isEviction, isPodDelete, isWrite, preconditionsOf } from './watcher-requests.ts';
 
-/** A group as the test knows it. */
+/** A group as the test defines it. */
 export interface WatchedGroup {
   readonly namespace: string;
   readonly zones: readonly {
     readonly statefulSet: string;
-    /** Pods, or a percentage of the replicas, rounded down, at least 1. */
+    /** Number of pods, or a percentage of the replicas, rounded down, at least 1. */
     readonly maxUnavailable: number | `${number}%`;
   }[];
 }
@@ -29,16 +29,16 @@ interface OpenDisruption {
   readonly zone: string;
   readonly ordinal: number;
   readonly uid: string;
-  /** The update revision at that time: a successor at it has settled, also when there is a newer one by then. */
+  /** The update revision at that time. A successor with it has settled, even if a newer one exists by then. */
   readonly target: string | undefined;
 }
 
 /**
- * Every violation by the actors (user names), in the order in which they happened:
- * S1 no pod of a zone is disturbed unless every other zone of the group is whole; S2 the zone's budget holds, pods that are down for other
- * reasons included; S6 a pod at the update revision stays; S7 no pod is deleted twice, or while it terminates; S8 a disruption beyond the
- * budget waits until those before have settled: the successor is available at the update revision; S10 and S20 as in `checkRequest`.
- * A pod that is itself down may be replaced whatever the budget. Revisions decide what was so when a pod began to terminate.
+ * Returns every violation by the actors (user names), in order. S1: no pod of a zone is disrupted unless every other zone is available.
+ * S2: the budget of the zone is kept, including pods that are down for other reasons. S6: an updated pod stays. S7: no pod is deleted
+ * twice, or while it terminates. S8: a disruption beyond the budget waits until the earlier ones have settled, so that their successors
+ * are available at the update revision. S10 and S20: as in `checkRequest`. An unavailable pod may be replaced regardless of the budget.
+ * Revisions decide the state at the time when a pod began to terminate.
  */
 export function checkHistory(history: History, actors: readonly string[], groups: readonly WatchedGroup[]): readonly Violation[] {
   const isActor = ({ user }: RecordedRequest) => actors.includes(user.username);
@@ -63,7 +63,7 @@ export function checkHistory(history: History, actors: readonly string[], groups
   return [...violations, ...checkDisruptions(events, disruptions, groups)];
 }
 
-/** How often each verb was used on each resource by these users, refused requests included, Leases left out. */
+/** Counts the use of each verb on each resource by these users, including denied requests, without Leases. */
 export function countWrites({ requests }: Pick<History, 'requests'>, actors: readonly string[]): Readonly<Record<string, number>> {
   const counts = new Map<string, number>();
   for (const request of requests) {
@@ -95,7 +95,7 @@ function checkDisruptions(
   return violations;
 }
 
-/** What is still open in one group. */
+/** The open disruptions of one group. */
 class GroupBook {
   readonly #group: WatchedGroup;
   readonly #replay: Replay;
@@ -106,7 +106,7 @@ class GroupBook {
     this.#replay = replay;
   }
 
-  /** Forgets the disruptions whose successor is there, or whose place is not any more. */
+  /** Forgets disruptions whose successor is available, or whose ordinal no longer exists. */
   settle(): void {
     if (this.#open.length === 0) return;
     this.#open = this.#open.filter(({ zone, ordinal, uid, target }) => {
@@ -167,13 +167,17 @@ function limitOf(maxUnavailable: number | `${number}%`, replicas: number): numbe
   return Math.max(1, Math.floor((Number.parseInt(maxUnavailable, 10) * replicas) / 100));
 }
 
-/** Whom a delete hit: by its precondition, by the pod in the answer, or by the name, which the youngest pod of that time had. */
+/**
+ * Returns the deleted pod: by the precondition, by the pod in the response, or by the name, which belongs to the youngest pod of that
+ * time.
+ */
 function uidOf(request: RecordedRequest, events: readonly ObjectEvent[]): string {
   const { uid } = preconditionsOf(request);
   if (typeof uid === 'string') return uid;
   const answered = (request.responseObject as { readonly kind?: string; readonly metadata?: { readonly uid?: string } } | undefined) ?? {};
   if (answered.kind === 'Pod' && answered.metadata?.uid !== undefined) return answered.metadata.uid;
-  // Who had the name when the request came. Instants of objects are whole seconds, so a successor of the same second is told apart by its end.
+  // Finds the pod with the name at the time of the request. Times of objects are whole seconds, so the end distinguishes a successor in
+  // the same second.
   const receivedMs = Date.parse(request.requestReceivedTimestamp);
   const named = events.filter(
     ({ kind, type, object: { metadata } }) =>
@@ -187,7 +191,7 @@ function uidOf(request: RecordedRequest, events: readonly ObjectEvent[]): string
   return (ended ?? named.at(-1))?.object.metadata.uid ?? 'unknown';
 }
 
-/** When the pod was told to end, which its timestamp says plus the grace it is given; never, while it was not. */
+/** Returns when the pod was told to terminate: its timestamp minus the grace period. Infinity if it was not. */
 function endedMs(uid: string, events: readonly ObjectEvent[]): number {
   const told = events.find(({ kind, object: { metadata } }) => kind === 'Pod' && metadata.uid === uid && metadata.deletionTimestamp);
   const { deletionTimestamp = '', deletionGracePeriodSeconds = 0 } = told?.object.metadata ?? {};

@@ -1,4 +1,4 @@
-// Worlds for tests: pods drain in 30 s and start in 60 s, and one line per StatefulSet tells where they are.
+// Builds worlds for tests. Pods drain in 30 s and start in 60 s, and one line per StatefulSet shows its pods.
 
 import type { Action } from '../../engine/decision.ts';
 import { type Assumptions, defaultAssumptions } from '../../engine/plan/document.ts';
@@ -12,12 +12,12 @@ export function worldOf(overrides: SnapshotOverrides, assumptions: Partial<Assum
   return createWorld(snapshotOf(overrides), { ...defaultAssumptions, ...assumptions }, 'p50');
 }
 
-/** The world after the inputs, one after the other. */
+/** Returns the world after these inputs, one after the other. */
 export function afterwards(world: World, ...inputs: readonly WorldInput[]): World {
   return inputs.reduce(step, world);
 }
 
-/** Time passing by so many seconds from now. */
+/** Returns an input that advances the time by this many seconds. */
 export function seconds(world: World, count: number): WorldInput {
   return { kind: 'elapse', toMs: world.snapshot.nowMs + count * 1000 };
 }
@@ -35,7 +35,7 @@ export function podIn(world: World, name: string): PodView {
   return pod;
 }
 
-/** A request to delete or evict a pod as it is now. */
+/** Returns a request to delete or evict the current pod. */
 export function removal(world: World, name: string, kind: 'deletePod' | 'evictPod' = 'deletePod'): WorldInput {
   const { uid, resourceVersion, ordinal } = podIn(world, name);
   const statefulSet = name.replace(/-\d+$/, '');
@@ -44,7 +44,7 @@ export function removal(world: World, name: string, kind: 'deletePod' | 'evictPo
   return { kind: 'action', action };
 }
 
-/** The pods of a StatefulSet in one line: `0:rev-1 ready, 1:rev-1 leaving, 2:rev-2 starting`. */
+/** Shows the pods of a StatefulSet in one line: `0:rev-1 ready, 1:rev-1 leaving, 2:rev-2 starting`. */
 export function line(world: World, name = 'ingester-zone-a'): string {
   const view = world.snapshot.pods.find((candidate) => candidate.statefulSet === name);
   return knownPods(view)
@@ -52,13 +52,13 @@ export function line(world: World, name = 'ingester-zone-a'): string {
     .join(', ');
 }
 
-/** What the StatefulSet counts: replicas, ready, updated. */
+/** Shows the counters of the StatefulSet: replicas, ready, updated. */
 export function counters(world: World, name = 'ingester-zone-a'): string {
   const { replicas, readyReplicas, updatedReplicas } = setIn(world, name).status;
   return `${replicas} replicas, ${readyReplicas} ready, ${updatedReplicas} updated`;
 }
 
-/** The lines of the world at every instant at which something happens by itself, up to twenty. */
+/** Returns the lines of the world at each time at which it changes by itself, at most twenty. */
 export function story(world: World, name = 'ingester-zone-a'): readonly string[] {
   const lines = [line(world, name)];
   let current = world;
