@@ -1,7 +1,7 @@
 // The admission policies of an installation, with a digest that distinguishes another version from a manual change.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import { holdingPartition } from '../policies/strategies.ts';
-import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
 import { sha256 } from '../policies/values/hash.ts';
 import { isNotTheAgent, type MatchCondition, nameIn, saysSomethingNew } from './conditions.ts';
 import { clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
@@ -227,7 +227,7 @@ function marked(object: InstallObject): InstallObject {
 export function markOf(spec: Fields): string {
   const told = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = usual === matchesAll ? matched(spec[field]) : (spec[field] ?? usual);
-    return canonicalJson(value) === canonicalJson(usual) ? [] : [[field, value] as const];
+    return isSameValue(value, usual) ? [] : [[field, value] as const];
   });
   return sha256(canonicalJson(Object.fromEntries(told))).slice(0, 32);
 }

@@ -1,5 +1,5 @@
 // Compares stored admission policies with the installed ones: changed, unbound or without effect.
-import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { isSameValue } from '../policies/values/canonical-json.ts';
 import { fieldsOf, isGuardedStatefulSet, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
 import { conditionsOf, membersIn } from './narrowing.ts';
@@ -109,10 +109,10 @@ function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: re
 const policyFields: Readonly<Record<string, unknown>> = { failurePolicy: 'Fail', paramKind: null, variables: [], validations: [] };
 
 function policyProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
-  const fields = Object.entries(policyFields).filter(([field, usual]) => !isSame(spec[field] ?? usual, wanted[field] ?? usual));
+  const fields = Object.entries(policyFields).filter(([field, usual]) => !isSameValue(spec[field] ?? usual, wanted[field] ?? usual));
   const differences = [
     ...fields.map(([field]) => field),
-    ...(isSame(matched(spec['matchConstraints']), matched(wanted['matchConstraints'])) ? [] : ['matchConstraints']),
+    ...(isSameValue(matched(spec['matchConstraints']), matched(wanted['matchConstraints'])) ? [] : ['matchConstraints']),
   ].map((field) => changed(`${field} of ${name} was changed`));
   const conditions = conditionsOf(spec);
   const wants = conditionsOf(wanted);
@@ -158,11 +158,11 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
   const { namespaceSelector, ...matches } = matched(spec['matchResources']);
   const { namespaceSelector: wantedSelector, ...wantedMatches } = matched(wanted['matchResources']);
   const namespaces = namespacesIn(namespaceSelector, wantedSelector);
-  const isSelective = namespaces === undefined || !isSame(matches, wantedMatches);
+  const isSelective = namespaces === undefined || !isSameValue(matches, wantedMatches);
   const left = question === undefined || namespaces === undefined || namespaces === 'all' ? [] : outside(question.held, namespaces);
   return [
     ...(['policyName', 'paramRef'] as const)
-      .filter((field) => !isSame(spec[field] ?? null, wanted[field] ?? null))
+      .filter((field) => !isSameValue(spec[field] ?? null, wanted[field] ?? null))
       .map((field) => changed(`${field} of ${name} was changed`)),
     ...(isSelective ? [changed(`matchResources of ${name} were changed`)] : []),
     ...(left.length === 0 ? [] : [{ kind: 'narrow', message: `${name} does not cover namespace ${listed(left)}` } as const]),
@@ -173,11 +173,12 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
  * Returns the namespaces that the selector names; undefined if the selector is neither the installed one nor the installed one with names.
  */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
-  if (isSame(selector, wanted)) return 'all';
+  if (isSameValue(selector, wanted)) return 'all';
   const { matchExpressions, ...rest } = fieldsOf(selector);
   const [only, ...more] = Array.isArray(matchExpressions) ? matchExpressions.map(fieldsOf) : [];
   const { values, ...named } = only ?? {};
-  const isNaming = more.length === 0 && isSame(named, { key: 'kubernetes.io/metadata.name', operator: 'In' }) && isSame(rest, wanted);
+  const isNaming =
+    more.length === 0 && isSameValue(named, { key: 'kubernetes.io/metadata.name', operator: 'In' }) && isSameValue(rest, wanted);
   return isNaming && Array.isArray(values) && Object.keys(fieldsOf(wanted)).length > 0 ? values.map(String) : undefined;
 }
 
@@ -191,10 +192,6 @@ function changed(message: string): PolicyProblem {
 
 function specOf({ spec }: InstallObject): Fields {
   return fieldsOf(spec);
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return canonicalJson(a) === canonicalJson(b);
 }
 
 /** Returns at most three names. */

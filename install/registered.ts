@@ -1,5 +1,5 @@
 // Compares stored webhook configurations with the installed ones and reports each difference in one sentence.
-import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { isSameValue } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
 import { everyOptions, listed } from './registered-policies.ts';
@@ -70,13 +70,11 @@ function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: r
   const name = String(wanted['name']);
   const row = rows.find((one) => one['name'] === name);
   if (row === undefined) return [`${where} has no webhook ${name}`];
-  const isSame = (field: string): boolean =>
-    canonicalJson(row[field] ?? absent[field] ?? null) === canonicalJson(wanted[field] ?? absent[field] ?? null);
-  const changed = compared.filter((field) => !isSame(field));
-  const service = (one: Row): unknown => (one['clientConfig'] as Readonly<Record<string, unknown>> | undefined)?.['service'] ?? null;
+  const changed = compared.filter((field) => !isSameValue(row[field] ?? absent[field], wanted[field] ?? absent[field]));
+  const service = (one: Row): unknown => (one['clientConfig'] as Readonly<Record<string, unknown>> | undefined)?.['service'];
   return [
     ...changed.map((field) => `${field} of webhook ${name} in ${where} was changed`),
-    ...(canonicalJson(service(row)) === canonicalJson(service(wanted)) ? [] : [`clientConfig of webhook ${name} in ${where} was changed`]),
+    ...(isSameValue(service(row), service(wanted)) ? [] : [`clientConfig of webhook ${name} in ${where} was changed`]),
     ...conditionProblems(row, wanted, members).map((problem) => `${problem} of webhook ${name} in ${where}`),
   ];
 }

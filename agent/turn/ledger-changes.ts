@@ -3,14 +3,14 @@
 import type { Action } from '../../engine/decision.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 
 /** Reports whether a reader of the stored ledger would decide differently than with this one. Times that only age do not count. */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   if (next === stored) return false;
   const known = new Set(stored.downscales.map(canonicalJson));
   if (next.downscales.some((record) => !known.has(canonicalJson(record)))) return true;
-  return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
+  return !isSameValue(essence(stored), essence(next));
 }
 
 function essence({ claims, preparations, run, pins = [], templates = [], release }: Ledger): unknown {

@@ -2,6 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
+import { emptyLedger } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
@@ -54,7 +55,7 @@ export class Ledgers {
         // A ledger kept in memory while the server denied access is still true afterwards.
         return this.#memory.get(groupKey(group)) ?? value;
       },
-      () => this.#memory.get(groupKey(group)) ?? emptyLedger(group),
+      () => this.#memory.get(groupKey(group)) ?? emptyLedger(group.namespace, group.name),
     );
   }
 
@@ -134,10 +135,6 @@ export class Ledgers {
       return inMemory();
     }
   }
-}
-
-function emptyLedger({ namespace, name }: LedgerIdentity): Ledger {
-  return { namespace, group: name, claims: [], downscales: [], preparations: [] };
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, name }: LedgerIdentity): Ledger {

@@ -12,7 +12,7 @@ import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -64,7 +64,7 @@ export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 
 
 /** Reports whether both definitions are equal. Each refresh creates new objects, so most are equal without being identical. */
 export function isSameDefinition(group: GroupDefinition, other: GroupDefinition): boolean {
-  return group === other || canonicalJson(group) === canonicalJson(other);
+  return group === other || isSameValue(group, other);
 }
 
 /** Returns the definition, policies, exceptions and requests of the group as text. */

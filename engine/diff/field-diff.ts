@@ -1,5 +1,5 @@
 // Differences between two versions of a Kubernetes object: changed fields by meaning, the rules of special fields, and the effect of each change.
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
 
@@ -87,7 +87,7 @@ function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], aft
   const gone = without(before, after);
   const come = without(after, before);
   if (gone.length + come.length > 0) record(walk, place, gone, come);
-  else if (before.some((entry, index) => !isSame(entry, after[index]))) recordReorder(walk, place);
+  else if (before.some((entry, index) => !isSameValue(entry, after[index]))) recordReorder(walk, place);
 }
 
 /** Returns the entries of a list without those of another list, each removed once. A credential stays hidden with its flag. */
@@ -158,12 +158,8 @@ function consequenceOf(kind: string, pattern: string, before: unknown, after: un
 }
 
 function sameValue(place: Place, before: unknown, after: unknown): boolean {
-  if (isSame(before, after)) return true;
+  if (isSameValue(before, after)) return true;
   return /\.(?:limits|requests|capacity)\.[^.]+$|\.sizeLimit$/.test(place.pattern) && sameQuantity(before, after);
-}
-
-function isSame(before: unknown, after: unknown): boolean {
-  return canonicalJson(before) === canonicalJson(after);
 }
 
 /** JSON `null` in a manifest means that the field is not set. */

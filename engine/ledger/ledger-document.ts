@@ -6,6 +6,7 @@ import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
+import { emptyLedger } from './ledger.ts';
 
 /** The key in `data` of the ConfigMap. */
 export const ledgerKey = 'ledger';
@@ -191,7 +192,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
  * exceeds `ledgerByteLimit`, or is inconsistent.
  */
 export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
-  if (given === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
+  if (given === undefined) return emptyLedger(identity.namespace, identity.group);
   const refuse = (why: string): Known<Ledger> => ({ unknown: `the ledger of ${identity.namespace}/${identity.group} ${why}` });
   // The number of characters is a lower limit of the number of bytes and costs nothing.
   if (given.length > ledgerByteLimit || new TextEncoder().encode(given).length > ledgerByteLimit) {

@@ -4,7 +4,7 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide/decide.ts';
 import type { Action, GroupDecision } from '../decision.ts';
-import { decidedLedger } from '../ledger/ledger.ts';
+import { decidedLedger, emptyLedger } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
@@ -122,7 +122,7 @@ function act(world: World, decision: GroupDecision): World {
 
 function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
   const found = snapshot.ledgers.find((ledger) => ledger.namespace === group.namespace && ledger.group === group.name);
-  return found ?? { namespace: group.namespace, group: group.name, claims: [], downscales: [], preparations: [] };
+  return found ?? emptyLedger(group.namespace, group.name);
 }
 
 /** The world with what the decision leaves in the ledger: the run, and the revisions at which pods come back. */

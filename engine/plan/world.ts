@@ -1,6 +1,6 @@
 // The state in which a plan begins: the running objects, with every requested change judged and, if it is allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { AdmissionRequest, Judgement } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
@@ -44,9 +44,7 @@ function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after
   const replicasOf = ({ replicaSources }: Snapshot, wanted: Snapshot['replicaSources'][number]) =>
     replicaSources.find((source) => source.namespace === wanted.namespace && source.kind === wanted.kind && source.name === wanted.name)
       ?.replicas;
-  const changedSources = after.replicaSources.filter(
-    (source) => canonicalJson(replicasOf(before, source)) !== canonicalJson(source.replicas),
-  );
+  const changedSources = after.replicaSources.filter((source) => !isSameValue(replicasOf(before, source), source.replicas));
   return { usesCalendar: true, nowMs, before: { ...running, nowMs, groups: input.groups }, after, changedSources };
 }
 

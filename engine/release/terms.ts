@@ -1,7 +1,7 @@
 // The release terms of a group in its ledger, its members, and whether its definition is gone.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { unreadReasonOf } from '../observe/view.ts';
 import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView, type Unknown } from '../snapshot.ts';
 
@@ -38,7 +38,7 @@ export function withTermsOf(ledger: Ledger, group: GroupDefinition): Ledger {
 
 /** Returns the ledger with these terms; the same ledger if it has them already. */
 export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledger {
-  if (canonicalJson(ledger.release) === canonicalJson(terms)) return ledger;
+  if (isSameValue(ledger.release, terms)) return ledger;
   const { release: _release, ...rest } = ledger;
   return terms === undefined ? rest : { ...rest, release: terms };
 }

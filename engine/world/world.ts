@@ -4,6 +4,7 @@ import { secondText } from '../../policies/instant.ts';
 import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
+import { emptyLedger } from '../ledger/ledger.ts';
 import type { Assumptions, PodTimes } from '../plan/document.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import {
@@ -327,8 +328,7 @@ function changeLedger(
   const group = draft.world.snapshot.groups.find((candidate) => candidate.namespace === namespace && isMember(candidate))?.name;
   if (group === undefined) return;
   const isLedger = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
-  const empty: Ledger = { namespace, group, claims: [], downscales: [], preparations: [] };
   draft.ledgers = draft.ledgers.some(isLedger)
     ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger) : ledger))
-    : [...draft.ledgers, change(empty)];
+    : [...draft.ledgers, change(emptyLedger(namespace, group))];
 }

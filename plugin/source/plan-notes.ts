@@ -8,7 +8,7 @@ import { type Place, placeText, sourceOf } from '../../policies/findings/finding
 import { describeElsewhere, membersElsewhere } from '../../policies/lint/members.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
@@ -58,7 +58,7 @@ export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] =
   const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
   const alone = desired
     .filter((set) => isStatefulSet(set) && !members.has(nameOf(set)))
-    .filter((set) => canonicalJson(before.get(nameOf(set)) ?? null) !== canonicalJson(set.value))
+    .filter((set) => !isSameValue(before.get(nameOf(set)), set.value))
     .map(nameOf);
   return alone.length === 0 ? [] : [`this plan does not cover ${aloneText(alone)}`];
 }

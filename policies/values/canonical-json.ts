@@ -15,6 +15,11 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
+/** Reports whether both values have the same canonical JSON. */
+export function isSameValue(a: unknown, b: unknown): boolean {
+  return canonicalJson(a) === canonicalJson(b);
+}
+
 function isScalar(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number';
 }

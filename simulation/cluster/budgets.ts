@@ -1,9 +1,10 @@
 // Models the disruption controller: it updates the status of each PodDisruptionBudget some time after the pods changed.
+import { secondText } from '../../policies/instant.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { between, streamOf } from '../random.ts';
 import type { Actor, Commit, Json, ModelObject } from '../server/request.ts';
-import { budgetResource, instantText, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import { budgetResource, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
 interface DisruptionOptions extends World {}
@@ -126,7 +127,7 @@ function conditionOf(
 ): Json {
   const status = isAllowed ? 'True' : 'False';
   const before = ((budget['status'] ?? {}) as BudgetStatus).conditions?.[0];
-  const since = before?.['status'] === status ? before['lastTransitionTime'] : instantText(wallMs);
+  const since = before?.['status'] === status ? before['lastTransitionTime'] : secondText(wallMs);
   const reason = isAllowed ? 'SufficientPods' : 'InsufficientPods';
   return { type: 'DisruptionAllowed', status, reason, message: '', lastTransitionTime: since, observedGeneration: generation };
 }

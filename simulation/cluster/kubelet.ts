@@ -1,8 +1,9 @@
 // Models the kubelets: pods start, become ready, break, restart, drain and leave, each in several small status writes.
 
+import { secondText } from '../../policies/instant.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
-import { type Container, instantText, type PodStatus, podFacts } from './workload.ts';
+import { type Container, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
 interface KubeletOptions extends World {
@@ -353,8 +354,8 @@ interface PodCondition {
 /** Returns the whole status; lists are written whole. */
 function podStatus(pod: PodCondition): PodStatus {
   const { phase, isReady, readyChangedMs, scheduledMs, address, containers } = pod;
-  const scheduled = instantText(scheduledMs);
-  const changed = instantText(readyChangedMs);
+  const scheduled = secondText(scheduledMs);
+  const changed = secondText(readyChangedMs);
   const reason = phase === 'Succeeded' || phase === 'Failed' ? 'PodCompleted' : 'ContainersNotReady';
   const readiness = isReady
     ? { status: 'True', lastTransitionTime: changed }
@@ -381,7 +382,7 @@ function podStatus(pod: PodCondition): PodStatus {
 }
 
 function containerState({ container, startedMs, endedMs }: PodCondition) {
-  const startedAt = instantText(startedMs ?? 0);
+  const startedAt = secondText(startedMs ?? 0);
   switch (container) {
     case 'creating':
       return { waiting: { reason: 'ContainerCreating' } };
@@ -390,7 +391,7 @@ function containerState({ container, startedMs, endedMs }: PodCondition) {
     case 'backOff':
       return { waiting: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' } };
     case 'ended':
-      return { terminated: { exitCode: 137, reason: 'Error', startedAt, finishedAt: instantText(endedMs ?? startedMs ?? 0) } };
+      return { terminated: { exitCode: 137, reason: 'Error', startedAt, finishedAt: secondText(endedMs ?? startedMs ?? 0) } };
   }
 }
 

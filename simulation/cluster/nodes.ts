@@ -1,7 +1,8 @@
 // Models the nodes: one or two per zone, the assignment of pods, and what happens to pods if a node is lost or drained.
+import { secondText } from '../../policies/instant.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
-import { type Condition, instantText, type PodStatus, podFacts } from './workload.ts';
+import { type Condition, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
 interface NodesOptions extends World {
@@ -161,7 +162,7 @@ export class Nodes {
   }
 
   #setNodeReady(name: string, status: 'True' | 'Unknown'): void {
-    const at = instantText(this.#options.wallMs());
+    const at = secondText(this.#options.wallMs());
     const reason = status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown';
     const conditions = [{ type: 'Ready', status, reason, lastHeartbeatTime: at, lastTransitionTime: at }];
     this.#options.server.change(controllerActor, { resource: 'nodes', namespace: '', name }, { status: { conditions } }, 'status');
@@ -175,7 +176,7 @@ export class Nodes {
     for (const pod of this.#podsOn(name)) {
       const { namespace, name: podName, isReady } = podFacts(pod);
       if (!isReady) continue;
-      const conditions = unready(pod, instantText(this.#options.wallMs()));
+      const conditions = unready(pod, secondText(this.#options.wallMs()));
       this.#options.server.change(controllerActor, { resource: 'pods', namespace, name: podName }, { status: { conditions } }, 'status');
     }
   }
@@ -200,7 +201,7 @@ export class Nodes {
 
   #createNode(name: string, zone: string): void {
     const { server, wallMs } = this.#options;
-    const at = instantText(wallMs() - 7_200_000);
+    const at = secondText(wallMs() - 7_200_000);
     const labels = { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': `zone-${zone}` };
     const actor: Actor = { user: `system:node:${name}` };
     server.create(actor, 'nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels }, spec: {} });

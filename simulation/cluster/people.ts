@@ -1,12 +1,13 @@
 // Models people and their autoscalers: images, replicas, pods deleted by hand, recreated StatefulSets, retries.
 
+import { secondText } from '../../policies/instant.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
-import { type Container, instantText, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
 interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
@@ -451,7 +452,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
     lastMs = scheduler.nowMs();
     lastText = text;
     told(`retry ${text}`);
-    const requestedBy = { user: administrator.user, groups: [], at: instantText(wallMs()) };
+    const requestedBy = { user: administrator.user, groups: [], at: secondText(wallMs()) };
     server.create(administrator, intentResource, {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutIntent',

@@ -126,11 +126,6 @@ export function replicasOf(set: ModelObject): number {
   return specOf(set).replicas ?? 1;
 }
 
-/** RFC 3339 in whole seconds, as Kubernetes writes status times. */
-export function instantText(wallMs: number): string {
-  return `${new Date(wallMs).toISOString().slice(0, 19)}Z`;
-}
-
 /** Its default in kube-controller-manager. */
 export const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };
 

@@ -1,9 +1,10 @@
 // Deletes objects: at once, after a grace period, or after their last finalizer.
+import { secondText } from '../../policies/instant.ts';
 import { isObject, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { badRequest, type Cause, invalid, notFound, preconditionFailed } from './refusal.ts';
 import type { Json, ModelObject } from './request.ts';
-import { type Core, type Target, timeOf, type WriteOptions } from './write.ts';
+import type { Core, Target, WriteOptions } from './write.ts';
 
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
@@ -104,7 +105,7 @@ function graceOf(
   const { deletionTimestamp, deletionGracePeriodSeconds: known = 0, generation = 0 } = pod.metadata;
   const seconds = podGrace(pod, gracePeriodSeconds);
   if (deletionTimestamp === undefined) {
-    const dated = { deletionTimestamp: timeOf(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
+    const dated = { deletionTimestamp: secondText(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
     return { isPending: false, object: withMetadata(pod, { ...dated, ...(generation > 0 && { generation: generation + 1 }) }) };
   }
   // Its grace period is over: checks finalizers again.
@@ -112,7 +113,7 @@ function graceOf(
   // A second request is granted in any state of the pod.
   const sooner = gracePeriodSeconds === undefined || gracePeriodSeconds >= 0 ? gracePeriodSeconds : 1;
   if (sooner === undefined || sooner >= known) return { isPending: true, object: pod };
-  const earlier = timeOf(Date.parse(deletionTimestamp) - (known - sooner) * 1000);
+  const earlier = secondText(Date.parse(deletionTimestamp) - (known - sooner) * 1000);
   return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: sooner }) };
 }
 
@@ -130,7 +131,7 @@ function markAsGoing(core: Core, object: ModelObject): ModelObject {
   if (deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0) return object;
   const isFirst = deletionGracePeriodSeconds === undefined && generation > 0;
   return withMetadata(object, {
-    deletionTimestamp: deletionTimestamp ?? timeOf(core.wallMs()),
+    deletionTimestamp: deletionTimestamp ?? secondText(core.wallMs()),
     deletionGracePeriodSeconds: 0,
     ...(isFirst && { generation: generation + 1 }),
   });

@@ -1,12 +1,13 @@
 // Implements the subresources of the API server: eviction and binding of pods, and scale.
 
+import { secondText } from '../../policies/instant.ts';
 import { type DeleteOptions, refuseOther, remove } from './deletion.ts';
 import { isObject, mergePatch, objectOf } from './json.ts';
 import { resourceOf, type ScalePaths, type ServedKind } from './kinds.ts';
 import { badRequest, budgetExceeded, type Cause, conflict, internal, invalid, modified, notFound, Refusal } from './refusal.ts';
 import type { Json, ModelObject } from './request.ts';
 import { matchesSelector } from './selector.ts';
-import { type Core, keep, type Target, timeOf, update, type WriteOptions } from './write.ts';
+import { type Core, keep, type Target, update, type WriteOptions } from './write.ts';
 
 /** Largest number of disrupted pods in one budget. */
 const maxDisruptedPods = 2000;
@@ -67,7 +68,7 @@ function decrement(core: Core, pod: ModelObject, budget: ModelObject, options: E
   }
   if (allowed === 0) throw budgetExceeded(whyNot(name, status));
   if (options.isDryRun) return;
-  const now = timeOf(core.wallMs());
+  const now = secondText(core.wallMs());
   const spent = {
     ...status,
     disruptionsAllowed: allowed - 1,
@@ -117,7 +118,7 @@ function leave(core: Core, target: Target, { deleteOptions, budgets: _, ...optio
   refuseOther(target.kind, pod, deleteOptions);
   const { resourceVersion: _version, ...rest } = deleteOptions;
   if (!options.isDryRun)
-    keep(core, target.kind, { before: pod, after: { ...pod, status: withCondition(pod, timeOf(core.wallMs())) } }, options);
+    keep(core, target.kind, { before: pod, after: { ...pod, status: withCondition(pod, secondText(core.wallMs())) } }, options);
   remove(core, target, { ...rest, isDryRun: options.isDryRun }, options);
 }
 
@@ -156,7 +157,7 @@ export function bind(core: Core, { kind, namespace, name }: Target, nodeName: st
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || (spec['nodeName'] ?? '') !== '') return undefined;
   const status = objectOf(pod['status']);
   const known: readonly Json[] = Array.isArray(status['conditions']) ? status['conditions'].map(objectOf) : [];
-  const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: timeOf(core.wallMs()) };
+  const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: secondText(core.wallMs()) };
   const conditions = [...known.filter(({ type }) => type !== 'PodScheduled'), scheduled];
   return keep(core, kind, { before: pod, after: { ...pod, spec: { ...spec, nodeName }, status: { ...status, conditions } } }, options);
 }

@@ -1,5 +1,6 @@
 // Creates and changes objects: what a request changes, what stays, and when it is refused.
 
+import { secondText } from '../../policies/instant.ts';
 import { newPodStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
@@ -29,11 +30,6 @@ export interface WriteOptions {
   readonly actor: Actor;
   /** Validates everything and stores nothing. */
   readonly isDryRun: boolean;
-}
-
-/** RFC 3339 with whole seconds. */
-export function timeOf(wallMs: number): string {
-  return `${new Date(wallMs).toISOString().slice(0, 19)}Z`;
 }
 
 /** Creates the object. Throws Refusal. */
@@ -66,7 +62,7 @@ export function create(
       ...objectOf(candidate['metadata']),
       uid: core.newUid(),
       ...(typeof generation === 'number' && { generation }),
-      creationTimestamp: timeOf(core.wallMs()),
+      creationTimestamp: secondText(core.wallMs()),
     },
   } as unknown as ModelObject;
   const { storage } = core;

@@ -1,7 +1,7 @@
 // Decides the revision of a pod that is about to be created, and turns the pod into that revision. Fields that others added stay.
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
-import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { fieldAt } from '../../observe/raw.ts';
@@ -329,7 +329,7 @@ function mergedList(key: string, made: readonly unknown[], own: readonly unknown
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  return a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b));
+  return a === b || (a !== undefined && b !== undefined && isSameValue(a, b));
 }
 
 function mapOf(value: unknown): ObjectContent {

@@ -15,7 +15,7 @@ import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.
 import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
-import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
@@ -192,7 +192,7 @@ async function isServed({ env, timeoutMs }: Cluster, kind: Kind): Promise<boolea
 function includesFieldsOf(ours: unknown, live: unknown): boolean {
   if (Array.isArray(ours))
     return Array.isArray(live) && ours.length === live.length && ours.every((entry, index) => includesFieldsOf(entry, live[index]));
-  if (typeof ours !== 'object' || ours === null) return canonicalJson(ours) === canonicalJson(live);
+  if (typeof ours !== 'object' || ours === null) return isSameValue(ours, live);
   return Object.entries(ours).every(([key, value]) => value === undefined || includesFieldsOf(value, fieldAt(live, [key])));
 }
 

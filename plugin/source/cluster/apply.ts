@@ -6,7 +6,7 @@ import { applyObject } from '../../../cluster/request/write.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { messageOf } from '../../../policies/error-message.ts';
 import { instantMs } from '../../../policies/instant.ts';
-import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
@@ -126,7 +126,7 @@ async function readUnchanged({ env, timeoutMs }: Cluster, ready: ReadyObject, er
   const { namespace, name } = ready.object.metadata;
   const target = { name, ...(namespace === undefined ? {} : { namespace }) };
   const now = await getObject(env, ready.resource, target, { site: 'apply.read', timeoutMs });
-  if (canonicalJson(targetOf('', ready.live)) !== canonicalJson(targetOf('', now))) throw error;
+  if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
   return now;
 }
 

@@ -5,7 +5,7 @@ import type { KubernetesObject, Resource } from '../../../cluster/request/resour
 import { createObject, patchObject } from '../../../cluster/request/write.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
@@ -93,7 +93,7 @@ export async function pairWithLiveObjects(
 export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectContent | undefined {
   const members = [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key): readonly (readonly [string, unknown])[] => {
     const [before, after] = [from[key], to[key]];
-    if (canonicalJson(before) === canonicalJson(after)) return [];
+    if (isSameValue(before, after)) return [];
     if (after === undefined) return [[key, null]];
     if (!isRecord(before) || !isRecord(after)) return [[key, after]];
     const inner = mergePatch(before, after);

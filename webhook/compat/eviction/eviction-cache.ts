@@ -4,7 +4,7 @@ import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { SharedObject } from '../../../cluster/shared/shared-object.ts';
 import { claimant } from '../../../engine/judge/admission-claims.ts';
-import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
+import { emptyLedger, observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
 import type { Claim, Known, Ledger, PodView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -294,7 +294,8 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
   };
 
   // Records kept in memory while the server refused are still true after it accepts writes.
-  const current = (identity: RecordIdentity, stored = empty(identity)): Ledger => joined(stored, memory.get(keyOf(identity)));
+  const current = (identity: RecordIdentity, stored = emptyLedger(identity.namespace, identity.budget)): Ledger =>
+    joined(stored, memory.get(keyOf(identity)));
 
   return {
     read: async (identity) => current(identity, await unlessForbidden(async () => (await objectOf(identity).read()).value)),
@@ -331,10 +332,6 @@ function joined(record: Ledger, kept: Ledger | undefined): Ledger {
 
 function keyOf({ namespace, budget }: RecordIdentity): string {
   return `${namespace}/${budget}`;
-}
-
-function empty({ namespace, budget }: RecordIdentity): Ledger {
-  return { namespace, group: budget, claims: [], downscales: [], preparations: [] };
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, budget }: RecordIdentity): Known<Ledger> {
