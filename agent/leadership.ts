@@ -25,7 +25,7 @@ interface LeadershipListener {
 /** Pause between two checks: a starting server denies requests that it allows later, and another process may hold the Lease. */
 const proofPauseMs = 5_000;
 
-/** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
+/** Competes for the Lease. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
 export class Leadership {
   readonly #env: AgentEnv;
   readonly #config: AgentConfig;
@@ -83,7 +83,7 @@ export class Leadership {
     }
   }
 
-  /** Reports whether a request that takes up to `timeoutMs` may be sent now. To be called immediately before each request. */
+  /** Reports whether a request that takes up to `timeoutMs` may be sent now. Call it immediately before each request. */
   mayAct(timeoutMs: number): boolean {
     return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
   }

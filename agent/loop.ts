@@ -155,7 +155,7 @@ export class TurnLoop {
     if (group.askedMs !== undefined) this.#request(key, group);
   }
 
-  /** Sleeps until the pause is over or the instant of the wall clock has come, and looks at the clocks at least every few minutes. */
+  /** Schedules the next turn: after the pause, or at the time of the wall clock. Checks the clocks at least every few minutes. */
   #arm(key: string, group: GroupState, retryAtMs: number): void {
     group.cancelTimer?.();
     const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#options.clock.nowMs();

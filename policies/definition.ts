@@ -135,7 +135,7 @@ export interface RolloutDefinition {
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   readonly onFailure: 'pause' | 'rollback';
   readonly skipOnRollback: boolean;
-  /** Finished runs of which records are kept, at least 1. */
+  /** Number of finished runs whose records are kept, at least 1. */
   readonly historyLimit: number;
   /** Effect of the deletion of the policy on the StatefulSets; absent: no change. */
   readonly onPolicyDeleted?: 'release';

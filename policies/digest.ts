@@ -3,7 +3,7 @@ import type { PolicyBundle } from './definition.ts';
 import { canonicalJson } from './values/canonical-json.ts';
 import { sha256 } from './values/hash.ts';
 
-/** Fields that tell only where something is written, so that moving a rule changes nothing. A text under such a name is something else. */
+/** Fields with positions in files: moving a rule does not change the digest. A text in a field of this name is not a position. */
 const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
 
 /** SHA-256 of the bundle in hexadecimal digits, positions in files and objects left out. */

@@ -1,4 +1,4 @@
-// Label selectors as in every Kubernetes object: `matchLabels` and `matchExpressions`, all of which must hold.
+// Evaluates label selectors as in every Kubernetes object: `matchLabels` and `matchExpressions` must all match.
 import type { LabelSelector } from './schema/scalars.ts';
 
 type Labels = Readonly<Record<string, string>>;

@@ -25,22 +25,23 @@ export interface Denials {
   readonly settled: () => Promise<void>;
 }
 
-/** The label by which an Event is found that tells of a decision. */
+/** The label that finds the Event of a decision by its id. */
 export const decisionLabel = 'rollout-group.dev/decision';
 
 /** Annotation with the denied request, so that `explain` can evaluate it again. */
 export const requestAnnotation = 'rollout-group.dev/request';
 
-/** The same decision is told again after this long. */
+/** Minimum time between two Events about the same decision. */
 const repeatMs = 600_000;
-/** As many wait, and as many are remembered; beyond that the newest are dropped, and the oldest forgotten. */
+/** Limits the Events that wait to be written; beyond it new ones are dropped. */
 const maxWaiting = 100;
+/** Limits the remembered decisions; beyond it the oldest are forgotten. */
 const maxRemembered = 2_000;
-/** As the API server limits notes. */
+/** Limit of the API server, in characters. */
 const longestNote = 1_024;
 const timeoutMs = 5_000;
 
-/** Tells of denials, one after the other. */
+/** Writes one Event per denial, one after the other. */
 export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
   const toldMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
@@ -52,7 +53,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
       try {
         await createObject(env, resources.events, event, { site: 'denials.create', timeoutMs });
       } catch (error) {
-        // Another process has told of it.
+        // Another process has written the Event.
         if (isStatus(error, 409) || hasWarned) continue;
         hasWarned = true;
         env.log.warn('event of a denial could not be written', { error: messageOf(error) });

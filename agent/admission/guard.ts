@@ -53,14 +53,14 @@ interface GuardParts {
 const tellingWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
 /** Limits each request to the API server: the webhook's own deadline is a few seconds. */
 const longestRequestMs = 2_000;
-/** Without departures nearly everything can be told, so they are waited for less long. */
+/** Timeout for reading the departures, which only few decisions need. */
 const longestDeparturesMs = 1_000;
 /** A cache that was silent for longer does not count if a disruption is possible. */
 const longestSilenceMs = 10_000;
-/** For which a watch is waited for that has not told of a write yet, and how often it is looked at meanwhile. */
+/** Longest wait for a watch to deliver a write, and the interval of the checks. */
 const longestLagMs = 1_000;
 const lookAgainMs = 100;
-/** A watch that lives has been heard of within this time, since the server sends bookmarks every minute. */
+/** A working watch delivers an event within this time, because the server sends bookmarks every minute. */
 const longestUnheardMs = 120_000;
 
 /**
@@ -219,7 +219,7 @@ export class AdmissionGuard {
     return { ...seen, ledgers: observed, departures: departed, unprotected: free };
   }
 
-  /** Undefined also where a watch is gone that would tell of more. */
+  /** Returns the groups; undefined if a kind with further groups cannot be watched. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
     // A kind that cannot be read may protect more than is known.
     const isBlind = this.#parts.caches
@@ -301,7 +301,7 @@ export interface Admission {
   readonly stop: () => void;
 }
 
-/** Starts watching. Never throws: what is missing is tried again, and `guard.isSettled` says when everything is known. */
+/** Starts watching. Never throws: failed reads are retried, and `guard.isSettled` reports when everything is known. */
 export function startAdmission(
   env: AgentEnv,
   config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,

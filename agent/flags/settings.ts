@@ -148,7 +148,7 @@ const runs = ['all', 'agent', 'webhook'] as const;
 /** A certificate must outlive the time until every replica has read it. */
 const shortestLifetimeMs = 60_000;
 
-/** In this order, whichever fails first is named. */
+/** The checks of grafana/rollout-operator in its order. The first failed check gives the message. */
 const originalChecks: readonly Check[] = [
   (values) => when(values['kubernetes.cluster-domain'] === '', '-kubernetes.cluster-domain must not be empty'),
   (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must not be empty: it names the namespace of the agent'),

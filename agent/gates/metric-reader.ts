@@ -35,7 +35,7 @@ interface Input {
 
 interface Known {
   input: Input;
-  /** As text: the answer to another question says nothing about this one. */
+  /** The definition as text. A reading of another definition does not count. */
   readonly definition: string;
   readonly read: ReadGate;
 }

@@ -29,9 +29,9 @@ export interface GatedPodsOptions {
   readonly run: () => RunState | undefined;
 }
 
-/** Caches that have been silent for longer do not tell what pods do now. A watch that lives has bookmarks every minute. */
+/** A cache without events for longer may be stale: a working watch gets bookmarks every minute. */
 const longestSilenceMs = 120_000;
-/** A thousand pods, 32 at a time, of which a few let their deadline pass. */
+/** Enough for a thousand pods, 32 at a time, if a few of them time out. */
 const longestProbesMs = 60_000;
 /** Only the status of a response counts; the body is dropped. */
 const maxBodyBytes = 65_536;

@@ -15,7 +15,7 @@ export interface AskedGate {
 export interface GateAsker {
   /** Limits each query in milliseconds, for every period of the gate. */
   readonly longestMs: number;
-  /** Rejects with an Error whose message anybody may read. */
+  /** Rejects with an Error whose message groups may see: without addresses and credentials. */
   readonly ask: (asked: AskedGate) => Promise<GateReading>;
 }
 

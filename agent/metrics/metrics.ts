@@ -148,7 +148,7 @@ export class Metrics {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
-  /** A pod answered 511; `route` as it said. */
+  /** A pod answered 511 with this `route`. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }

@@ -193,7 +193,7 @@ export class Deliverer {
     if (restMs > 0) return { kind: 'later', who: 'group', afterMs: restMs };
     const found = await this.#ask(target, (service, what) => service.find(what, mark.atMs));
     if (found.kind === 'arrived') return await this.#arrived(target, mark.by, found.handle, 'found');
-    // A service that cannot be queried is told again: better twice than not at all.
+    // A service that cannot be queried gets the notification again: twice is better than never.
     if (found.kind === 'absent' || found.kind === 'refused' || found.kind === 'unavailable') return undefined;
     return await this.#later(target, found);
   }

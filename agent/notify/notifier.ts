@@ -36,7 +36,7 @@ export class Notifier {
   readonly #deliverer: Deliverer;
   readonly listener: TurnListener = {
     turnEnded: (report) => {
-      // The last turns of a hand-over are still to be stored.
+      // The notes of the last turns must be stored before the hand-over ends.
       if (this.#isClosed || !(this.#isLeader || this.#isHandingOver) || !isRunRemembered(report)) return;
       const { namespace, name, notify } = report.group;
       const key = groupKey(report.group);
@@ -50,7 +50,7 @@ export class Notifier {
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
       if (this.#isLeader || this.#isHandingOver) return;
-      // The next leader tells what is left, from what is stored.
+      // The next leader sends the rest, from the stored notes.
       for (const queue of this.#queues.values()) queue.clear();
       for (const key of [...this.#groups.keys()]) this.#forget(key);
       this.#deliverer.clear();
@@ -83,7 +83,7 @@ export class Notifier {
     });
   }
 
-  /** From now on a lost leadership is a hand-over: pending notes are still stored. To be called before the agent is stopped. */
+  /** Begins the hand-over: after the loss of leadership pending notes are still stored. Call it before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }

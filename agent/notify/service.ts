@@ -10,16 +10,16 @@ import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv, HttpResponse, NotifyRequest } from '../env.ts';
 
-/** Something that is to be sent. */
+/** One notification to send. */
 export interface Sending {
   readonly name: GroupName;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
-  /** The same for the same message in the same channel, and for nothing else. */
+  /** Identifies the message in the channel. */
   readonly key: string;
 }
 
-/** `absent`: it has not arrived, as far as the service knows. */
+/** `absent`: the service does not have the notification. */
 export type Found = Outcome | { readonly kind: 'absent' };
 
 /** One channel of one service. */
@@ -53,7 +53,7 @@ export interface Call {
   readonly site: 'notify.send' | 'notify.edit' | 'notify.find';
 }
 
-/** Asks the service of the channel. Rejects when no whole answer came. */
+/** Sends a request to the service of the channel. Rejects without a complete response. */
 export async function ask({ call, secret }: ServiceParts, { ca }: Pick<ChannelDefinition, 'ca'>, request: Call): Promise<HttpResponse> {
   const authorities = ca === undefined ? {} : { ca: await secret(ca, 'text') };
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...authorities });
@@ -100,7 +100,7 @@ const usualPauseMs = 30_000;
 export function outcomeOf(response: HttpResponse, nowMs: number): Exclude<Outcome, { readonly kind: 'arrived' }> {
   const { status, headers } = response;
   const problem = `the service answered ${status}`;
-  // GitHub says that too much was asked with 403, a pause or an empty budget, and only else means what 403 says.
+  // GitHub reports its rate limit as 403 with a pause or an empty quota. Without them 403 means that permission is missing.
   const isLimited = status === 403 && (headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0');
   if (status === 429 || status === 408 || status === 425 || isLimited) return { kind: 'busy', problem, afterMs: pauseOf(headers, nowMs) };
   if (status >= 300 && status < 400) return { kind: 'unavailable', problem: `${problem}, a redirect, which the agent does not follow` };
@@ -109,7 +109,7 @@ export function outcomeOf(response: HttpResponse, nowMs: number): Exclude<Outcom
   return { kind: 'unknown', problem };
 }
 
-/** States how long the service wants to be left alone: Retry-After in seconds or as a date, or the instant at which a budget is filled again. */
+/** Returns the pause that the service requests, in milliseconds: Retry-After in seconds or as a date, or the reset time of its quota. */
 export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number {
   const after = headers['retry-after'];
   const seconds = Number(after ?? Number.NaN);
@@ -118,7 +118,7 @@ export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number
   return Number.isFinite(wanted) ? Math.min(longestPauseMs, Math.max(1000, wanted)) : usualPauseMs;
 }
 
-/** The key is not there, or is no text that can be shown to a service. What is said of it may be read by anybody: it names no Secret. */
+/** The key is missing or not valid text. The message does not name the Secret, because users of the group see it. */
 class SecretUnusable extends Error {
   override readonly name = 'SecretUnusable';
 }

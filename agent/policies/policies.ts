@@ -17,7 +17,7 @@ type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
 
 export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'metricSources' | 'findings' | 'digest'> {
   readonly intents: Known<readonly IntentView[]>;
-  /** Sources with something that cannot be used, and why: what they do not define may be meant to be defined all the same. */
+  /** Sources with an unusable part, and the reason. Such a source may define groups that are not in `groups`. */
   readonly unsure: Readonly<Partial<Record<PolicySourceName, string>>>;
 }
 

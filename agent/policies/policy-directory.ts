@@ -9,7 +9,7 @@ import type { PolicyDirectory } from '../env.ts';
 
 interface PolicyDirectoryOptions {
   readonly path: string;
-  /** States how often the files are read even though nothing said that they changed. */
+  /** Interval of reads without a change event, in milliseconds. */
   readonly rereadMs: number;
   readonly timers: Timers;
 }
@@ -66,7 +66,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
           if (watcher !== undefined) watchers.push(watcher);
         }
       };
-      // Soon, since what changed before the first watch was there is told by none.
+      // The first read is soon, because no watch reports changes before it started.
       void listen();
       plan(Math.min(settleMs, rereadMs));
       return () => {

@@ -176,7 +176,7 @@ interface PodHttpOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Once for each exchange; `path` without its query. */
   readonly onAnswer?: (answered: { method: string; path: string; status: number | 'error'; durationMs: number }) => void;
-  /** A pod says that the request was meant for another installation. */
+  /** A pod answered that the request was meant for another installation. */
   readonly onWrongCluster?: (route: string) => void;
 }
 

@@ -20,7 +20,7 @@ export interface AnsweredRequest {
 export interface HttpServerObserver {
   readonly inflight: (method: string, route: string, change: 1 | -1) => void;
   readonly answered: (request: AnsweredRequest) => void;
-  /** `given` is what the header said, empty when there was none or more than one. */
+  /** `given` is the value of the header; empty without one, or with several. */
   readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
 }
 

@@ -86,7 +86,7 @@ export class DecisionPublisher {
     },
     degraded: (all) => {
       this.#unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
-      // A quiet group has no turn that would tell of it.
+      // A group without changes has no turn that would publish it.
       for (const key of this.#isLeader ? this.#groups.keys() : []) this.#queue.queueWrite(key);
     },
     leadershipChanged: (state) => {
@@ -124,7 +124,7 @@ export class DecisionPublisher {
     });
   }
 
-  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. To be called before the agent is stopped. */
+  /** Begins the hand-over: after the loss of leadership waiting decisions are still written. Call it before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }

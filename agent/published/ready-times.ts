@@ -36,7 +36,7 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
 const tickMs = 5000;
 /** A `later` writer waits this long for a `now` writer, and up to as long again at random. */
 const patienceMs = 4000;
-/** All pods are looked at again this often. */
+/** Interval of the check of all pods. */
 const wholeMs = 300_000;
 
 /**
@@ -49,7 +49,7 @@ export class ReadyTimes {
   readonly #ended: readonly (() => void)[];
   readonly #stopped = new AbortController();
   readonly #pause: Backoff;
-  /** Pods to be looked at, as `namespace/name`, and when (monotonic), while this process writes. */
+  /** Pods to check, as `namespace/name`, and when (monotonic), while this process writes. */
   readonly #due = new Map<string, number>();
   #wasActive = false;
   #wholeAtMs = Number.NEGATIVE_INFINITY;
@@ -86,7 +86,7 @@ export class ReadyTimes {
     }
   }
 
-  /** Another process writes now, so what was seen until it was this one's turn says nothing. */
+  /** Stops while another process writes, and forgets the observed pods, because they will have changed. */
   #rest(): number {
     this.#wasActive = false;
     this.#due.clear();
@@ -135,7 +135,7 @@ export class ReadyTimes {
       this.#options.onPatch?.(value === null ? 'removed' : 'set');
       return 0;
     } catch (error) {
-      // It has changed since, or is gone: the watch tells of it.
+      // The pod has changed or is gone. The watch reports it.
       if (isStatus(error, 404, 409)) return 0;
       this.#env.log.warn('ready time of a pod could not be written', {
         namespace,

@@ -24,23 +24,23 @@ const rolloutRuns = resourceOfKind('RolloutRun');
 /** Turns of a group that wait until its records were read. */
 const maxTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
-/** Reports whether the kind was installed meanwhile is looked at this often. */
+/** Interval of the check whether the kind is installed now. */
 const missingMs = 300_000;
-/** After the records could not be read for another reason. */
+/** Pause after the records could not be read for another reason. */
 const reloadMs = 5000;
 
-/** One record as it is to be, and as it was last written. */
+/** One record as it should be, and as it was last written. */
 interface Kept {
   record: RolloutRun;
   written?: { readonly target: Target; readonly spec: unknown };
 }
 
 interface GroupRuns {
-  /** The record under way, or the last one, of rollouts and of changes of replicas. */
+  /** The current or last record of rollouts, and that of changes of replicas. */
   rollout?: RolloutRun;
   scale?: RolloutRun;
   readonly turns: TurnReport[];
-  /** Finished records that are kept; until a turn says so, none goes. */
+  /** Number of finished records to keep. Before the first turn it is unknown, and no record is deleted. */
   historyLimit?: number;
 }
 
@@ -104,7 +104,7 @@ export class RunRecorder {
     });
   }
 
-  /** To be called before the agent is stopped: what is waiting is still to be written. */
+  /** Begins the hand-over: waiting records are still written. Call it before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }

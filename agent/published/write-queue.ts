@@ -19,12 +19,12 @@ interface Wanted {
   failures: number;
 }
 
-/** After a server that was away everything is told within a minute. */
+/** At most a minute after the server is available again, all writes are done. */
 const pauses = { firstMs: 1000, longestMs: 60_000 };
 /** Granted permissions and installed kinds cause no event. They are retried after half a minute, later every five minutes. */
 const forbiddenPauses = { firstMs: 30_000, longestMs: 300_000 };
 
-/** Keys with something to write. The number of keys is bounded by those who use it. */
+/** Holds the keys with a pending write. The callers limit the number of keys. */
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
   readonly #keys = new Map<string, Wanted>();
@@ -36,7 +36,7 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /** Something of the key is to be written, as soon as it may. */
+  /** Queues a write of the key. */
   queueWrite(key: string): void {
     if (this.#isClosed) return;
     const known = this.#keys.get(key) ?? { isWanted: false, notBeforeMs: 0, failures: 0 };
@@ -45,7 +45,7 @@ export class WriteQueue {
     this.#plan();
   }
 
-  /** Nothing of the key is to be written any more. */
+  /** Drops the pending write of the key. */
   forget(key: string): void {
     this.#keys.delete(key);
   }

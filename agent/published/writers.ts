@@ -15,12 +15,12 @@ interface WritersOptions {
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
-  /** One attempt to tell a channel. */
+  /** One attempt to notify a channel. */
   readonly onNotified?: (channel: string, result: string) => void;
 }
 
 interface Writers {
-  /** To be handed to the agent. */
+  /** Listeners for the agent. */
   readonly listeners: readonly TurnListener[];
   /** From now on a lost leadership is a hand-over: what is waiting is still to be written. */
   readonly beginHandOver: () => void;
@@ -51,7 +51,7 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
   };
 }
 
-/** Stops the agent, and lets the writers tell of its last turns for 5 s at most. `guarded`: as `Agent.stop` takes it. */
+/** Stops the agent, and lets the writers publish its last turns for at most 5 s. `guarded`: the argument of `Agent.stop`. */
 export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers, guarded?: Promise<unknown>): Promise<void> {
   writers.beginHandOver();
   await agent.stop(guarded);

@@ -40,7 +40,7 @@ export class GroupRemovals {
     this.#options = options;
   }
 
-  /** Compares the defined groups with those of the last check. To be called before the memories of groups are deleted. */
+  /** Compares the defined groups with those of the last check. Call it before the memories of groups are deleted. */
   checkRemovals(): void {
     this.#cancelCheck();
     const { env, policies, isLeading, runOf } = this.#options;

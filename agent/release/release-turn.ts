@@ -22,7 +22,7 @@ export type ReleaseParts = Pick<
   readonly onReport: (report: ReleaseReport) => void;
 };
 
-/** States how often pods that roll, and sources that cannot be read, are looked at. */
+/** Interval of the check of rolling pods and of unreadable sources. */
 const lookMs = 5_000;
 /** To wait for other zones for less than this is what every zone does. */
 const lastingMs = 2 * lookMs;

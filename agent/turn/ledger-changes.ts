@@ -29,7 +29,7 @@ function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, in
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }
 
-/** Keeps of a failed preparation only that the pod may be prepared, so it must be called again or told to stay. */
+/** Records after a failed preparation that the pod may be prepared. The pod must be called again, or its preparation cancelled. */
 function essenceOfPreparation(entry: Preparation): unknown {
   if (entry.state === 'prepared') return entry;
   const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;

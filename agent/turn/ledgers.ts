@@ -114,7 +114,7 @@ export class Ledgers {
     return created;
   }
 
-  /** Falls back to memory when the server says that ConfigMaps are not for us, and that is better than nothing. */
+  /** Uses memory if the agent has no permission for ConfigMaps and works without a Lease. */
   async #orMemory<Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> {
     try {
       const value = await attempt();
@@ -149,7 +149,7 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   const text = textOf(ledger);
   const data = existing?.['data'];
   const before = existing?.metadata.labels;
-  // A label that is left out stays, so that one which is not true any more says so.
+  // An omitted label would stay, so a label that no longer applies gets another value.
   const follows = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
   const labels = { ...before, ...(follows === undefined ? {} : { [releaseLabel.key]: follows }), [ledgerLabel.key]: ledgerLabel.value };
   return {

@@ -50,7 +50,7 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
   const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
   const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
-  // No event tells when this process may act again, or when writes of the ledger are faster.
+  // No event reports when this process may act again, or when writes of the ledger are faster.
   const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
   const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
   return { wakeAtMs: decision.wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
@@ -76,12 +76,12 @@ function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | 
   return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
 }
 
-/** Reports whether a budget refused the eviction. That is no failure: events tell when it allows one. */
+/** Reports whether a budget denied the eviction. This is no failure: an event reports when the budget permits one. */
 function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
 
-/** Reports whether the action must be tried again and no event will tell when. The decision says when pods are asked again to prepare. */
+/** Reports whether the action must be tried again and no event reports when. The decision has the time of the next preparation calls. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
   // A forbidden action has its own pause.

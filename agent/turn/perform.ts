@@ -127,7 +127,7 @@ interface ActionOutcome {
   readonly message?: string;
   /** HTTP status of a refusal. */
   readonly status?: number;
-  /** The least time before the server wants to be asked again. */
+  /** The minimum pause that the server requests. */
   readonly retryAfterMs?: number;
   /** The state that a cache must show before the next decision. */
   readonly changed?: ChangedObject;

@@ -9,7 +9,7 @@ const maxBodyBytes = 65_536;
 /** Limits how far a pod's clock may be ahead of ours. */
 const clockErrorMs = 30_000;
 
-/** One pod to be asked. */
+/** One pod to call. */
 export interface CalledPod {
   readonly ordinal: number;
   readonly uid: string;

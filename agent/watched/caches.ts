@@ -29,7 +29,7 @@ type WatchedKind = Pick<Watched<unknown>, keyof Watched<unknown>>;
 
 type NodeView = ReturnType<typeof observeNode>;
 
-/** A PodDisruptionBudget, with the evictions that its controller says are allowed. */
+/** A PodDisruptionBudget, with the number of evictions that its controller permits. */
 interface CachedPodBudget {
   readonly budget: Known<PodBudgetView>;
   readonly allowed: unknown;
@@ -57,7 +57,7 @@ export function concernsPolicies(change: CacheChange): boolean {
 export interface FreshObjects {
   readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;
   readonly pods: readonly ObservedPod[];
-  /** Reports whether nodes are ready: those that the cache said were not. */
+  /** Reads whether the nodes are ready that are not ready in the cache. */
   readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
@@ -348,11 +348,11 @@ function disruptionsAllowed(object: KubernetesObject): unknown {
 interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
-  /** States how long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
+  /** Maximum age of the cached objects in milliseconds: time since the last event, or since a direct list with the same objects. */
   readonly ageMs: number;
-  /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
+  /** Notes that a direct read, sent at this time (monotonic), returned the same objects. */
   readonly confirm: (askedMs: number) => void;
-  /** Reports whether the cache says the same as these, which were read past it. */
+  /** Reports whether the cache has the same objects as a direct read. */
   readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
   /** Lists again at once, because a direct read differs: the watch is stale or missed a change. */
   readonly relist: () => void;

@@ -193,7 +193,7 @@ export class ServedKinds {
       .catch((error: unknown) => log.warn('API discovery failed', { problem: messageOf(error) }));
   }
 
-  /** Reports whether the kind is known not to be served. */
+  /** Reports whether the API server does not serve the kind. */
   isMissing(resource: Resource): boolean {
     return this.#known?.knows(resource) === true && !this.#known.has(resource);
   }

@@ -41,7 +41,7 @@ export function noteAsked(
   const added = pods
     .filter(({ ordinal, uid }) => !known.has(`${ordinal} ${uid}`))
     .map(({ ordinal, uid }): Preparation => ({ zone: call.zone, ordinal, podUid: uid, call: call.call, state: 'asked', seenMs: nowMs }));
-  // A pod that failed and was told to stay may prepare again from now on.
+  // A pod that failed and whose preparation was cancelled may prepare again from now on.
   const asked = new Set(pods.map(({ ordinal, uid }) => `${ordinal} ${uid}`));
   const isAskedAgain = (entry: Preparation): boolean =>
     isOfCall(entry, call) && entry.state === 'failed' && asked.has(`${entry.ordinal} ${entry.podUid}`);

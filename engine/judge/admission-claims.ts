@@ -134,7 +134,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
       verb === claim.verb &&
       uid === claim.uid &&
       to === claim.to &&
-      // From further up it would take more away than was announced.
+      // From a higher number it would remove more pods than the claim announced.
       (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
       Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
   );

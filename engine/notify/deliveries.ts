@@ -41,7 +41,7 @@ export interface Telling {
   readonly live: LiveRun | undefined;
   /** True if another run has followed. */
   readonly isPast: boolean;
-  /** Returns whether nothing is to be done for the message of this key to have this text. */
+  /** Reports whether the message of this key already has this text. */
   readonly isShown: (key: string, text: string) => boolean;
 }
 

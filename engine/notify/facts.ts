@@ -1,4 +1,4 @@
-// The facts of a run that notifications tell: its progress, its block and its pods in order.
+// Derives the facts of a run for notifications: its progress, its block and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
@@ -57,7 +57,7 @@ export interface PodLine {
   readonly state: PodProgress;
 }
 
-/** The turn that is told. */
+/** The turn from which the facts are derived. */
 interface ToldTurn {
   readonly group: GroupDefinition;
   /** The input of the decision. */

@@ -10,7 +10,7 @@ import { emptyNotes, type Notes, notesLimits } from './notes.ts';
 /** The key in `data` of the ConfigMap. */
 export const notesKey = 'notifications';
 
-/** The value of the label that tells these ConfigMaps from ledgers. */
+/** The label value that distinguishes these ConfigMaps from ledgers. */
 export const notesLabelValue = 'notifications';
 
 /** The most bytes of the text, in UTF-8. */

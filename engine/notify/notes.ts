@@ -154,7 +154,7 @@ function superseded(run: RunNotes, seen: Observation): RunNotes {
   return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, { kind: 'superseded', about: '', progress });
 }
 
-/** `about` tells events of one kind apart. Without `progress` the event has the observed progress. */
+/** `about` distinguishes events of one kind. Without `progress` the event has the observed progress. */
 type NewEvent = Pick<NotedEvent, 'kind'> & { readonly about: string; readonly progress?: Progress };
 
 function withEvent(run: RunNotes, seen: Observation, { kind, about, progress = progressOf(seen.facts) }: NewEvent): RunNotes {

@@ -1,4 +1,4 @@
-// Manifests read as if they were the running cluster: every pod is there, ready and up to date, unless a manifest of it says otherwise.
+// Reads manifests as a running cluster: every pod exists, is ready and updated, unless its manifest states otherwise.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -81,7 +81,7 @@ function hashTemplate(template: unknown): string {
 }
 
 /**
- * The revision that a StatefulSet manifest stands for: what its status says when it was read from a cluster, else that of its template.
+ * Returns the revision of a StatefulSet manifest: from its status if it was exported from a cluster, else derived from its template.
  */
 export function manifestRevision(raw: unknown): string {
   return reader(raw).text('status.updateRevision') ?? templateRevision(fieldAt(raw, ['spec', 'template']));
@@ -157,7 +157,7 @@ function runningSet(object: unknown): ReturnType<typeof observeStatefulSet> {
   return settled({ ...set, ...identity, status }, set.replicas);
 }
 
-/** The StatefulSet with so many replicas, all ready and updated. */
+/** Returns the StatefulSet with this number of replicas, all ready and updated. */
 function settled(set: StatefulSetView, replicas: number): StatefulSetView {
   return { ...set, replicas, status: { ...set.status, replicas, readyReplicas: replicas, updatedReplicas: replicas } };
 }

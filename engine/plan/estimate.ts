@@ -105,7 +105,7 @@ function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
   });
 }
 
-/** With few samples the slowest pod says little, so twice the median counts when it is longer. */
+/** With few samples the slowest pod is a poor estimate, so twice the median applies if it is longer. */
 function quantilesOf(seconds: readonly number[]): Quantiles | undefined {
   const sorted = [...seconds].sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;

@@ -27,7 +27,7 @@ export interface ForwardRun {
   readonly end: 'done' | 'held' | 'limit';
 }
 
-/** A run that takes longer than this, or more turns, is broken off and says so. */
+/** A run that takes longer than this, or more turns, is stopped and reported. */
 const horizonMs = 400 * 24 * 3_600_000;
 const usualMaxTurns = 50_000;
 
@@ -134,7 +134,7 @@ function remembered(world: World, group: GroupDefinition, decision: GroupDecisio
   return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, next] } };
 }
 
-/** People answer at once, as the assumption says: the approvals that this decision waits for are given. */
+/** Returns the approvals for which this decision waits. The plan assumes that people approve at once. */
 function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
   if (decision.actions.length > 0 || world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
   const { intents, nowMs } = world.snapshot;

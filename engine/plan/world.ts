@@ -22,11 +22,11 @@ export interface PlanSnapshots {
   readonly nowMs: number;
   readonly before: Snapshot;
   readonly after: Snapshot;
-  /** Replica sources that are asked for with another number than they have; only where a cluster says what they have. */
+  /** Mirrored objects whose requested replicas differ from the current ones. Only for a plan on a cluster. */
   readonly changedSources?: Snapshot['replicaSources'];
 }
 
-/** A plan that nothing binds to the calendar begins here, so that two runs of it give the same bytes. */
+/** Start time of a plan that does not depend on the calendar, so that two runs give the same bytes. */
 const nowhereMs = 0;
 
 export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
@@ -38,7 +38,7 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   return { usesCalendar, nowMs, before, after };
 }
 
-/** A cluster was seen; its objects as manifests only tell which sources are asked for with another number. */
+/** Uses the snapshot of the cluster. The manifests only show which mirrored objects get other replicas. */
 function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after: Snapshot): PlanSnapshots {
   const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   const replicasOf = ({ replicaSources }: Snapshot, wanted: Snapshot['replicaSources'][number]) =>

@@ -116,7 +116,7 @@ function withLedger({ snapshot, group }: Pick<Asked, 'snapshot' | 'group'>, chan
   return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => (isOwn(ledger) ? change(ledger) : ledger)) };
 }
 
-/** The pods that leave, each prepared as long as the case says. Who leaves follows from the request, or from what the group is to become. */
+/** Adds the preparations in the case for the pods that are removed. The request or the desired replicas determine these pods. */
 function withPreparations(asked: Asked, to?: { readonly zone: string; readonly replicas: number }): Snapshot {
   const { snapshot, group, given } = asked;
   const context = contextOf(snapshot, group);
@@ -133,7 +133,7 @@ function withPreparations(asked: Asked, to?: { readonly zone: string; readonly r
   return withLedger(asked, (ledger) => ({ ...ledger, preparations }));
 }
 
-/** The state after the pods answered in the model: prepared, or refusing where the case says that they do. */
+/** Returns the state after the pods answered in the model: prepared, or with the failure that the case defines. */
 function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snapshot {
   let { ledgers } = snapshot;
   for (const action of actions) {

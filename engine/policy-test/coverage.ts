@@ -14,7 +14,7 @@ export interface RuleCoverage {
   readonly source?: Source;
   readonly held: readonly string[];
   readonly passed: readonly string[];
-  /** Why no case can see it both ways, where none has and none can. */
+  /** Why no case can both pass the rule and be blocked by it; absent if one can. */
   readonly unreachable?: string;
 }
 
@@ -33,7 +33,7 @@ interface Target {
   readonly isReachable?: (seen: Seen) => boolean | undefined;
 }
 
-/** The coverage of every rule of the bundle, in the order of groups and policies. Cases that could not be asked saw nothing. */
+/** Returns the coverage of every rule of the bundle, in the order of groups and policies. Cases that could not be evaluated do not count. */
 export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): readonly RuleCoverage[] {
   const seen = cases.flatMap(({ name, results, asked }): readonly Seen[] => (asked === undefined ? [] : [{ name, results, asked }]));
   const targets = [...bundle.groups.flatMap(groupTargets), ...bundle.policies.flatMap(policyTargets)];
@@ -52,10 +52,10 @@ export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): 
   });
 }
 
-/** Small zones have stages with the same pods, and the engine skips a wave that adds no pod. */
+/** In small zones several waves have the same pods, and the engine skips a wave that adds no pod. */
 const noPodLeft = 'with the replicas of the cases, earlier waves contain every pod of this wave';
 
-/** The rule answered, from this place when the target has one. */
+/** Reports whether the rule answered in the case. With `source`, only a result with this source counts. */
 function answers(rule: string, source?: Source): Pick<Target, 'isBlocked' | 'isPassed'> {
   const isOwn = (answer: RuleResult): boolean => answer.rule === rule && (source === undefined || isSame(answer.source, source));
   return {
@@ -107,7 +107,7 @@ const zoneSettings: readonly ZoneSetting[] = [
   { rule: 'rollout.maxUnavailable', place: 'maxUnavailable', has: () => true, id: 'zone-budget' },
 ];
 
-/** The place at which the first zone that has the setting gets it from. */
+/** Returns where the first zone with the setting gets it from. */
 function zoneSource({ zones, sources }: GroupDefinition, place: string, has: ZoneSetting['has']): Source | undefined {
   const owner = zones.find(has);
   return owner === undefined ? undefined : sources[`zones.${owner.name}.${place}`];
@@ -274,7 +274,7 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
 
 /** Indices of waves. */
 export interface WaveReach {
-  /** Waves that have a pod which no earlier one has: what stands before a wave is asked of these alone. */
+  /** Waves with a pod that no earlier wave has. Only these waves have rules before their start. */
   readonly rolled: readonly number[];
   /** Waves whose soak is not passed over. */
   readonly soaking: readonly number[];

@@ -25,7 +25,7 @@ interface PolicyTestInput {
 export interface CaseResult {
   readonly name: string;
   readonly passed: boolean;
-  /** The expectation in a few words: `deny by zone-gap`. */
+  /** The expectation in short form: `deny by zone-gap`. */
   readonly expected: string;
   /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty when the case could not be asked. */
   readonly decision: string;
@@ -179,7 +179,7 @@ function decidingRules(answer: Answer): readonly string[] {
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();
 }
 
-/** The expectation in a few words: `deny by zone-gap`. */
+/** The expectation in short form: `deny by zone-gap`. */
 function describeExpectation({ decision, rules = [] }: Expectation): string {
   return rules.length === 0 ? decision : `${decision} by ${rules.join(', ')}`;
 }

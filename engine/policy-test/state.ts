@@ -136,7 +136,7 @@ export function previousRevision(revision: string): string {
   return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
 }
 
-/** A zone of which the case counts the updated pods has been given a new template. */
+/** Returns the update revision: a new one if the case counts the updated pods of the zone. */
 function revisionAsked({ status }: StatefulSetView, state: ZoneState): string {
   return state.updated === undefined ? status.updateRevision : `${status.updateRevision}${newRevisionSuffix}`;
 }
@@ -158,7 +158,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
     });
 }
 
-/** An unready pod became so at this instant; a ready one has long been ready, unless the case says for how long. */
+/** Returns the readiness of a pod. An unready pod is unready since now; a ready one for a long time, or for the time in the case. */
 function readiness(pod: PodView, isUnready: boolean, state: ZoneState, nowMs: number): Partial<PodView> {
   if (isUnready) return { isReady: false, containersReady: false, readyChangedMs: nowMs };
   if (state.readyFor === undefined || !pod.isReady) return {};
@@ -294,7 +294,7 @@ function untold(source: ReplicaSourceView): ReplicaSourceView {
   return { ...source, statusReplicas: 0 };
 }
 
-/** The mirrored objects of the group ask for what the case says. One that the manifests do not hold is unknown otherwise. */
+/** Returns the mirrored objects with the replicas of the case. Without the case, an object outside the manifests is unknown. */
 function sourcesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly ReplicaSourceView[] {
   const mirrors = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [replicas] : []));
   if (given.source === undefined) return snapshot.replicaSources;

@@ -6,7 +6,7 @@ import { type PublishedDecision, publishedByteLimit } from './published.ts';
 /** The most characters of one text, because messages of servers and policies have no limit. */
 const textLimit = 400;
 
-/** Parts in the order in which they go: each makes the value shorter and says what it left out. */
+/** The reductions in their order. Each makes the value shorter and returns the number of omitted parts. */
 const reductions: readonly ((value: PublishedDecision) => {
   readonly value: PublishedDecision;
   readonly omitted: number;

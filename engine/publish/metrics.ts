@@ -79,7 +79,7 @@ export function readingOf(metrics: readonly MetricView[], { policy, input }: Bou
   return metrics.find((one) => one.namespace === policy.namespace && one.policy === policy.name && one.input === input);
 }
 
-/** Tells one question from another: a reading of what a policy asked before says nothing about what it asks now. */
+/** Identifies the query of an input. A reading of an earlier query of the policy does not count for the current one. */
 function questionOf({ source, query }: BoundInput['metric']): string {
   return hashText(canonicalJson([source, query]));
 }

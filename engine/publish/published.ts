@@ -56,7 +56,7 @@ export interface PublishedPod {
   /** Why a container waits, such as CrashLoopBackOff. */
   readonly reason?: string;
   readonly node?: string;
-  /** Since when it has been ready, or not ready, whichever it is now. */
+  /** Since when the pod has had its current readiness. */
   readonly sinceMs?: number;
 }
 

@@ -211,7 +211,7 @@ function ended(record: RolloutRun, outcome: Spec['outcome'], atMs: number, failu
   return fitted({ ...record, spec });
 }
 
-/** Steps from the middle go until the record is short enough: how it began and how it ended tell the most. */
+/** Removes steps from the middle until the record is short enough: its start and its end are the most useful parts. */
 function fitted(record: RolloutRun): RolloutRun {
   let fits = record;
   while (fits.spec.steps.length > 2 && bytesOf(fits) > runLimits.bytes) {
@@ -300,7 +300,7 @@ function joinRanges(a: string, b: string): string {
 function ordinalsOf(ranges: string): readonly number[] {
   return ranges.split(',').flatMap((range) => {
     const [first = 0, last = first] = range.split('-').map(Number);
-    // Records are objects that anybody with the permission may have written.
+    // Other users with permission may have written records.
     return Array.from({ length: Math.min(100_000, Math.max(0, last - first + 1)) }, (_, index) => first + index);
   });
 }

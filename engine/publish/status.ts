@@ -117,7 +117,7 @@ function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
 }
 
-/** Only while something is known against it: who enforces, and whether anybody should, is nothing that a decision knows. */
+/** Returns the condition Enforced only if there is a problem: a decision does not know whether webhooks should enforce the group. */
 function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
   return unenforced === undefined ? [] : [{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: unenforced }];
 }

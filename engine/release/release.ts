@@ -39,7 +39,7 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   const { release } = ledger;
   if (release === undefined) return { kind: 'none', ledger };
   const standing = standingOf(ledger, release, { groups, sources });
-  // Its own turn says in the ledger what it wants.
+  // The turn of the defined group writes its terms to the ledger.
   if (standing.kind === 'defined') return { kind: 'none', ledger };
   // A new definition of the members decides about them, also when that definition is removed later.
   if (standing.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };

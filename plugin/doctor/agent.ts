@@ -116,7 +116,7 @@ function shareNamespace(published: readonly LatestDecision[], holders: ReadonlyS
 /** Reports each missing right; several verbs on one resource make one line. */
 export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permissionsOf);
 
-/** Reports namespaces that doctor looks at and the agent does not watch. */
+/** Reports namespaces that doctor checks and the agent does not watch. */
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
   accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
     namespaces.map((namespace) => {

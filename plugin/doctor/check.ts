@@ -43,7 +43,7 @@ export interface AccountFact {
   /** `namespace/name`, or the namespaces when the account is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
-  /** Namespaces that doctor looks at and the agent does not watch. */
+  /** Namespaces that doctor checks and the agent does not watch. */
   readonly unwatched?: {
     readonly namespaces: readonly string[];
     /** The flag that names the watched namespaces. */
@@ -124,7 +124,7 @@ export interface SecretsFact {
 export interface Facts {
   /** The clock of this machine. */
   readonly nowMs: number;
-  /** The clock of the API server at that instant, as far as its answers tell. */
+  /** The clock of the API server at that instant, from its responses; undefined if unknown. */
   readonly serverMs: Known<number>;
   /** The largest difference of the two clocks that the measurement itself can cause. */
   readonly clockDoubtMs: number;

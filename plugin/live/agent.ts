@@ -1,4 +1,4 @@
-// Tells which agent decides about a namespace, and from its Lease whether it runs. The age of a decision alone does not tell.
+// Finds the agent that decides about a namespace, and reads from its Lease whether it runs. The age of a decision does not show this.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -28,7 +28,7 @@ export interface AgentLease {
   readonly durationMs: number;
 }
 
-/** `sinceMs`: when the holder acquired or released the Lease, or when the Lease expired; undefined if the Lease does not tell. */
+/** `sinceMs`: when the holder acquired or released the Lease, or when the Lease expired; undefined if the Lease does not show it. */
 interface LeaseState {
   readonly kind: 'held' | 'released' | 'expired';
   readonly sinceMs: number | undefined;

@@ -107,7 +107,7 @@ export function havePausesChanged(decision: PublishedDecision, { intents }: List
   const answers = [...decision.waits, ...decision.steps.flatMap(({ results = [] }) => results)].filter(({ rule }) => rule === 'paused');
   const names = new Set(standing.map((intent) => objectOf(intent)));
   if (answers.some(({ source }) => source?.object?.startsWith('RolloutIntent ') === true && !names.has(source.object))) return true;
-  // A zone without steps and a step without the rule tell nothing.
+  // Zones without steps, and steps without the rule, are ignored.
   return decision.steps.some(({ zone, results = [] }) => {
     const answer = results.find(({ rule }) => rule === 'paused');
     return answer?.outcome === 'ok' && standing.some((intent) => intent.zone === undefined || intent.zone === zone);

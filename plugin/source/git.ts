@@ -143,7 +143,7 @@ const kept = new Set([
 /** Runs git with `input` on its standard input. */
 export async function runGit(args: readonly string[], { cwd, env }: Pick<InputAccess, 'cwd' | 'env'>, input = ''): Promise<GitResult> {
   const child = spawn('git', [...hardening, ...args], { cwd, env: gitEnvironment(env), timeout: timeoutMs, stdio: 'pipe' });
-  // Git may end before it has read all input; its exit code then tells the cause.
+  // Git may end before it has read all input. Its exit code then shows the cause.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const chunks: Buffer[] = [];

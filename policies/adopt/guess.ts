@@ -13,7 +13,7 @@ export interface GuessedGroup {
   readonly group: RolloutGroup;
   /** Comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
   readonly comment: readonly string[];
-  /** The same in a few words. */
+  /** The short form. */
   readonly because: string;
 }
 

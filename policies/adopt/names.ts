@@ -18,7 +18,7 @@ export function groupName(labelValue: string): string {
   return `${slug(labelValue, 54) || 'group'}-${shortHash(labelValue)}`;
 }
 
-/** Returns the first eight hexadecimal digits of the SHA-256 of the text, to tell names apart. */
+/** Returns the first eight hexadecimal digits of the SHA-256 of the text, which distinguishes names. */
 export function shortHash(text: string): string {
   return sha256(text).slice(0, 8);
 }

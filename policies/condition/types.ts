@@ -29,7 +29,7 @@ export const listOf = (of: ConditionType): ConditionType => ({ kind: 'list', of 
 export const mapOf = (of: ConditionType): ConditionType => ({ kind: 'map', of });
 export const record = (fields: Readonly<Record<string, ConditionType>>): ConditionType => ({ kind: 'record', fields });
 
-/** The types in words, with articles. */
+/** The names of the types in messages, with articles. */
 const kindTexts: Readonly<Partial<Record<ConditionType['kind'], string>>> = {
   any: 'a value',
   nothing: 'null',

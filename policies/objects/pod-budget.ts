@@ -20,7 +20,7 @@ export function desiredHealthy({ maxUnavailable, minAvailable }: BudgetAmounts, 
 }
 
 export interface ZeroBudget {
-  /** The field that says so; absent when none is written. */
+  /** The field with the limit; absent if the object has neither field. */
   readonly field?: 'maxUnavailable' | 'minAvailable';
   /** The budget as a sentence part. */
   readonly text: string;

@@ -63,7 +63,7 @@ interface WindowsAnswer {
   readonly isOpen: boolean;
   /** The active deny window, the first by name. */
   readonly deniedBy?: string;
-  /** The allow windows of which one must be open, by name. */
+  /** The names of the allow windows. One of them must be open. */
   readonly notAllowedBy?: readonly string[];
   /** The next instant at which the answer can change; absent if it never changes. */
   readonly changesMs?: number;

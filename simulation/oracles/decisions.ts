@@ -14,7 +14,7 @@ const snapshotAgeMs = 10_000;
 const sampleEvery = 8;
 const watchesBackMs = 60_000;
 
-/** Judges turns; commits tell the age of the view. */
+/** Judges turns. The commits show the age of their view. */
 export function judgeDecisions(book: Book): Oracle {
   return new DecisionJudge(book);
 }

@@ -50,7 +50,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const claims = new Map<string, Claimed>();
   for (const entry of listAt(value, 'claims')) for (const claim of claimsOf(entry)) claims.set(keyOf(claim), claim);
   const prepared = listAt(value, 'preparations')
-    // A pod that was told to stay after a failure is kept only to delay the next call.
+    // A pod whose preparation was cancelled after a failure is kept only to delay the next call.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
     .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
   const pins = new Map(

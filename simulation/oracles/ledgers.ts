@@ -88,7 +88,7 @@ class LedgerJudge implements Oracle {
     const to = numberAt(after, 'spec', 'replicas') ?? 1;
     if (to >= (numberAt(before, 'spec', 'replicas') ?? 1)) return;
     const { uid, name } = after.metadata;
-    // A decrease under way cannot be revoked either; its claim tells every later leader.
+    // A decrease under way cannot be revoked either; its claim informs every later leader.
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
     if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
   }

@@ -1,10 +1,10 @@
-// Judges prepared pods: none leaves before its delay is over, and those that stay are told so (S11, L5).
+// Judges prepared pods: no pod is removed before its delay is over, and the preparation of pods that stay is cancelled (S11, L5).
 import type { Commit, ModelObject } from '../server/request.ts';
 import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import type { Book } from './places.ts';
 
-/** The calls of one place and path since the pod was last told to stay. */
+/** The calls of one ordinal and path since the preparation was last cancelled. */
 interface Asked {
   /** UID of the last pod that received it. */
   readonly uid: string;

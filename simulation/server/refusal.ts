@@ -156,7 +156,7 @@ export function budgetExceeded(message: string, retryAfterSeconds?: number): Ref
   return new Refusal(429, 'TooManyRequests', text, { details });
 }
 
-/** As RBAC words it. */
+/** The message of RBAC. */
 export function forbidden(
   kind: ServedKind,
   { user, verb, namespace, name, subresource }: Readonly<Record<'user' | 'verb' | 'namespace' | 'name' | 'subresource', string>>,

@@ -68,7 +68,7 @@ function pinsOfZone(
   return withObservedPods(pinned, new Map(kept.map((pin) => [pin.ordinal, isUndone(pinned, pin) ? withoutLast(pin) : pin])));
 }
 
-/** Reports whether a pin still says something about its pod. */
+/** Reports whether a pin still applies to its pod. */
 function isKept(pinned: PinnedZone, pin: Pin): boolean {
   const { group, set, view, pods, claimed } = pinned;
   const { ordinal, revision, placements, replaces } = pin;
@@ -162,7 +162,7 @@ interface WantedRevision {
   readonly name: string;
 }
 
-/** Returns the revisions at which pods come back now or may soon, and of which the ledger has no copy. The current revision needs none. */
+/** Returns the revisions at which pods may come back and whose template the ledger lacks. The current revision needs no copy. */
 export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
   if (!traitsOf(group).pinsPods) return [];
   return zones.flatMap(({ zone, set, desiredRevision, pods, unknown }) => {

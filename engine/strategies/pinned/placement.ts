@@ -120,7 +120,7 @@ export function placementOf(pod: NewPod, question: PlacementQuestion): Placement
   };
 }
 
-/** Returns the problem of a pod of which it is unknown whether it is pinned. */
+/** Returns the message for a pod if it is unknown whether the pod is pinned. */
 export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): string {
   return `${created(pod)}; whether it is pinned to another revision is unknown: ${why}`;
 }
@@ -243,7 +243,7 @@ const derived: readonly { readonly from: string; readonly fields: readonly strin
 /** The path at which the API server mounts the token of the service account. */
 const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Returns the spec of the pod without the values that admission derived from a field of which the target has another value. */
+/** Removes the values that admission derived from a field, if the target has another value in that field. */
 function withoutDerived(spec: ObjectContent, made: ObjectContent, target: ObjectContent): ObjectContent {
   const changed = derived.filter(({ from }) => !isSame(made[from], target[from]));
   const gone = new Set(
