@@ -20,7 +20,7 @@ import { WriteQueue } from './write-queue.ts';
 
 interface PublisherOptions {
   readonly env: AgentEnv;
-  readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs'>;
+  readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs' | 'agentNamespace' | 'lease'>;
   readonly objects: GroupObjects;
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
@@ -59,6 +59,8 @@ export class DecisionPublisher {
   readonly #groups = new Map<string, Published>();
   readonly #timeoutMs: number;
   #isLeader = false;
+  /** It leads without a Lease. */
+  #isAlone = false;
   #isHandingOver = false;
   /** Degradations that the webhooks of this process report about their registration. */
   #unheard: readonly Degradation[] = [];
@@ -91,6 +93,7 @@ export class DecisionPublisher {
     },
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
+      if (state.isLeader) this.#isAlone = state.epoch === 0;
       if (this.#isLeader || this.#isHandingOver) return;
       // The next leader publishes what it decides; what was last here may be old by then.
       this.#queue.clear();
@@ -142,13 +145,15 @@ export class DecisionPublisher {
   #decisionOf({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
     const { group, snapshot, decision, ledger, performed } = report;
     if (decision === undefined) return undefined;
+    const { config } = this.#options;
     return publishedDecision({
       group,
       decision,
       snapshot,
       performed,
       atMs: snapshot.nowMs,
-      leader: this.#options.config.identity,
+      leader: config.identity,
+      ...(this.#isAlone ? {} : { lease: { namespace: config.agentNamespace, name: config.lease.name } }),
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
       ...this.#unenforcedIn(group),

@@ -43,6 +43,8 @@ export interface PublishInput {
   readonly atMs: number;
   /** Identity of the agent. */
   readonly leader?: string;
+  /** The Lease that the agent holds. */
+  readonly lease?: PublishedDecision['lease'];
   /** The origin of the group's definition. */
   readonly origin?: string;
   /** Why the webhooks may not hear of everything that they guard of this group. */
@@ -54,7 +56,7 @@ const longestReason = 512;
 
 /** Returns the publication with at most `publishedByteLimit` bytes of JSON. `bounded` drops the rest. */
 export function publishedDecision(input: PublishInput): PublishedDecision {
-  const { group, decision, snapshot, previous, atMs, leader, origin } = input;
+  const { group, decision, snapshot, previous, atMs, leader, lease, origin } = input;
   const view = viewGroup(snapshot, group);
   const pods = podsWorthNaming(view, snapshot.nowMs);
   const ledger = input.ledger ?? view.ledger;
@@ -90,7 +92,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...reservationsOf(ledger),
     actions: actionsOf(input),
     policyDigest: snapshot.policyDigest,
-    ...defined({ leader, origin }),
+    ...defined({ leader, lease, origin }),
     decidedMs: atMs,
     ...defined({ wakeAtMs: decision.wakeAtMs }),
     omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],

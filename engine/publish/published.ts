@@ -169,6 +169,8 @@ export interface PublishedDecision {
   readonly policyDigest: string;
   /** Identity of the agent that decided. */
   readonly leader?: string;
+  /** The Lease that it held; absent for an agent that acts without one. */
+  readonly lease?: { readonly namespace: string; readonly name: string };
   /** Origin of the group's definition: `directory`, `objects` or `adopted`. */
   readonly origin?: string;
   readonly decidedMs: number;

@@ -150,6 +150,7 @@ const published = z.object({
   ),
   policyDigest: text,
   leader: text.optional(),
+  lease: z.object({ namespace: text, name: text }).optional(),
   origin: text.optional(),
   decidedMs: instant,
   wakeAtMs: instant.optional(),

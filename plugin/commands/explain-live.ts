@@ -27,7 +27,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     const { live: found, subject } = findSubject(read, wanted);
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
-    const live = markUnattended(found, notes, nowMs);
+    const live = markUnattended(found, notes);
     const { stdout } = context;
     if (options.output === 'table') {
       stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));

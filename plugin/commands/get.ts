@@ -42,7 +42,7 @@ function scopeWanted(cluster: Cluster, { groups = [], allNamespaces }: GetOption
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
-  await write(context.stdout, cluster, options, { scope, read: attendedIn(read, notes, cluster) });
+  await write(context.stdout, cluster, options, { scope, read: attendedIn(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
   if (read.groups.length === 0)
     context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
@@ -103,9 +103,8 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, e
 }
 
 /** Adds to each group whether its agent still runs. */
-function attendedIn(read: ReadGroups, notes: Notes, { env }: Cluster): ReadGroups {
-  const nowMs = env.clock.nowMs();
-  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes, nowMs)) };
+function attendedIn(read: ReadGroups, notes: Notes): ReadGroups {
+  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes)) };
 }
 
 function noteLines(cluster: Cluster, read: ReadGroups, { lines }: Notes): readonly string[] {
@@ -122,10 +121,10 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const seen = new Map<string, string>();
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
-  const estimator = createEstimator(() => cluster.env.clock.nowMs());
-  const estimate: Estimator = (read, live, nowMs) => estimator(read, markUnattended(live, notes, nowMs), nowMs);
+  const estimate = createEstimator(() => cluster.env.clock.nowMs());
   const ending = await follow(context, cluster, {
     scope,
+    notes,
     forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
@@ -151,7 +150,8 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       return undefined;
     },
   });
-  stderr.write('the rollout continues; only the watch has ended\n');
+  const [stopped] = ending.read.groups.flatMap(({ unattended }) => unattended ?? []);
+  stderr.write(`${stopped ?? 'the rollout continues'}; only the watch has ended\n`);
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
 }
 

@@ -9,6 +9,7 @@ import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { fieldManager } from '../live/intents.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { accessFor, confirmByName, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
@@ -50,6 +51,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     context.stdout.write(
       `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
     );
+    await writeAgentNote(context, cluster, requested.live);
     suggestNext(context, `explain ${name}`);
     return exitCodes.done;
   });

@@ -5,6 +5,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups, scopeOf } from '../live/groups.ts';
 import { applyIntent, deleteIntent, listActivePauses, pauseIntent } from '../live/intents.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
@@ -34,6 +35,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
     context.stdout.write(
       `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
     );
+    await writeAgentNote(context, cluster, live);
     suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -63,6 +65,7 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
       ...remainingBlocks(live, name),
     ];
     context.stdout.write(lines.join(''));
+    await writeAgentNote(context, cluster, live);
     suggestNext(context, `status ${name}`);
     return exitCodes.done;
   });

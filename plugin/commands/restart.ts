@@ -10,6 +10,7 @@ import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { plural } from '../output/text.ts';
@@ -48,6 +49,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
         await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
     }
     context.stdout.write(`${what} will be replaced in the order of the group\n`);
+    await writeAgentNote(context, cluster, live);
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
   });

@@ -7,6 +7,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import {
   accessFor,
@@ -55,6 +56,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     if (options.reason !== undefined)
       await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);
+    await writeAgentNote(context, cluster, members.live);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });

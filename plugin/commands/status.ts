@@ -57,7 +57,7 @@ async function once({ context, cluster, name, options, verdict }: StatusCall): P
   const found = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
   const notes = await notesOn(cluster, found);
   const nowMs = cluster.env.clock.nowMs();
-  const live = markUnattended(onlyGroup(found), notes, nowMs);
+  const live = markUnattended(onlyGroup(found), notes);
   const read = { ...found, groups: [live] };
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
   await write(context.stdout, cluster, options, { read, code });
@@ -75,10 +75,10 @@ async function wait(call: StatusCall): Promise<ExitCode> {
   writeNotes(context, notes.lines);
   const isText = options.output === 'table';
   const timeoutMs = timeoutOf(context, options);
-  const estimator = createEstimator(() => env.clock.nowMs());
-  const estimate: Estimator = (read, live, nowMs) => estimator(read, markUnattended(live, notes, nowMs), nowMs);
+  const estimate = createEstimator(() => env.clock.nowMs());
   const ending = await follow(context, cluster, {
     scope,
+    notes,
     forEstimate: true,
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -123,27 +123,27 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
 /** Prints how the wait ended, and returns the exit code. */
 async function conclude({ context, cluster, name, options, verdict }: StatusCall, ending: Ending): Promise<ExitCode> {
   const live = onlyGroup(ending.read);
-  const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
+  const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : undefined;
+  const stopped = notes?.unattended.get(nameOf(live.decision));
   const standstill = standstillOf(judgedOf(ending.read, live, cluster.env.clock.nowMs()));
-  const code = codeOf(ending, notes.isAgentStopped, standstill !== undefined);
+  const code = codeOf(ending, stopped !== undefined, standstill !== undefined);
   if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, { read: ending.read, code });
   const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
-  writeNotes(context, [...notes.lines, ...outdated]);
+  writeNotes(context, [...(notes?.lines ?? []), ...outdated]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
-  if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout continues. Run: ${again}\n`);
+  if (ending.kind === 'interrupted' || ending.kind === 'quit')
+    stderr.write(`${live.unattended ?? 'the rollout continues'}. Run: ${again}\n`);
   if (ending.kind === 'timeout') {
     const why = standstill === undefined ? undefined : personNeededText(standstill, live.decision);
-    stderr.write(timeoutText(verdict.condition, live, notes.isAgentStopped ? agentStopped : (why ?? 'the rollout continues')));
+    stderr.write(timeoutText(verdict.condition, live, stopped ?? why ?? 'the rollout continues'));
   }
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
   return code;
 }
 
-const agentStopped = 'the agent is not running, so nothing is carried out';
-
 function timeoutText(condition: Condition, { decision }: LiveGroup, state: string): string {
-  const missing = infoText(decision);
+  const missing = infoText({ decision });
   return `timed out before ${conditionText(condition)}; ${state}${missing === '' ? '' : `. Still missing: ${missing}`}\n`;
 }
 

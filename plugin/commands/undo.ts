@@ -1,4 +1,5 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent rolls it out in the order of the group.
+
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
@@ -13,6 +14,7 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
 import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { accessFor, confirmByName, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
@@ -48,6 +50,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
     context.stdout.write(gitText(undos, name, intent.metadata.name));
+    await writeAgentNote(context, cluster, members.live);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });

@@ -1,7 +1,7 @@
 // Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { type AgentLease, type LatestDecision, leaseState, renewedAgo } from '../live/agent.ts';
+import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import type { AgentRight } from './agent-rights.ts';
@@ -13,15 +13,21 @@ export const agentPresent: Check = (facts) => {
   if (isUnknown(leases)) return skipped('agent', leases.unknown);
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
-    const message = `no agent holds a Lease in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`;
+    const [released] = leases.flatMap((lease) => lapsedText(lease, serverNow(facts)) ?? []);
+    const message = `${notRunningText(released ?? 'no Lease')} in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`;
     return [result('FAIL', 'agent', message, 'RG6001')];
   }
   return held.map((lease) => {
     const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${renewedAgo(lease, serverNow(facts))}`;
-    if (leaseState(lease, serverNow(facts)).kind === 'expired') return result('FAIL', 'agent', message, 'RG6002');
+    const lapsed = lapsedText(lease, serverNow(facts));
+    if (lapsed !== undefined) return result('FAIL', 'agent', lapsedMessage(lease, lapsed), 'RG6002');
     return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
   });
 };
+
+function lapsedMessage({ namespace, name, holder }: AgentLease, why: string): string {
+  return `${notRunningText(why)} (${namespace}/${name} of ${holder}). Run: kubectl get pods -n ${namespace}`;
+}
 
 /** Returns the clock of the API server: objects carry its instants. */
 function serverNow({ serverMs, nowMs }: Facts): number {

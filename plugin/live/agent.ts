@@ -3,6 +3,7 @@ import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { reader } from '../../engine/observe/raw.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
@@ -12,9 +13,6 @@ import { ageText } from '../output/plan/plan-text.ts';
 
 /** The default of the agent's flag. */
 const agentLeaseName = 'rollout-group-agent';
-
-/** A younger decision counts as proof that the agent runs. */
-export const freshMs = 60_000;
 
 /** The Lease of an agent. */
 export interface AgentLease {
@@ -41,32 +39,71 @@ export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentL
   return nowMs - renewedMs > durationMs ? { kind: 'expired', sinceMs: renewedMs + durationMs } : { kind: 'held', sinceMs: acquiredMs };
 }
 
-/** `unknown`: Leases may not be read, or none of them is known to be that of the agent. */
-type AgentState =
-  | { readonly kind: 'running' }
-  /** `why` is a sentence without a full stop. */
-  | { readonly kind: 'stopped'; readonly why: string }
-  | { readonly kind: 'unknown' };
+/** `why` is a clause. `unknown`: Leases may not be read, or none of them is known to be that of the agent. */
+type AgentState = { readonly kind: 'running' } | { readonly kind: 'stopped'; readonly why: string } | { readonly kind: 'unknown' };
+
+/** The Leases of agents, as read at one instant. */
+export interface AgentLeases {
+  readonly leases: Known<readonly AgentLease[]>;
+  /** Every namespace that could have the Lease was read. */
+  readonly isComplete: boolean;
+  /**
+   * The time of the API server at the read; the time of this machine without one. Leases carry times of the agent's clock, which only the
+   * agent knows. The clock of the API server is the closest known one: a machine of a user may be minutes off.
+   */
+  readonly nowMs: number;
+}
+
+/** The part of a published decision that tells its agent. */
+interface Decided extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}
 
 /**
- * Returns the state of the agent of a group by its Lease. A Lease in the namespace of the group belongs to its agent; that of an agent for
- * other namespaces counts only if it is the only one.
+ * Returns the state of the agent of a group by its Lease alone: an agent that stops leaves a young decision. The Lease is the one that the
+ * decision names, else the one in the namespace of the group, else the only one.
  */
-export function agentState(
-  known: Known<readonly AgentLease[]>,
-  { namespace, leader }: { readonly namespace: string; readonly leader?: string },
-  nowMs: number,
-): AgentState {
+export function agentState({ leases: known, isComplete, nowMs }: AgentLeases, { namespace, leader, lease: named }: Decided): AgentState {
   const leases = itemsOf(known);
   const lease =
     leases.find(({ holder }) => holder === leader) ??
-    leases.find((one) => one.namespace === namespace) ??
-    (leases.length === 1 ? leases[0] : undefined);
-  if (lease === undefined) return { kind: 'unknown' };
-  const { kind } = leaseState(lease, nowMs);
-  if (kind === 'held') return { kind: 'running' };
-  const ago = renewedAgo(lease, nowMs);
-  return { kind: 'stopped', why: kind === 'released' ? `its Lease was released ${ago}` : `${lease.holder} renewed its Lease ${ago}` };
+    leases.find((one) =>
+      named === undefined ? one.namespace === namespace : one.namespace === named.namespace && one.name === named.name,
+    ) ??
+    (leases.length === 1 && named === undefined ? leases[0] : undefined);
+  // An agent may act without a Lease; then its decisions name none.
+  const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
+  if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease' } : { kind: 'unknown' };
+  const why = lapsedText(lease, nowMs);
+  return why === undefined ? { kind: 'running' } : { kind: 'stopped', why };
+}
+
+/** Returns `Lease expired 12s ago` or `Lease released 12s ago`; undefined for a Lease that is held. */
+export function lapsedText(lease: AgentLease, nowMs: number): string | undefined {
+  const { kind, sinceMs } = leaseState(lease, nowMs);
+  if (kind === 'held') return undefined;
+  return `Lease ${kind} ${sinceMs === undefined ? 'at an unknown time' : `${ageText(sinceMs, nowMs)} ago`}`;
+}
+
+/** Every output says it with these words. */
+export function notRunningText(why: string): string {
+  return `agent not running: ${why}`;
+}
+
+/** Reads the Leases and returns a sentence for each reason for which an agent of these groups does not run. */
+export async function stoppedAgents(cluster: Cluster, groups: readonly Decided[]): Promise<readonly string[]> {
+  if (groups.length === 0) return [];
+  const agents = await readLeasesOf(cluster, groups);
+  const texts = groups.map((group) => agentState(agents, group)).flatMap((state) => (state.kind === 'stopped' ? [state.why] : []));
+  return [...new Set(texts)].map(notRunningText);
+}
+
+/** Reads the Leases of the agents of these groups. */
+export function readLeasesOf(cluster: Cluster, groups: readonly Decided[]): Promise<AgentLeases> {
+  const namespaces = [...new Set(groups.map(({ namespace }) => namespace))];
+  return readAgentLeases(
+    cluster,
+    namespaces,
+    groups.flatMap(({ lease }) => lease ?? []),
+  );
 }
 
 /** Returns the age of the last renewal: `5m ago` or `never`. */
@@ -74,26 +111,54 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
   return renewedMs === undefined ? 'never' : `${ageText(renewedMs, nowMs)} ago`;
 }
 
-/** Returns the Leases of agents: from all namespaces, or from these if not all may be listed. Unknown if none of them may be read. */
-export async function readAgentLeases(cluster: Cluster, namespaces: readonly string[]): Promise<Known<readonly AgentLease[]>> {
-  const everywhere = await listLeases(cluster, undefined);
-  if (!isUnknown(everywhere)) return everywhere.map(agentLease);
-  const found = await Promise.all(namespaces.map((namespace) => leasesIn(cluster, namespace)));
-  if (found.every(isUnknown)) return { unknown: `no permission to get leases in ${namespaces.join(', ')}` };
-  return found.flatMap(itemsOf).map(agentLease);
+/**
+ * Reads the Leases of agents, with the usual name and with these names: from all namespaces, or from these if not all may be listed.
+ * Unknown if none of them may be read.
+ */
+export async function readAgentLeases(
+  cluster: Cluster,
+  namespaces: readonly string[],
+  named: readonly NonNullable<PublishedDecision['lease']>[] = [],
+): Promise<AgentLeases> {
+  let serverMs = Number.NaN;
+  const { kubernetes } = cluster.env;
+  const request: typeof kubernetes.request = async (call) => {
+    const answer = await kubernetes.request(call);
+    // The header has whole seconds.
+    serverMs = Date.parse(answer.headers['date'] ?? '') + 500;
+    return answer;
+  };
+  const timed = { ...cluster, env: { ...cluster.env, kubernetes: { ...kubernetes, request } } };
+  const names = [...new Set([agentLeaseName, ...named.map(({ name }) => name)])];
+  const places = [...new Set([...namespaces, ...named.map(({ namespace }) => namespace)])];
+  const lists = (await Promise.all(names.map((name) => leasesNamed(timed, name, places)))).flat();
+  const isComplete = !lists.some(isUnknown);
+  const leases = lists.every(isUnknown)
+    ? { unknown: `no permission to get leases in ${places.join(', ')}` }
+    : lists.flatMap(itemsOf).map(agentLease);
+  return { leases, isComplete, nowMs: Number.isNaN(serverMs) ? cluster.env.clock.nowMs() : serverMs };
+}
+
+async function leasesNamed(
+  cluster: Cluster,
+  name: string,
+  places: readonly string[],
+): Promise<readonly Known<readonly KubernetesObject[]>[]> {
+  const everywhere = await listLeases(cluster, name, undefined);
+  return isUnknown(everywhere) ? Promise.all(places.map((namespace) => leasesIn(cluster, name, namespace))) : [everywhere];
 }
 
 /** Filters by name: every node has a Lease too. */
-async function listLeases(cluster: Cluster, namespaces: Namespaces): Promise<Known<readonly KubernetesObject[]>> {
-  return listKnown(cluster, resources.leases, namespaces, { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'live.leases' });
+async function listLeases(cluster: Cluster, name: string, namespaces: Namespaces): Promise<Known<readonly KubernetesObject[]>> {
+  return listKnown(cluster, resources.leases, namespaces, { fieldSelector: `metadata.name=${name}`, site: 'live.leases' });
 }
 
 /** Lists or gets the Lease: a role can have one right without the other. */
-async function leasesIn(cluster: Cluster, namespace: string): Promise<Known<readonly KubernetesObject[]>> {
-  const listed = await listLeases(cluster, [namespace]);
+async function leasesIn(cluster: Cluster, name: string, namespace: string): Promise<Known<readonly KubernetesObject[]>> {
+  const listed = await listLeases(cluster, name, [namespace]);
   if (!isUnknown(listed)) return listed;
   const { env, timeoutMs } = cluster;
-  const read = getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'live.lease', timeoutMs });
+  const read = getObject(env, resources.leases, { namespace, name }, { site: 'live.lease', timeoutMs });
   const lease = await read.catch(onStatus(listed, 403));
   if (lease === undefined) return [];
   return 'metadata' in lease ? [lease] : lease;

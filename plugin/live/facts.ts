@@ -51,9 +51,9 @@ const costShare = 20;
 export function createEstimator(clock: () => number): Estimator {
   const latest = new Map<string, { readonly estimation: Estimation; readonly about: string; readonly untilMs: number }>();
   return (read, live, nowMs) => {
-    const { decision, isUnattended } = live;
+    const { decision, unattended } = live;
     const key = `${decision.namespace}/${decision.group}`;
-    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${isUnattended}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined}`;
     const known = latest.get(key);
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
@@ -65,11 +65,11 @@ export function createEstimator(clock: () => number): Estimator {
 
 export function estimationOf(
   { world, listing, replicaSources }: ReadGroups,
-  { decision, isUnattended }: LiveGroup,
+  { decision, unattended }: LiveGroup,
   nowMs: number,
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
-  if (isUnattended === true) return { unknown: 'the agent is not running' };
+  if (unattended !== undefined) return { unknown: 'the agent is not running' };
   const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
   if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;

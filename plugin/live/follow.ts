@@ -7,12 +7,15 @@ import { withoutControls } from '../output/terminal.ts';
 import { type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { onLeaving } from './keyboard.ts';
 import type { OtherView } from './keys.ts';
+import { markUnattended, type Notes, notesOn } from './notes.ts';
 import { createScreenKeys } from './screen-keys.ts';
 
 interface FollowOptions {
   readonly scope: Scope;
   /** As for `readGroups`. */
   readonly forEstimate?: boolean;
+  /** As read before. */
+  readonly notes: Notes;
   /** Interval of lines that report no change; 0 for none. */
   readonly heartbeatMs: number;
   /** Absent for no timeout. */
@@ -43,6 +46,9 @@ export type Ending =
   /** The key `q`. */
   | { readonly kind: 'quit'; readonly read: ReadGroups };
 
+/** An agent can stop while a watch tells nothing. */
+const agentEveryMs = 5_000;
+
 /** Redraw interval of the shown times. */
 const tickMs = 1000;
 
@@ -59,6 +65,14 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     cancels.add(cancel);
   };
   let latest: ReadGroups | undefined;
+  let { notes } = options;
+  const marked = (read: ReadGroups): ReadGroups => ({ ...read, groups: read.groups.map((live) => markUnattended(live, notes)) });
+  const readNotes = async (): Promise<void> => {
+    if (latest === undefined) return;
+    notes = await notesOn(cluster, latest);
+    latest = marked(latest);
+    show();
+  };
   let leave: (kind: 'interrupted' | 'quit') => void = () => undefined;
   const keys =
     options.screen === undefined
@@ -75,12 +89,12 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   try {
     return await new Promise<Ending>((resolve, reject) => {
       const onGroups = (read: ReadGroups): void => {
-        latest = read;
+        latest = marked(read);
         // A watch calls this function; an error thrown here would be lost.
         try {
           show();
-          const exitCode = options.verdict(read);
-          if (exitCode !== undefined) resolve({ kind: 'verdict', exitCode, read });
+          const exitCode = options.verdict(latest);
+          if (exitCode !== undefined) resolve({ kind: 'verdict', exitCode, read: latest });
         } catch (error) {
           reject(error);
         }
@@ -92,6 +106,8 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
       leave = (kind) => (latest === undefined ? process.exit(exitCodes.interrupted) : end(kind)());
       cancels.add(onLeaving(context.stdout.raw, end('interrupted')));
       if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));
+      // A failed read leaves the former answer.
+      repeat(agentEveryMs, () => void readNotes().catch(() => undefined));
       if (display !== undefined) repeat(tickMs, show);
       else if (options.heartbeatMs > 0)
         repeat(options.heartbeatMs, () => latest !== undefined && options.heartbeat(latest, env.clock.nowMs()));

@@ -207,8 +207,8 @@ export interface LiveGroup {
   readonly decision: PublishedDecision;
   /** `agent`: the agent published the decision. `here`: no agent published, so that it was decided here. */
   readonly from: 'agent' | 'here';
-  /** The agent that published it stopped; absent while that is unknown. */
-  readonly isUnattended?: true;
+  /** That the agent which published it stopped, and since when; absent while it runs or while that is unknown. */
+  readonly unattended?: string;
   /** Lists that could not be read for a decision made here. */
   readonly unread: readonly string[];
 }

@@ -10,9 +10,10 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
+import { type CommandContext, writeNotes } from '../context.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { agentState, freshMs, readAgentLeases } from './agent.ts';
+import { type AgentLeases, agentState, notRunningText, readLeasesOf } from './agent.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
 import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';
@@ -23,53 +24,69 @@ export interface Notes {
   readonly lines: readonly string[];
   /** An agent published one of the groups and stopped. */
   readonly isAgentStopped: boolean;
-  /** The groups of the stopped agent, as `namespace/group`. */
-  readonly unattended: ReadonlySet<string>;
+  /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
+  readonly unattended: ReadonlyMap<string, string>;
 }
 
-/** Marks the group as unattended if its agent stopped and published no newer decision. */
-export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>, nowMs: number): LiveGroup {
-  const isUnattended = unattended.has(nameOf(live.decision)) && nowMs - live.decision.decidedMs > freshMs;
-  return isUnattended ? { ...live, isUnattended } : live;
+/** Adds to the group that its agent stopped. */
+export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>): LiveGroup {
+  const stopped = unattended.get(nameOf(live.decision));
+  const { unattended: _before, ...rest } = live;
+  return stopped === undefined ? rest : { ...rest, unattended: stopped };
 }
 
-/** Collects the notes. Reads Leases only for decisions older than a minute. */
+/** Collects the notes, with one read of the Leases. */
 export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
-  const nowMs = cluster.env.clock.nowMs();
   const here = groups.filter(({ from }) => from === 'here');
-  const old = groups.filter(({ from, decision }) => from === 'agent' && nowMs - decision.decidedMs > freshMs);
-  const stopped = await stoppedLines(cluster, old, nowMs);
+  const published = groups.filter(({ from }) => from === 'agent');
+  const agents =
+    groups.length === 0
+      ? undefined
+      : await readLeasesOf(
+          cluster,
+          groups.map(({ decision }) => decision),
+        );
+  const stopped = agents === undefined ? { lines: [], unattended: new Map() } : agentsOf(published, agents);
   return {
-    lines: [...hereLines(here), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
-    isAgentStopped: stopped.isAgentStopped,
+    lines: [...hereLines(here, agents), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
+    isAgentStopped: stopped.unattended.size > 0,
     unattended: stopped.unattended,
   };
 }
 
-function hereLines(here: readonly LiveGroup[]): readonly string[] {
+function hereLines(here: readonly LiveGroup[], agents: AgentLeases | undefined): readonly string[] {
   const [first] = here;
-  if (first === undefined) return [];
+  if (first === undefined || agents === undefined) return [];
   const names = here.length > 3 ? `${here.length} groups` : here.map(({ decision }) => nameOf(decision)).join(', ');
   const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
-  return [`no agent has published ${names}; evaluated here${unread}`];
+  const state = agentState(agents, first.decision);
+  const why = state.kind === 'stopped' ? ` (${notRunningText(state.why)})` : '';
+  return [`no agent has published ${names}${why}; evaluated here${unread}`];
 }
 
-async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: number): Promise<Notes> {
-  const leaders = new Map(old.map((live) => [live.decision.leader ?? '', live]));
-  const lines: string[] = [];
-  const stoppedLeaders = new Set<string>();
-  for (const [leader, { decision }] of leaders) {
-    const state = agentState(await readAgentLeases(cluster, [decision.namespace]), decision, nowMs);
-    const age = `the decision was made ${ageText(decision.decidedMs, nowMs)} ago`;
+/** Writes that the agent of the group does not run: the request was stored, and nothing happens yet. */
+export async function writeAgentNote(context: CommandContext, cluster: Cluster, live: LiveGroup | undefined): Promise<void> {
+  if (live !== undefined) writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
+}
+
+/** A decision that is older says nothing about an agent whose Lease may not be read. */
+const freshMs = 60_000;
+
+function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended'> {
+  const lines = new Map<string, string>();
+  const unattended = new Map<string, string>();
+  for (const { decision } of groups) {
+    const state = agentState(agents, decision);
+    const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
     if (state.kind === 'stopped') {
-      stoppedLeaders.add(leader);
-      lines.push(`the agent is not running: ${state.why}; ${age}`);
-    } else if (state.kind === 'unknown') lines.push(`${age}; whether the agent is running is unknown`);
+      const text = notRunningText(state.why);
+      unattended.set(nameOf(decision), text);
+      lines.set(text, `${text}; ${age}`);
+    } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
+      lines.set('', `${age}; whether the agent is running is unknown`);
+    }
   }
-  const unattended = new Set(
-    old.filter(({ decision }) => stoppedLeaders.has(decision.leader ?? '')).map(({ decision }) => nameOf(decision)),
-  );
-  return { lines, isAgentStopped: stoppedLeaders.size > 0, unattended };
+  return { lines: [...lines.values()], unattended };
 }
 
 /** Returns one sentence for each change since the published decision; none for a decision that was made here. */

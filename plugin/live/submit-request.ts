@@ -8,11 +8,11 @@ import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { type CommandContext, writeNotes } from '../context.ts';
+import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
-import { notesOn } from './notes.ts';
+import { writeAgentNote } from './notes.ts';
 import { type GroupName, groupNamed, nameOf } from './target.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
@@ -101,7 +101,7 @@ export async function submit(
   const own = isPermit ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
   stdout.write(request.text(userIn(written)));
-  writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
+  await writeAgentNote(context, cluster, live);
   return exitCodes.done;
 }
 

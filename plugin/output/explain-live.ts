@@ -2,6 +2,7 @@
 
 import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { metricText, podTrouble, readingText, shortRevision, troubledPods, unreadZones } from './group-text.ts';
@@ -28,7 +29,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
     decision: { ...decision, actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
     // Without an agent the start of the phase is unknown.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
-    isUnattended: live.isUnattended === true,
+    ...defined({ unattended: live.unattended }),
     facts: [
       ...podFacts(decision, subject, nowMs),
       ...engineFacts(decision),

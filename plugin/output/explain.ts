@@ -28,8 +28,8 @@ export interface Explanation {
   readonly facts?: readonly (readonly [label: string, text: string])[];
   /** Pods that do not recover by waiting, each with its problem and a command to investigate. */
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
-  /** No agent runs, so nothing is carried out. */
-  readonly isUnattended?: boolean;
+  /** Why nothing is carried out: the agent stopped. */
+  readonly unattended?: string;
   /** Requested changes that policy denies. */
   readonly refused: readonly Refusal[];
   /** Time of the decision; undefined if nothing in it depends on the calendar. */
@@ -70,9 +70,9 @@ function headlines(explanation: Explanation, { paint, columns }: TableLook): rea
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
-function verdict({ decision, refused, trouble = [], isUnattended }: Explanation): string {
+function verdict({ decision, refused, trouble = [], unattended }: Explanation): string {
   const { outcome, waits, steps, actions } = decision;
-  if (isUnattended === true) return '. The agent is not running, so nothing is carried out.';
+  if (unattended !== undefined) return `. Nothing is carried out: ${unattended}.`;
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} denied; change the request or the rule.`;
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
     return `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.`;

@@ -24,11 +24,12 @@ export function writeLines(stream: OutputStream, documents: readonly ResultDocum
 }
 
 /** Returns the document. The keys are in print order. */
-export function groupDocument({ decision, from, unread }: LiveGroup): Readonly<Record<string, unknown>> {
+export function groupDocument({ decision, from, unread, unattended }: LiveGroup): Readonly<Record<string, unknown>> {
   const { namespace, group, ...rest } = decision;
   return {
     group: { namespace, name: group },
     decidedBy: from === 'here' ? 'this command' : (decision.leader ?? 'agent'),
+    ...(unattended === undefined ? {} : { unattended }),
     ...(unread.length === 0 ? {} : { unread }),
     ...withInstants(rest),
   };

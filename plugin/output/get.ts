@@ -52,7 +52,8 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
       : []),
     { title: 'INFO', align: 'left', isFlexible: true },
   ];
-  const rows: Row[] = groups.map(({ decision, from }) => {
+  const rows: Row[] = groups.map((live) => {
+    const { decision, from } = live;
     const totals = podTotals(decision);
     return {
       cells: [
@@ -65,7 +66,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
         partText(totals, totals.available),
         from === 'here' ? 'now' : ageText(decision.decidedMs, nowMs),
         ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
-        infoText(decision, { isShort }),
+        infoText(live, { isShort }),
       ],
     };
   });
@@ -106,9 +107,9 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
     ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
-    ...(live.isUnattended === true
-      ? paragraph('', 'the agent is not running, so nothing is carried out', look.columns).map((line) => look.paint('red', line))
-      : []),
+    ...(live.unattended === undefined
+      ? []
+      : paragraph('', `${live.unattended}; nothing is carried out`, look.columns).map((line) => look.paint('red', line))),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
     look.paint('bold', header),

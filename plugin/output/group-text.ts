@@ -7,6 +7,7 @@ import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
+import type { LiveGroup } from '../live/groups.ts';
 import { ageText, factText, spanText } from './plan/plan-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
@@ -111,8 +112,12 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
   Failed: 'red',
 };
 
-/** Returns the most important fact about a group: why it waits, or its pods in flight. */
-export function infoText(decision: PublishedDecision, { isShort = false } = {}): string {
+/** Returns the most important fact about a group: its agent stopped, why it waits, or its pods in flight. */
+export function infoText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, { isShort = false } = {}): string {
+  return [unattended, decisionText(decision, isShort)].filter((part) => part !== '').join('; ');
+}
+
+function decisionText(decision: PublishedDecision, isShort: boolean): string {
   if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort);
   const trouble = troubleText(decision, isShort);
   const unread = unreadZones(decision);

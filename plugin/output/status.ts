@@ -1,8 +1,8 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
-import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
@@ -25,16 +25,17 @@ import { paragraph, plural, shorten } from './text.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
-  return renderFrame({ ...momentOf(live.decision, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
+  return renderFrame({ ...momentOf(live, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
 }
 
-function momentOf(decision: PublishedDecision, nowMs: number, { estimation }: Facts): Moment {
+function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimation }: Facts): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
   const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
   const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
   const starting = startingText(decision, estimation, nowMs);
   return {
     decision,
+    ...defined({ unattended }),
     zones,
     nowMs,
     elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000,
@@ -53,13 +54,15 @@ function momentOf(decision: PublishedDecision, nowMs: number, { estimation }: Fa
 }
 
 /** Returns one log line: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
-export function statusLine({ decision }: LiveGroup, nowMs: number): string {
-  return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
+export function statusLine(live: LiveGroup, nowMs: number): string {
+  const { decision } = live;
+  return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live)].join(' ');
 }
 
 /** Returns the log line printed while nothing changes, with the duration of the phase and the range of the estimated end. */
-export function heartbeatLine({ decision }: LiveGroup, nowMs: number, estimation?: Estimation): string {
-  const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
+export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estimation): string {
+  const { decision } = live;
+  const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live)].join(' ');
   return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}${endField(estimation)}`;
 }
 
@@ -70,11 +73,13 @@ function endField(estimation: Estimation): string {
   return ` end=${secondText(p50Ms)}..${p90Ms === undefined ? '' : secondText(p90Ms)}`;
 }
 
-function factsOf(decision: PublishedDecision): readonly string[] {
+function factsOf(live: LiveGroup): readonly string[] {
+  const { decision, unattended } = live;
   const totals = podTotals(decision);
   const unread = unreadZones(decision);
   const { wave } = decision;
-  const info = infoText(decision);
+  const info = infoText(live);
+  const isTold = decision.waits.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
@@ -83,16 +88,16 @@ function factsOf(decision: PublishedDecision): readonly string[] {
     `updated=${partText(totals, totals.updated)}`,
     `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
-    ...(info === '' || (decision.waits.length === 0 && troubledPods(decision).length === 0) ? [] : [JSON.stringify(info)]),
+    ...(info === '' || !isTold ? [] : [JSON.stringify(info)]),
   ];
 }
 
-/** Returns a key that changes with every transition: phase, wave, working or finished zones, failing pods, and waits. A single pod is no transition. */
-export function statusKey({ decision }: LiveGroup): string {
+/** Returns a key that changes with every transition: phase, wave, working or finished zones, failing pods, waits, and the agent. A single pod is no transition. */
+export function statusKey({ decision, unattended }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
   const troubled = troubledPods(decision).map(({ pod }) => pod);
-  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits, troubled]);
+  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits, troubled, unattended !== undefined]);
 }
 
 /** The part of a decision that is shown. The decision comes from this command or from the published status. */
@@ -102,6 +107,8 @@ type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'out
 
 export interface Moment {
   readonly decision: MomentDecision;
+  /** Why nothing is carried out. */
+  readonly unattended?: string;
   readonly zones: readonly ZoneProgress[];
   /** Time of the decision. */
   readonly nowMs: number;
@@ -165,7 +172,8 @@ function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
 }
 
 function nowText(moment: Moment, width: number, look: TableLook): string {
-  const { decision, zones, nowMs } = moment;
+  const { decision, zones, nowMs, unattended } = moment;
+  if (unattended !== undefined) return shorten(`${unattended}; nothing is carried out`, width, look.glyphs.ellipsis);
   if (decision.outcome === 'done') return 'done';
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);

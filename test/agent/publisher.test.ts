@@ -5,6 +5,7 @@ import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { defaultConfig } from '../kit/agent-process.ts';
 import { group } from '../kit/groups.ts';
 import { ObjectsServer } from '../kit/objects-server.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
@@ -27,7 +28,13 @@ function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
   };
   const publisher = new DecisionPublisher({
     env,
-    config: { publishEveryMs: 5000, identity: 'me', kubernetesTimeoutMs: 5000 },
+    config: {
+      publishEveryMs: 5000,
+      identity: 'me',
+      kubernetesTimeoutMs: 5000,
+      agentNamespace: 'rollout-group',
+      lease: defaultConfig.lease,
+    },
     objects: new GroupObjects(env, 5000),
   });
   publisher.listener.leadershipChanged?.({ isLeader: true, epoch: 1 });

@@ -16,6 +16,8 @@ describe('the Lease of an agent', () => {
     expect(leaseState(lease(fields), nowMs)).toEqual(expected);
   });
 
+  const named = { namespace: 'rollout-group', name: 'agent-x' };
+
   it.each([
     ['of the leader', [lease({ renewedMs: 99_000 }), lease({ holder: 'x', namespace: 'mimir' })], { kind: 'running' }],
     [
@@ -23,18 +25,30 @@ describe('the Lease of an agent', () => {
       [lease({ holder: 'x' }), lease({ holder: 'y', namespace: 'mimir', renewedMs: 99_000 })],
       { kind: 'running' },
     ],
-    ['that is the only one', [lease({ holder: 'x', renewedMs: 40_000 })], { kind: 'stopped', why: 'x renewed its Lease 1m ago' }],
-    ['that was released', [lease({ holder: '', renewedMs: 40_000 })], { kind: 'stopped', why: 'its Lease was released 1m ago' }],
+    ['that is the only one', [lease({ holder: 'x', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease expired 45s ago' }],
+    ['that was released', [lease({ holder: '', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease released 1m ago' }],
     ['of another agent', [lease({ holder: 'x' }), lease({ holder: 'y' })], { kind: 'unknown' }],
     ['that may not be read', { unknown: 'no permission' }, { kind: 'unknown' }],
+    ['that an agent without a Lease does not have', [], { kind: 'unknown' }],
   ])('tells whether the agent runs: one %s', (_, leases, expected) => {
-    expect(agentState(leases, { namespace: 'mimir', leader: 'agent-1' }, nowMs)).toEqual(expected);
+    const read = { leases, isComplete: !('unknown' in leases), nowMs };
+    expect(agentState(read, { namespace: 'mimir', leader: 'agent-1' })).toEqual(expected);
+  });
+
+  it('is the one that the decision names, and is missed if it was deleted', () => {
+    const decided = { namespace: 'mimir', leader: 'agent-1', lease: named };
+    const others = [lease({ holder: 'x', namespace: 'mimir', renewedMs: 99_000 })];
+    const read = { leases: [...others, lease({ ...named, holder: 'agent-2', renewedMs: 99_000 })], isComplete: true, nowMs };
+    expect(agentState(read, decided)).toEqual({ kind: 'running' });
+    expect(agentState({ ...read, leases: others }, decided)).toEqual({ kind: 'stopped', why: 'no Lease' });
+    expect(agentState({ ...read, leases: others, isComplete: false }, decided)).toEqual({ kind: 'unknown' });
+    expect(agentState({ ...read, leases: [] }, { namespace: 'mimir' })).toEqual({ kind: 'stopped', why: 'no Lease' });
   });
 
   it('is read in all namespaces, or unknown without the right', async () => {
     const leases = [leaseObject('agent-0', 1000)];
     const read = await readAgentLeases(clusterOf({ objects: { leases } }), []);
-    expect(read).toEqual([
+    expect(read.leases).toEqual([
       {
         namespace: 'rollout-group',
         name: 'rollout-group-agent',
@@ -45,7 +59,10 @@ describe('the Lease of an agent', () => {
       },
     ]);
     const forbidden = clusterOf({ objects: { leases }, forbidden: ['leases'] });
-    expect(await readAgentLeases(forbidden, ['a', 'b'])).toEqual({ unknown: 'no permission to get leases in a, b' });
+    expect(await readAgentLeases(forbidden, ['a', 'b'])).toMatchObject({
+      leases: { unknown: 'no permission to get leases in a, b' },
+      isComplete: false,
+    });
   });
 
   it('is read in one namespace with the right to get or to list there', async () => {
@@ -61,7 +78,7 @@ describe('the Lease of an agent', () => {
         },
       };
       const limited = { ...cluster, env: { ...cluster.env, kubernetes } };
-      expect(await readAgentLeases(limited, ['rollout-group', 'mimir'])).toMatchObject([{ holder: 'agent-0' }]);
+      expect((await readAgentLeases(limited, ['rollout-group', 'mimir'])).leases).toMatchObject([{ holder: 'agent-0' }]);
     }
   });
 });

@@ -299,7 +299,9 @@ describeOnControlPlane('doctor', (controlPlane) => {
       spec: { leaseDurationSeconds: 1, renewTime: '2026-01-01T00:00:00.000000Z' },
     });
     expect(await problems()).toContainEqual(
-      expect.stringMatching(/^FAIL agent RG6002 agent-1 holds Lease rollout-group\/rollout-group-agent, renewed \d+d\S* ago$/),
+      expect.stringMatching(
+        /^FAIL agent RG6002 agent not running: Lease expired \d+d\S* ago \(rollout-group\/rollout-group-agent of agent-1\)\. Run: kubectl get pods -n rollout-group$/,
+      ),
     );
     await renew('agent-1');
     await client.create('/apis/coordination.k8s.io/v1/namespaces/mimir/leases', {

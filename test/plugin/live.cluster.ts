@@ -1,4 +1,5 @@
 // The live verbs on a real control plane, with the real agent, used by people with small Roles.
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
@@ -7,7 +8,8 @@ import { TestGroup } from '../control-plane/group.ts';
 import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
-import { type Person, person } from './live-people.ts';
+import { filesOf, type Person, person } from './live-people.ts';
+import { runPlugin } from './process.ts';
 
 const namespace = 'mimir';
 const ours = 'rollout-group.dev';
@@ -77,7 +79,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
   it('without our kinds and without an agent reading works, says what it rests on, and acting refuses with what to install', async () => {
     const { status, stdout, stderr } = await viewer.run(['get', 'ingester']);
     expect(status, stderr).toBe(0);
-    expect(stderr).toContain('note: no agent has published mimir/ingester; evaluated here');
+    expect(stderr).toContain('note: no agent has published mimir/ingester (agent not running: no Lease); evaluated here');
     expect(stdout).toContain('mimir/ingester   DONE');
     const paused = await operator.run(['pause', 'ingester']);
     expect(paused.status).toBe(10);
@@ -159,5 +161,27 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     const { status, stderr } = await nobody.run(['get']);
     expect(status).toBe(11);
     expect(stderr).toContain('may not list');
+  });
+
+  it('every verb says that the agent does not run as soon as its Lease has expired, however young its decision is', async () => {
+    await agent?.kill();
+    const killedMs = Date.now();
+    const [set] = await controlPlane().client.list<StatefulSet>(group.setsPath);
+    const { name, labels } = set?.metadata ?? { name: '', labels: {} };
+    const manifest = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace, labels }, spec: set?.spec };
+    const folder = filesOf({ 'set.json': manifest });
+    // The Lease of this agent lasts 3 s, and the header Date has whole seconds.
+    await delay(killedMs + 4_500 - Date.now());
+    const bundle = (line: string) =>
+      runPlugin([...line.split(' '), '-n', namespace], { cwd: folder, env: { KUBECONFIG: operator.identity.kubeconfig } });
+    const stopped = /agent not running: Lease expired \ds ago/;
+    expect(bundle('status ingester --timeout 100ms').stderr).toMatch(stopped);
+    expect(bundle('get ingester').stdout).toMatch(/^agent not running: Lease expired \d+s ago; nothing is carried out$/m);
+    expect(bundle('get').stdout).toMatch(stopped);
+    expect(bundle('explain ingester').stdout).toMatch(/Nothing is carried out: agent not running: Lease expired/);
+    for (const line of ['resume ingester', 'plan --live', 'apply -f set.json --dry-run=client', 'pause ingester']) {
+      expect(bundle(line).stderr, line).toMatch(/^note: agent not running: Lease expired \d+s ago/m);
+    }
+    expect(bundle('doctor').stdout).toMatch(/agent not running: Lease expired/);
   });
 });

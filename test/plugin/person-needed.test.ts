@@ -76,29 +76,32 @@ describe('a timeout of status', () => {
   it('names a stopped agent first', async () => {
     const objects = [publishedObject({ ...paused, decidedMs: Date.now() - 600_000 }), pause, leaseObject('agent-0', Date.now() - 300_000)];
     const ended = await ask(objects, 'status ingester --timeout 50ms');
-    expect(ended.stderr).toContain('the agent is not running, so nothing is carried out');
+    expect(ended.stderr).toContain('timed out before complete; agent not running: Lease expired 4m4');
     expect(ended.status).toBe(12);
   });
 });
 
 describe('an agent that is not running', () => {
-  const objects = [publishedObject({ ...waiting, decidedMs: Date.now() - 600_000 }), leaseObject('agent-0', Date.now() - 300_000)];
+  // A decision of just now proves nothing.
+  const objects = [publishedObject({ ...waiting, decidedMs: Date.now() - 1000 }), leaseObject('agent-0', Date.now() - 300_000)];
 
   it('is the headline of explain', async () => {
     expect((await ask(objects, 'explain ingester')).stdout).toMatch(
-      /^mimir\/ingester is WAITING[^.]*\. The agent is not running, so nothing is carried out\.\n/,
+      /^mimir\/ingester is WAITING[^.]*\. Nothing is carried out: agent not running: Lease expired 4m4\ds ago\.\n/,
     );
   });
 
   it('is shown by get, without an estimated end', async () => {
     const { stdout } = await ask(objects, 'get ingester');
-    expect(stdout).toContain('\nthe agent is not running, so nothing is carried out\nend unknown: the agent is not running\n');
+    expect(stdout).toMatch(
+      /\nagent not running: Lease expired 4m4\ds ago; nothing is carried out\nend unknown: the agent is not running\n/,
+    );
     expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: the agent is not running');
   });
 
   it('is not reported for a running agent', async () => {
     const fresh = [objects[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []);
-    expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('Nobody acts');
+    expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('not running');
     expect((await ask(fresh, 'get ingester')).stdout).not.toContain('nothing is carried out');
   });
 });

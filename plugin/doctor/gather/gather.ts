@@ -52,7 +52,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
   const places = [...new Set([scope.agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
-  const [leases, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
+  const [{ leases }, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
   const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
   const [{ listing }, clock, deployed, autoscalers, scaled, installed] = await Promise.all([
     listForPlan(cluster, namespaces, agentNamespace),

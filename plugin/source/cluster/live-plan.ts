@@ -29,7 +29,7 @@ import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
 import { usageFailure } from '../../failure.ts';
-import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/agent.ts';
+import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -156,7 +156,7 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
-    notes: [...unreadNotes(listing), ...notes, ...new Set(desiredObjects.flatMap(({ note }) => note ?? []))],
+    notes: [...(await liveNotes(cluster, groups, listing)), ...notes, ...new Set(desiredObjects.flatMap(({ note }) => note ?? []))],
   };
 }
 
@@ -289,6 +289,14 @@ function namespacesOf(
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 
+/** Returns the notes on lists that could not be read, and on an agent that does not run: then nothing of the plan happens. */
+async function liveNotes(cluster: Cluster, groups: readonly GroupDefinition[], listing: Listing): Promise<readonly string[]> {
+  const { published } = clusterState(listing);
+  const names = groups.map(({ namespace, name }) => ({ namespace, group: name }));
+  const decided = names.map((name) => published.get(`${name.namespace}/${name.group}`) ?? name);
+  return [...unreadNotes(listing), ...(await stoppedAgents(cluster, decided))];
+}
+
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
   const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
   return metadata['namespace'] === undefined && !clusterScopedKinds.has(String(object['kind']))
@@ -312,7 +320,7 @@ const clusterScopedKinds: ReadonlySet<string> = new Set([
 
 /** Returns the namespace of the agent's Lease, or the default. @throws Failure when several agents are possible */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
-  const leases = itemsOf(await readAgentLeases(cluster, []));
+  const leases = itemsOf((await readAgentLeases(cluster, [])).leases);
   const [first, second] = leases;
   if (first === undefined) return usualAgentNamespace;
   if (second === undefined) return first.namespace;

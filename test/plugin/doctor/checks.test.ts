@@ -33,17 +33,17 @@ describe('doctor', () => {
     [
       'no agent',
       { leases: [] },
-      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
+      'FAIL agent RG6001 agent not running: no Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
     [
       'a Lease that nobody holds',
       { leases: [lease({ holder: '' })] },
-      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
+      'FAIL agent RG6001 agent not running: Lease released 2s ago in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
     [
       'a Lease that is not renewed',
       { leases: [lease({ renewedMs: kitNowMs - 60_000 })] },
-      'FAIL agent RG6002 agent-1 holds Lease rollout-group/rollout-group-agent, renewed 1m ago',
+      'FAIL agent RG6002 agent not running: Lease expired 45s ago (rollout-group/rollout-group-agent of agent-1). Run: kubectl get pods -n rollout-group',
     ],
     [
       'two agents',
