@@ -1,6 +1,7 @@
 // The input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
 
-import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import type { DisruptionDefinition, ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import type { LiveIntent } from '../policies/live/intents.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
 
@@ -81,14 +82,10 @@ export interface PodsView {
 }
 
 /** A ZoneAwarePodDisruptionBudget (`rollout-operator.grafana.com/v1`). */
-export interface ZoneBudgetView {
+export interface ZoneBudgetView extends DisruptionDefinition {
   readonly namespace: string;
   readonly name: string;
   readonly matchLabels: Readonly<Record<string, string>>;
-  readonly maxUnavailable?: number;
-  readonly maxUnavailablePercent?: number;
-  readonly partition?: { readonly pattern: string; readonly group: number };
-  readonly crossZoneDelayMs: number;
 }
 
 /** A PodDisruptionBudget (`policy/v1`), which the eviction API enforces. */
@@ -138,42 +135,7 @@ export interface MetricView {
 }
 
 /** A request of a user (RolloutIntent). `requestedBy` is absent if no webhook set it. */
-export interface IntentView {
-  readonly namespace: string;
-  readonly name: string;
-  readonly group: string;
-  readonly action:
-    | 'pause'
-    | 'approve'
-    | 'reject'
-    | 'promote'
-    | 'abort'
-    | 'retry'
-    | 'undo'
-    | 'restart'
-    | 'scale'
-    | 'cancel'
-    | 'protect'
-    | 'hold';
-  readonly zone?: string;
-  readonly wave?: string;
-  readonly rule?: string;
-  readonly gate?: string;
-  /** With `approve`: the digest of the approved waves or of the approved rule. */
-  readonly digest?: string;
-  /** With `cancel`: the number of replicas to cancel. */
-  readonly replicas?: number;
-  /** With `protect`: the protected ordinals; absent: all. */
-  readonly ordinals?: readonly number[];
-  /** With `abort`: true if the pods return to their previous revision. */
-  readonly rollback?: boolean;
-  /** With `undo`: undone revisions; a new rollout to one of them is blocked. */
-  readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
-  readonly runId?: string;
-  readonly reason?: string;
-  readonly expiresMs?: number;
-  readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
-}
+export type IntentView = LiveIntent;
 
 /** A disruption that was announced and is not yet over. */
 export interface Claim {

@@ -4,6 +4,7 @@ import type { NotifyDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { sha256 } from '../../policies/values/hash.ts';
 import { isJoinOf } from '../run/run.ts';
+import type { RunCore } from '../snapshot.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 
 /** `superseded`: another target replaced a running run; channels that want the end of a run receive it. */
@@ -45,14 +46,9 @@ export interface ChannelNotes {
   readonly closedBy?: string;
 }
 
-export interface RunNotes {
+export interface RunNotes extends Pick<RunCore, 'id' | 'kind' | 'target' | 'previous' | 'startedMs'> {
   /** Id of the run when it was first seen. It takes another one when more zones join. */
   readonly key: string;
-  readonly id: string;
-  readonly kind: 'rollout' | 'rollback';
-  readonly target: Readonly<Record<string, string>>;
-  readonly previous: Readonly<Record<string, string>>;
-  readonly startedMs: number;
   readonly outcome: 'running' | 'completed' | 'failed' | 'superseded';
   readonly endedMs?: number;
   readonly goal: string;

@@ -1,6 +1,7 @@
 // Kubernetes JSON to the views that the engine reads. Shapes that do not fit become unknown values with the reason, never exceptions.
 
 import { instantMs } from '../../policies/instant.ts';
+import { rolloutIntentSpec } from '../../policies/schema/rollout-intent.ts';
 import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
@@ -133,20 +134,7 @@ export function observeNode(raw: unknown): { readonly name: string; readonly isR
   return { name: fields.text('metadata.name') ?? '', isReady: reader(ready).text('status') === 'True' };
 }
 
-const intentActions: readonly IntentView['action'][] = [
-  'pause',
-  'approve',
-  'reject',
-  'promote',
-  'abort',
-  'retry',
-  'undo',
-  'restart',
-  'scale',
-  'cancel',
-  'protect',
-  'hold',
-];
+const intentActions: readonly IntentView['action'][] = rolloutIntentSpec.shape.action.options;
 
 /** A RolloutIntent. Who asked counts only when the stamp is whole: user and instant. */
 export function observeIntent(raw: unknown): Known<IntentView> {

@@ -1,7 +1,7 @@
 // The published form of a decision. Its readers need neither the agent nor the right to read pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { ordinalRanges } from '../amount.ts';
-import type { Action, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
+import type { Action, GroupDecision, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
 /** The most bytes of a published decision as JSON, in UTF-8. */
@@ -136,19 +136,13 @@ export interface PublishedReservation {
 export const publishedReservationLimit = 5;
 
 /** One decision of one group, bounded. Instants are milliseconds since 1970. */
-export interface PublishedDecision {
+export interface PublishedDecision extends Pick<GroupDecision, 'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'wave'> {
   /** `major.minor`; a reader refuses another major. */
   readonly format: string;
-  readonly namespace: string;
-  readonly group: string;
-  readonly goal: string;
-  readonly phase: Phase;
   /** Since when the phase has been this one. */
   readonly phaseSinceMs: number;
-  readonly outcome: GroupDecision['outcome'];
   /** By which engine the group rolls; absent in what former versions have published. */
   readonly strategy?: GroupDefinition['rollout']['strategy'];
-  readonly wave?: { readonly name: string; readonly index: number; readonly count: number };
   readonly zones: readonly PublishedZone[];
   readonly pods: readonly PublishedPod[];
   readonly waits: readonly PublishedWait[];
