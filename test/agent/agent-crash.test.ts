@@ -65,7 +65,7 @@ describe.each<Group>(['adopted', 'evicting'])('a rollout of an %s group whose le
       expect(sites).toContain(group === 'adopted' ? 'act.deletePod' : 'act.evictPod');
       expect(sites).toContain('ledger.replace');
       const wrong: string[] = [];
-      for (const { site, moment, visit } of shareOf(sites.flatMap(hits), 7)) {
+      for (const { site, moment, visit } of shareOf(sites.flatMap(hits), 10)) {
         const where = `${what} ${moment} ${site} (visit ${visit})`;
         try {
           const { cluster, late } = await rollWith(group, once(site, moment, visit, what));

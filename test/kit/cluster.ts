@@ -12,7 +12,8 @@ import { type VirtualEnv, virtualEnv } from './virtual-env.ts';
 export const sets = 'statefulsets.apps';
 export const groups = 'rolloutgroups.rollout-group.dev';
 
-export interface WorkloadTimes {
+interface WorkloadOptions {
+  readonly seed?: number;
   /** About how long a pod takes to become ready, and to leave. */
   readonly startMs?: number;
   readonly drainMs?: number;
@@ -55,7 +56,6 @@ export interface Cluster {
 }
 
 interface ClusterOptions {
-  readonly times?: WorkloadTimes;
   readonly kinds?: readonly ServedKind[];
   readonly seed?: number;
 }
@@ -64,11 +64,11 @@ const memberNames = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
 const user = 'system:serviceaccount:mimir:rollout-group';
 
 /** An API server with its controllers, in virtual time. */
-export function newCluster({ times, kinds = projectKinds, seed = 1 }: ClusterOptions = {}): Cluster {
+export function newCluster({ kinds = projectKinds, seed = 1 }: ClusterOptions = {}): Cluster {
   const env = virtualEnv({ seed });
   const api = new ModelApi({ env, seed, kinds, user });
   env.replaceServer(api.serve);
-  const workloads = startWorkloads(env, api, { seed, ...times });
+  const workloads = startWorkloads(env, api, { seed });
   const deleted: string[] = [];
   let most = { zones: 0, pods: 0 };
   api.server.observe({
@@ -95,14 +95,14 @@ export function newCluster({ times, kinds = projectKinds, seed = 1 }: ClusterOpt
   };
 }
 
-/** The longest time after which the StatefulSet controller knows of a new pod. */
+/** Time within which the cache of the StatefulSet controller receives a new pod. */
 const knownAfterMs = 400;
 
 /** Starts the controllers, and one node with its kubelet. */
 export function startWorkloads(
   env: Pick<VirtualEnv, 'clock' | 'timers'>,
   api: ModelApi,
-  { seed = 1, startMs = 4000, drainMs = 3000 }: WorkloadTimes & { readonly seed?: number } = {},
+  { seed = 1, startMs = 4000, drainMs = 3000 }: WorkloadOptions = {},
 ): Workloads {
   const { server } = api;
   api.put('nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
@@ -111,7 +111,7 @@ export function startWorkloads(
   const controller = new StatefulSetController({ ...world, admit: onNode });
   const disruptions = startDisruptionController(world);
   const broken = new Set<string>();
-  // The controller would count no pods if it knew of a new StatefulSet before it knew of the pods.
+  // If its cache received a new StatefulSet before the pods, the controller would write a status without pods.
   let late: Commit[] | undefined;
   server.observe({
     committed: (commit) => {
@@ -123,7 +123,7 @@ export function startWorkloads(
       if (commit.resource === 'pods' && commit.type === 'ADDED' && broken.has(`${namespace}/${name}`)) kubelets.fail(namespace, name);
     },
   });
-  const knowLater = (): void => {
+  const delayNews = (): void => {
     if (late !== undefined) return;
     late = [];
     env.timers.after(knownAfterMs, () => {
@@ -134,7 +134,7 @@ export function startWorkloads(
   };
   return {
     create: (input) => {
-      knowLater();
+      delayNews();
       const set = api.put(sets, statefulSet(input));
       beginStatefulSet(set, [], { ...world, placeFor: () => 'node-1', adopt: (pod, sinceMs) => kubelets.adopt(pod, sinceMs) });
     },
@@ -146,7 +146,7 @@ export function startWorkloads(
   };
 }
 
-/** Every pod of the controller is on the one node at once. */
+/** Assigns the pod to the only node. */
 function onNode(pod: Json): Json {
   return { ...pod, spec: { ...(pod['spec'] as Json), nodeName: 'node-1' } };
 }

@@ -9,7 +9,7 @@ import { change, type Forged, forge } from './review/forged.ts';
 import { type Json, reviewJson } from './review/reviews.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? commitSeed);
-const count = rounds(20_000, 2_000);
+const count = rounds(20_000, 1_500);
 const bounds = { maxDepth: 256, maxValues: 700 };
 /** Of each answer, in virtual time. */
 const deadlineMs = 4_000;

@@ -344,7 +344,7 @@ describe('failures of the agent', () => {
   ];
   const cases = visits.flatMap(([site, visit]) => moments.map((moment) => [site, visit, moment] as const));
 
-  it.each(shareOf(cases, 2))(
+  it.each(shareOf(cases, 3))(
     'at %s, visit %d, %s: it dies or loses an answer, and every zone is handed back once, one at a time',
     async (site, visit, moment) => {
       for (const what of ['crash', 'lose'] as const) {

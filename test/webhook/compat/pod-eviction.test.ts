@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adopted, group } from '../../kit/groups.ts';
+import { rounds } from '../../kit/share.ts';
 import { budgetObject, podObject, statefulSetObject, zonesObjects } from './eviction-objects.ts';
 import { evictionReview, evictionWorld, type Replica, type SharedLedger, sharedLedger } from './eviction-world.ts';
 
@@ -239,7 +240,7 @@ describe('S30: two processes over two connections', () => {
     'grant the last permitted step once, in any order, %s',
     async (_place, withGroup) => {
       const winners = new Set<string>();
-      for (let seed = 1; seed <= 150; seed += 1) {
+      for (let seed = 1; seed <= rounds(150, 50); seed += 1) {
         const { world, replicas } = await race(seed, withGroup);
         const pods = ['ingester-zone-a-0', 'ingester-zone-b-0'];
         const answers = await world.env.finish(Promise.all(replicas.map((replica, index) => replica.begin(pods[index] ?? ''))));
@@ -254,7 +255,7 @@ describe('S30: two processes over two connections', () => {
   );
 
   it('grant a zone as many as the limit, and no other zone any', async () => {
-    for (let seed = 1; seed <= 40; seed += 1) {
+    for (let seed = 1; seed <= rounds(40, 15); seed += 1) {
       const { world, replicas } = await race(seed, seed % 2 === 0, { maxUnavailable: 2 });
       const pods = ['a-0', 'b-0', 'a-1', 'c-0', 'a-2', 'b-1'].map((pod) => `ingester-zone-${pod}`);
       const answers = await world.env.finish(Promise.all(pods.map((pod, index) => replicas[index % 2]?.begin(pod))));

@@ -24,7 +24,7 @@ const disruptions: readonly ((world: EnforceWorld, zone: string) => Review)[] = 
   ({ set }, zone) => deletionOf(set(zone)),
 ];
 const spec = { disruption: { maxUnavailable: 1 } };
-const pairs = rounds(1_000, 200);
+const pairs = rounds(1_000, 150);
 
 async function twoProcesses(world: EnforceWorld): Promise<readonly [WebhookProcess, WebhookProcess]> {
   return [
