@@ -138,7 +138,7 @@ export class Leadership {
     return this.#config.lease.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
   }
 
-  /** The process acts alone only if access is still forbidden after a pause. */
+  /** Acts alone only if access to the Lease is still forbidden after a pause. */
   #proveLater(): void {
     this.#cancelProof = this.#env.timers.after(proofPauseMs, () => void this.#prove());
   }

@@ -91,7 +91,7 @@ export class TurnLoop {
     for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 
-  /** No turn begins while paused; what was asked for is kept. */
+  /** Starts no turn while paused. Requested turns are kept. */
   setPaused(value: boolean): void {
     this.#isPaused = value;
     this.#begin();

@@ -87,7 +87,7 @@ export interface Degradations {
   readonly of: (part: string) => (missing: readonly Degradation[]) => void;
 }
 
-/** One list of all parts; of two that say the same the first one counts. Listeners hear of it each time when it has changed. */
+/** Collects the degradations of all parts in one list. Of equal ones only the first counts. Listeners are called at each change. */
 export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]): Degradations {
   const listeners = [...given];
   const parts = new Map<string, readonly Degradation[]>();

@@ -7,7 +7,7 @@ import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';
 import { sourceKeysOf } from './watched/replica-sources.ts';
 
-/** The name of a group in the loop. */
+/** Returns the name of a group in the loop. */
 export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
@@ -44,7 +44,7 @@ export class WakeIndex {
     return changed;
   }
 
-  /** The groups for which a change may matter. */
+  /** Returns the groups that a change may concern. */
   touchedBy(change: CacheChange): readonly string[] {
     switch (change.kind) {
       case 'statefulSet':
@@ -68,7 +68,7 @@ export class WakeIndex {
     }
   }
 
-  /** The groups that mirror the object. */
+  /** Returns the groups that mirror the object. */
   mirroring(source: string): readonly string[] {
     return this.#bySource.get(source) ?? [];
   }

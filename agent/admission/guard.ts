@@ -53,7 +53,7 @@ interface GuardParts {
 const tellingWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
 /** Limits each request to the API server: the webhook's own deadline is a few seconds. */
 const longestRequestMs = 2_000;
-/** Timeout for reading the departures, which only few decisions need. */
+/** Timeout of reading departures, and of the cache check in a namespace without groups: most decisions are possible without them. */
 const longestDeparturesMs = 1_000;
 /** A cache that was silent for longer does not count if a disruption is possible. */
 const longestSilenceMs = 10_000;
@@ -108,7 +108,7 @@ export class AdmissionGuard {
     return this.#parts.caches.isSettled() && this.#parts.policies() !== undefined;
   }
 
-  /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
+  /** Returns every protected StatefulSet: members of groups, and those with protecting labels. Undefined while unknown. */
   members(): readonly ProtectedSet[] | undefined {
     const groups = this.#seenGroups();
     if (groups === undefined) return undefined;
@@ -121,14 +121,14 @@ export class AdmissionGuard {
     return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
   }
 
-  /** Every StatefulSet of a group of the strategy `pinned`. Undefined while that is not known. */
+  /** Returns every StatefulSet of a group with the strategy `pinned`. Undefined while unknown. */
   pinned(): readonly ProtectedSet[] | undefined {
     return this.#seenGroups()
       ?.filter((group) => traitsOf(group).pinsPods)
       .flatMap(setsOf);
   }
 
-  /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
+  /** Returns the known groups of a namespace; unknown until policies and objects have been read. */
   groups(namespace: string): Known<readonly GroupDefinition[]> {
     const now = this.#parts.caches.isSettled() ? this.#parts.policies() : undefined;
     if (now === undefined) return { unknown: 'policies and objects were not read yet' };

@@ -137,7 +137,7 @@ interface AskerOptions extends GateReaderOptions {
   readonly run: () => RunState | undefined;
 }
 
-/** undefined when there is no port to what the gate asks. */
+/** Returns the reader of the gate; undefined if the process has no port to its provider. */
 function askerOf(gate: GateDefinition, group: GroupDefinition, options: AskerOptions): GateAsker | undefined {
   const { prometheus, consul, http, podsAvailable } = gate.provider;
   const { env, clusterDomain, run } = options;

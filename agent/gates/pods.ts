@@ -113,7 +113,7 @@ interface SeenPodsParts {
   readonly policies: ActivePolicies | undefined;
 }
 
-/** The pods of the group now; undefined while the policies are not known. Claims, which are no state of pods, are left out. */
+/** Returns the current pods of the group, without claims; undefined while the policies are unknown. */
 export function seenPods(group: GroupDefinition, { clock, config, caches, policies }: SeenPodsParts): SeenPods | undefined {
   if (policies === undefined) return undefined;
   const snapshot = snapshotOf({

@@ -63,7 +63,7 @@ const shortestPauseMs = 1_000;
 const longestSleepMs = 180_000;
 const longestMessage = 256;
 
-/** A gate that nothing has been asked of. Nothing is until `readFrom`. */
+/** Creates a gate without readings. It sends no query before `readFrom`. */
 export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: ReadGateOptions): ReadGate {
   const { clock, timers } = env;
   const periodMs = Math.max(everyMs, shortestPauseMs);

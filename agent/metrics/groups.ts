@@ -188,7 +188,7 @@ export class OriginalGroupMetrics {
     else if (isNew) lastSuccess.set(labels, 0);
   }
 
-  /** All four series of a group that is gone go with it. */
+  /** Removes all four series of a deleted group. */
   setGroups(groups: readonly GroupDefinition[]): void {
     const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
     for (const [key, label] of [...this.#labels]) {

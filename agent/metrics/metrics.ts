@@ -126,14 +126,14 @@ export class Metrics {
     this.#own.leader.set(0);
   }
 
-  /** The text exposition. */
+  /** Returns the metrics in the Prometheus text format. */
   async text(): Promise<{ readonly contentType: string; readonly text: string }> {
     this.#showCertificates();
     this.#groups.show(this.#own, { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() });
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
 
-  /** One exchange with the API server; `path` with its query. */
+  /** Counts one exchange with the API server. `path` contains the query. */
   kubernetesAnswered({ method, path, status, durationMs }: Exchange): void {
     const labels = { path: this.#kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
     this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
@@ -143,12 +143,12 @@ export class Metrics {
     this.#original.kubernetesThrottled.inc({ api_group: this.#apiGroups.of(apiGroup) });
   }
 
-  /** One exchange with a pod; `path` of its URL. */
+  /** Counts one exchange with a pod. `path` is that of its URL. */
   podAnswered({ method, path, status, durationMs }: Exchange): void {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
-  /** A pod answered 511 with this `route`. */
+  /** Counts a pod that answered 511 with this `route`. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }

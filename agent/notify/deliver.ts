@@ -74,7 +74,7 @@ export class Deliverer {
     this.#options = options;
   }
 
-  /** A new leader knows only what is stored. */
+  /** Forgets the state of this leadership. A new leader starts from the stored notes. */
   clear(): void {
     this.#attempts.clear();
     this.#shown.clear();
@@ -138,7 +138,7 @@ export class Deliverer {
     return undefined;
   }
 
-  /** The same edit twice is one edit, so it is neither marked nor recorded. */
+  /** Sends an edit. A repeated edit has no further effect, so it is neither marked nor recorded. */
   async #edit(target: Target): Promise<Step> {
     const { group, channel, delivery, id } = target;
     if (delivery.kind !== 'edit') return { kind: 'idle' };

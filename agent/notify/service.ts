@@ -59,7 +59,7 @@ export async function ask({ call, secret }: ServiceParts, { ca }: Pick<ChannelDe
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...authorities });
 }
 
-/** The header with a token. */
+/** Returns the header with the token. */
 export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: SecretKey): Promise<Readonly<Record<string, string>>> {
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }

@@ -1,4 +1,5 @@
-// The policies in force: from the directory, objects and adopted StatefulSets. What becomes invalid stays as it was; what never was valid holds.
+// Keeps the active policies from the directory, objects and adopted StatefulSets. A policy that becomes invalid keeps its last valid version;
+// a policy that was never valid blocks.
 
 import { isSameJson } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
@@ -64,7 +65,7 @@ export class PolicySource {
     });
   }
 
-  /** Something that policies are made from has changed. Several calls at once are one. */
+  /** Reads the policies again after a change of their sources. Several calls at the same time cause one read. */
   refresh(): void {
     if (this.#isAsked || this.#isStopped) return;
     this.#isAsked = true;
@@ -73,7 +74,7 @@ export class PolicySource {
     else void Promise.resolve().then(() => this.#refreshNow());
   }
 
-  /** undefined until everything that defines policies has been read once. */
+  /** Returns the active policies; undefined until every source was read once. */
   current(): ActivePolicies | undefined {
     return this.#current;
   }
@@ -168,7 +169,7 @@ function degradationOf(defect: string, hasPolicies: boolean): Degradation {
   return { id: 'policies', reason: 'invalid', message: `policies cannot be resolved (${defect}): ${consequence}` };
 }
 
-/** A directory without any file may be one that is not mounted, or not fetched, yet. */
+/** Marks the directory as unsure if it has no file: it may not be mounted or fetched yet. */
 function unsureDirectory(files: readonly PolicyFile[], { isDirectorySound }: LivePolicies): ActivePolicies['unsure'] {
   if (files.length === 0) return { directory: 'the policy directory is empty' };
   return isDirectorySound ? {} : { directory: 'the policy directory has errors' };
@@ -207,7 +208,10 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
   return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-/** Without these kinds the restrictions are unknown. Missing exceptions only restrict more, which is safe. */
+/**
+ * Returns policies that block the groups while a kind with restrictions cannot be read. Unread exceptions need no such policy, because
+ * without them more is blocked.
+ */
 function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
   return kinds.length === 0 ? [] : blockAllGroups(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
@@ -220,7 +224,7 @@ interface DirectoryFollower {
   readonly stop: () => void;
 }
 
-/** The files as they were when they could last be read. */
+/** Follows the directory and keeps the files of the last successful read. */
 function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void): DirectoryFollower {
   if (policyDirectory === undefined || !isUsed) return { files: () => [], degradation: () => undefined, stop: () => undefined };
   let files: readonly PolicyFile[] | undefined;

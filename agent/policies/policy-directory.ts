@@ -78,7 +78,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
   };
 }
 
-/** Undefined when the system has no watch to give; then the files are found changed when they are read again. */
+/** Watches the directory; undefined if the system has no watch. Then the periodic read finds changes. */
 function watching(path: string, onEvent: () => void): FSWatcher | undefined {
   try {
     const watcher = watchFiles(path, { persistent: false }, onEvent);
@@ -89,7 +89,7 @@ function watching(path: string, onEvent: () => void): FSWatcher | undefined {
   }
 }
 
-/** All files of one state: if a link was swapped meanwhile, they are read again. */
+/** Reads all files of one state. If a link is swapped meanwhile, they are read again. */
 async function readAtOnce(path: string): Promise<PolicyFiles> {
   for (let attempt = 1; ; attempt += 1) {
     const before = await stateOf(path);

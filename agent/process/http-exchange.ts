@@ -24,7 +24,7 @@ interface ExchangesOptions {
   readonly maxSockets: number;
 }
 
-/** Every exchange opens a new connection: servers are called rarely, and a replaced server must not be called over an old connection. */
+/** Opens a new connection for every exchange: calls are rare, and an old connection must not reach a replaced server. */
 export function createExchanges({ env, maxSockets }: ExchangesOptions): Exchanges {
   const agents = { http: new HttpAgent({ maxSockets: maxSockets }), https: new HttpsAgent({ maxSockets: maxSockets }) };
   return {

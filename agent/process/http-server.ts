@@ -146,7 +146,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
 
 const missing: Route = () => ({ status: 404, contentType: text, body: '404 page not found\n' });
 
-/** The answer to a request that is meant for another installation; undefined when it is not, or when that is only counted. */
+/** Returns the answer to a request for another installation; undefined for other requests, and if such requests are only counted. */
 function refusal(
   { clusterValidation, observer, log }: HttpServerOptions,
   request: IncomingMessage,

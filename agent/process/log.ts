@@ -18,7 +18,10 @@ interface LogOptions {
 /** Longer values are cut off, so that a server response cannot fill the disk of a node. */
 const longestValue = 4096;
 
-/** A log without worker threads, so that nothing is lost when the process ends. Credentials in addresses and headers are struck out. */
+/**
+ * Creates a log without worker threads, so that no line is lost at the end of the process. Credentials in addresses and headers are
+ * removed.
+ */
 export function createLog({ format, level, clock, write }: LogOptions): Log {
   const logger = pino(
     {
@@ -54,7 +57,7 @@ function cutOff(text: string): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue)}... (${text.length - longestValue} characters more)`;
 }
 
-/** The last net only: credentials are kept out of messages where they are made. */
+/** Removes credentials from the line. This is the last defence: the code that makes a message must not put credentials into it. */
 function withoutSecrets(text: string): string {
   return text.replace(/(\w:\/\/)[^/\s@"]+@/g, '$1***@').replace(/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, '$1 ***');
 }
@@ -80,13 +83,13 @@ function logfmtKey(key: string): string {
   return visible(key.replace(/[\s="\p{Cc}]/gu, '_'));
 }
 
-/** Quoted when it holds a blank, an equals sign, a quote or anything that a terminal would act on; empty stays empty. */
+/** Quotes a text with a blank, an equals sign, a quote or a control character of terminals. An empty text stays empty. */
 function logfmtValue(value: unknown): string {
   const text = typeof value === 'string' ? value : String(value);
   return /^[^\s="\\\p{Cc}\p{Cf}]*$/u.test(text) ? text : visible(JSON.stringify(text));
 }
 
-/** JSON leaves some control characters as they are, among them those that turn the direction of writing. */
+/** Escapes the control characters that JSON leaves, such as those that change the direction of writing. */
 function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join(''),

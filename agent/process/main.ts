@@ -203,7 +203,7 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
   process.on('SIGINT', end);
 }
 
-/** An unhandled error must end the process. */
+/** Ends the process after an unhandled error. */
 function endOnDefects(log: Log): void {
   process.on('unhandledRejection', (error) => fail(log, 'unhandled error', error));
   process.on('uncaughtException', (error) => fail(log, 'unhandled error', error));

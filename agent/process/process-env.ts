@@ -19,12 +19,12 @@ export function keepMemorySmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/** The log on standard error. */
+/** Creates the log on standard error. */
 export function processLog({ format, level }: AgentSettings['log']): Log {
   return createLog({ format, level, clock: processClock, write: (line) => void process.stderr.write(line) });
 }
 
-/** The name of the host, which is that of the pod, and something random: a restarted container is another process. */
+/** Returns the host name, which is that of the pod, and a random suffix, because a restarted container is another process. */
 export function processIdentity(): string {
   return `${hostname()}_${randomBytes(4).toString('hex')}`;
 }
@@ -51,7 +51,7 @@ const maxServiceSockets = 16;
 /** Gates ask at their own pace; a source that hangs has one open question for each of them. */
 const maxSourceSockets = 64;
 
-/** Everything real. */
+/** Creates the real environment: clock, network, files and log. */
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
   const cluster = settings.agent.agentNamespace;
   const transport = (isLimited = true): KubernetesTransport =>

@@ -200,7 +200,7 @@ export class DecisionPublisher {
     return 'written';
   }
 
-  /** A write that is left after the Lease was released must not overwrite the next leader's decision. */
+  /** Reports whether the stored decision is newer: a write after the release of the Lease must not overwrite that of the next leader. */
   #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
     return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
   }

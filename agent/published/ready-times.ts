@@ -93,7 +93,7 @@ export class ReadyTimes {
     return 0;
   }
 
-  /** Until the next pod is due. */
+  /** Returns the milliseconds until the next pod is due. */
   #idleMs(): number {
     const nextMs = Math.min(...this.#due.values()) - this.#env.clock.monotonicMs();
     return Math.max(0, Math.min(tickMs, nextMs));
@@ -149,7 +149,7 @@ export class ReadyTimes {
     }
   }
 
-  /** Only what would be written is worth waiting for: pods change often, and this once in their lives. */
+  /** Queues the pods whose annotation must change. Other changes of pods are frequent and need no write. */
   #mark(pods: readonly ObservedPod[]): void {
     if (!this.#wasActive) return;
     const { clock, random } = this.#env;
@@ -163,7 +163,7 @@ export class ReadyTimes {
     if (lacking.length > 0) this.#wake.abort();
   }
 
-  /** The newest version counts, also when it is not valid otherwise. */
+  /** Reports whether a budget selects the pod. The newest version of a budget counts, even if it is invalid. */
   #isSelected({ namespace, labels }: ObservedPod): boolean {
     return this.#options.followed.zoneBudgets
       .list(namespace)

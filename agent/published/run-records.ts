@@ -250,7 +250,7 @@ export class RunRecorder {
     );
   }
 
-  /** The oldest finished records beyond the limit go. */
+  /** Deletes the oldest finished records beyond the limit. */
   async #prune(namespace: string, group: string): Promise<void> {
     const finished = [...this.#kept]
       .filter(([key, { record: one }]) => key.startsWith(`${namespace}/`) && one.spec.group === group && one.spec.outcome !== 'running')

@@ -88,7 +88,7 @@ class ReleaseTurn {
     return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
   }
 
-  /** Now when it was not gone before. */
+  /** Returns since when the group has been gone: since now if it was not gone before. */
   #goneSinceMs(): number {
     return this.#orphan.goneSinceMs ?? this.#parts.env.clock.monotonicMs();
   }
@@ -128,7 +128,7 @@ class ReleaseTurn {
     await this.#parts.ledgers.write(this.#orphan, this.#stored, written);
   }
 
-  /** The definition may have come back while the ledger was written. */
+  /** Releases the group, unless it has a definition again: it may return while the ledger is written. */
   async #release({ action }: Extract<ReleaseDecision, { readonly kind: 'release' }>): Promise<ReleaseReport['performed']> {
     const { env, leadership, actTimeoutMs, isStopping } = this.#parts;
     const mayAct = (): boolean => !isStopping() && leadership.mayAct(actTimeoutMs) && this.#decide().decision.kind === 'release';

@@ -136,7 +136,7 @@ function readPod({ namespace, name, uid, resourceVersion }: ObservedPod): Change
   return { kind: 'pod', namespace, name, uid, resourceVersion };
 }
 
-/** Two StatefulSets may select the same pods. */
+/** Removes repeated pods: two StatefulSets may select the same pods. */
 function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
 }

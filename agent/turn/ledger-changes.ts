@@ -47,7 +47,7 @@ export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Led
   return claims.length === ledger.claims.length ? ledger : { ...ledger, claims };
 }
 
-/** The claims, as text, that this process added to the ledger, now or before, as far as they may still be stored. */
+/** Returns the claims, as text, that this process added to the ledger and that may still be stored. */
 export function announcedIn(next: Ledger, stored: Ledger, before: ReadonlySet<string>): ReadonlySet<string> {
   const known = new Set(stored.claims.map(canonicalJson));
   const added = next.claims.map(canonicalJson).filter((claim) => !known.has(claim));

@@ -114,7 +114,7 @@ export class Ledgers {
     return created;
   }
 
-  /** Uses memory if the agent has no permission for ConfigMaps and works without a Lease. */
+  /** Uses memory if the API server forbids ConfigMaps and `mayUseMemory` permits it. */
   async #orMemory<Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> {
     try {
       const value = await attempt();
@@ -160,7 +160,7 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   };
 }
 
-/** The text that is stored; the order of lists does not matter in it. */
+/** Returns the text to store, which does not depend on the order of lists. */
 function textOf(ledger: Ledger): string {
   const text = encodeLedger(ledger);
   if (isUnknown(text)) throw new LedgerUnusable(text.unknown);

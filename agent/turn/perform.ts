@@ -110,7 +110,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
   return { action, result: answers.length === pods.length && pods.length > 0 ? 'done' : 'conflict', answers };
 }
 
-/** The ledger after what the pods answered. */
+/** Returns the ledger with the answers of the pods. */
 export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs: number): Ledger {
   let current = ledger;
   for (const { action, answers = [] } of outcomes) {
@@ -201,7 +201,7 @@ async function patchStatefulSet(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** A whole status, as grafana/rollout-operator writes it: its Role permits `update` there, and no `patch`. */
+/** Writes the whole status, as grafana/rollout-operator does: its Role permits `update` of it, and no `patch`. */
 async function advanceCurrentRevision(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,

@@ -380,7 +380,7 @@ interface WrittenKind {
 /** The name of an object and its content. */
 type Said = readonly [name: string, says: unknown];
 
-/** The objects that people have written, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
+/** Returns the objects that people write, by kind. Kinds that the server does not serve or permit are omitted. */
 function writtenObjects(
   { clock }: Pick<ClusterEnv, 'clock'>,
   kinds: readonly WrittenKind[],

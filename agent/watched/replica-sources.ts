@@ -43,7 +43,7 @@ export class ReplicaSources {
     this.#onChange = onChange;
   }
 
-  /** Every source of the group as it is now. What cannot be read is unknown with the reason; never rejects. */
+  /** Reads every mirrored object of the group. An unreadable one is unknown, with the reason. Never rejects. */
   read(group: GroupDefinition): Promise<readonly ReadSource[]> {
     return Promise.all(mirrorsOf(group).map((mirror) => this.#readOne(group.namespace, mirror)));
   }
@@ -141,12 +141,12 @@ export class ReplicaSources {
   }
 }
 
-/** The keys of the sources of a group, as `onChange` names them. */
+/** Returns the keys of the mirrored objects of a group, as in `onChange`. */
 export function sourceKeysOf(group: GroupDefinition): readonly string[] {
   return mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror));
 }
 
-/** The objects that zones of the group mirror, each once; those of zones that follow another are not asked for. */
+/** Returns the objects that zones of the group mirror, without repetition. Zones that follow another zone do not count. */
 function mirrorsOf(group: GroupDefinition): readonly Mirror[] {
   const mirrors = new Map<string, Mirror>();
   for (const { replicas, follows } of group.zones) {

@@ -65,7 +65,7 @@ function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, is
 
 type RunInWave = Extract<AdvancedRun, { readonly progress: WaveProgress }>;
 
-/** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
+/** Handles a wave whose pods are all updated: they must become available, and then soak, gates and approval follow. */
 function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWave): Pick<RollDecision, 'steps' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
   const current = failIfLate(context, run);
@@ -241,7 +241,7 @@ function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAns
   return hasBegun ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 
-/** Says why no pod can be replaced although no rule blocks: the remaining pods are in flight, or on a node that would not terminate them. */
+/** Returns why no pod can be replaced although no rule blocks: the remaining pods are in flight, or on a node that would not terminate them. */
 function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
   const fact =

@@ -50,7 +50,7 @@ function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: Obj
   }
 }
 
-/** A field that one side leaves out has the default there, when the other side names it. */
+/** Sets the default on the side that omits a field, if the other side has it. */
 function withDefault(value: unknown, standard: unknown, other: unknown): unknown {
   return isAbsent(value) && !isAbsent(other) ? standard : value;
 }
@@ -141,7 +141,7 @@ function record(walk: Walk, place: Place, before: unknown, after: unknown): void
   else walk.changes.push({ path: place.path, operation: 'change', before: shown.before, after: shown.after, consequence });
 }
 
-/** The order of list entries is part of a pod template's hash, so even a new order alone replaces pods; elsewhere it means nothing. */
+/** Records another order of list entries. It matters only in a pod template: the order is part of its hash, so pods are replaced. */
 function recordReorder(walk: Walk, place: Place): void {
   const consequence = consequenceOf(walk.kind, place.pattern, undefined, undefined);
   if (consequence === 'restart') walk.changes.push({ path: place.path, operation: 'reorder', consequence });
@@ -162,12 +162,12 @@ function sameValue(place: Place, before: unknown, after: unknown): boolean {
   return /\.(?:limits|requests|capacity)\.[^.]+$|\.sizeLimit$/.test(place.pattern) && sameQuantity(before, after);
 }
 
-/** JSON `null` in a manifest means that the field is not set. */
+/** Reports whether the field is absent. JSON `null` in a manifest means the same. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** Absent, or empty; but an empty selector selects everything, and an absent one nothing. */
+/** Reports whether the value is absent or empty. An empty selector is neither: it selects everything, and an absent one nothing. */
 function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
   if (/selector$/i.test(key)) return false;

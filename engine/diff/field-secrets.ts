@@ -34,17 +34,17 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, maskValue(isSecretEntry(value, key), part)]));
 }
 
-/** The `value` of a variable whose name says that it is a credential. */
+/** Reports whether this is the `value` of a variable whose name indicates a credential. */
 function isSecretEntry(entry: object, key: string): boolean {
   return key === 'value' && 'name' in entry && isSecretName(String(entry.name));
 }
 
-/** A list of arguments with the values of such flags hidden. */
+/** Returns a list of arguments with hidden values of flags for credentials. */
 export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] {
   return list.map((entry, index) => (isValueOfFlag(list, index) ? mask : entry));
 }
 
-/** An argument that follows a flag such as `--token`. */
+/** Reports whether the argument follows a flag such as `--token`. */
 function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   const flag = index > 0 ? list[index - 1] : undefined;
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');

@@ -102,7 +102,10 @@ function isSame(a: Claim, b: Claim): boolean {
   return a.verb === b.verb && a.uid === b.uid && a.to === b.to;
 }
 
-/** The agent's claims name a leadership, or the resource version of their request. */
+/**
+ * Reports whether admission made the claim. Claims of the agent name a leadership; claims of admission the resource version of their
+ * request.
+ */
 function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
   return epoch === undefined && resourceVersion === undefined;
 }

@@ -14,7 +14,7 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The label of ledgers with such terms, by which they are found when no definition names them any more; `otherwise`: of one that had them before. */
+/** The label of ledgers with release terms, which finds them without a definition. `otherwise`: the value for a ledger whose terms ended. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */
@@ -37,7 +37,7 @@ interface LedgerIdentity {
   readonly group: string;
 }
 
-/** Name of the ConfigMap that holds the ledger of a group. */
+/** Returns the name of the ConfigMap with the ledger of a group. */
 export function ledgerName(group: string): string {
   return `rollout-group-${group}`;
 }

@@ -16,7 +16,7 @@ export const notesLabelValue = 'notifications';
 /** The most bytes of the text, in UTF-8. */
 export const notesByteLimit = 256 * 1024;
 
-/** Name of the ConfigMap. Neither a ledger nor a published decision of any group is named like this. */
+/** Returns the name of the ConfigMap. No ledger and no published decision has this name. */
 export function notesName(group: string): string {
   return `rollout-notify-${group}`;
 }
@@ -75,7 +75,7 @@ const document = z.object({
   problems: z.record(name, z.object({ text, sinceMs: z.number() })).optional(),
 });
 
-/** The text of the notes; the same notes give the same bytes. Older runs are left out as far as needed; unknown when that is not enough. */
+/** Encodes the notes; the same notes give the same bytes. Omits older runs if the text is too long; unknown if that is not enough. */
 export function encodeNotes(notes: Notes): Known<string> {
   for (let runs = notes.runs; ; runs = runs.slice(1)) {
     const encoded = canonicalJson({ format, ...notes, runs });
@@ -87,7 +87,7 @@ export function encodeNotes(notes: Notes): Known<string> {
   }
 }
 
-/** The notes of a text, or empty ones where there is no text. Unknown, with the reason, when they cannot be read. */
+/** Decodes the notes; empty without a text. Unknown, with the reason, if they cannot be read. */
 export function decodeNotes(given: string | undefined, { namespace, group }: Pick<Notes, 'namespace' | 'group'>): Known<Notes> {
   if (given === undefined) return emptyNotes(namespace, group);
   const refuse = (why: string): Known<Notes> => ({ unknown: `the notes on notifications of ${namespace}/${group} ${why}` });

@@ -53,7 +53,7 @@ export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
   };
 }
 
-/** A PodDisruptionBudget of `policy/v1`. */
+/** Reads a PodDisruptionBudget of `policy/v1`. */
 export function observePodBudget(raw: unknown): Known<PodBudgetView> {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);
@@ -156,7 +156,7 @@ function labelSelector(value: unknown): LabelSelector | undefined {
   return { matchLabels, matchExpressions };
 }
 
-/** An operator that is not known selects nothing, as the API server would not have accepted it. */
+/** Returns the operator of an expression. An unknown operator selects nothing; the API server would not accept it. */
 function operatorOf(text: string | undefined): 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' {
   return text === 'NotIn' || text === 'Exists' || text === 'DoesNotExist' ? text : 'In';
 }

@@ -42,7 +42,7 @@ interface ForeignPod {
   readonly owner?: string;
 }
 
-/** The pods that carry the label `name` of a StatefulSet whose pods are found by it, or stand in the place of one, and are not owned by it. */
+/** Returns the pods with the label `name` of a StatefulSet, or with a name of its pods, that another object owns. */
 export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets' | 'pods'>): readonly ForeignPod[] {
   if (isUnknown(statefulSets) || isUnknown(pods)) return [];
   const uids = new Set(statefulSets.map((set) => set.uid));
@@ -98,7 +98,7 @@ function byOrdinal(a: PodView, b: PodView): number {
 
 const joined: WeakMap<ObservedPod, PodView> = new WeakMap();
 
-/** The pod with the readiness of its node. */
+/** Returns the pod with the readiness of its node. */
 function onNode(pod: ObservedPod, nodes: Observed['nodes']): PodView {
   const nodeReady = pod.node === '' || isUnknown(nodes) || nodes.get(pod.node) === true;
   if (nodeReady === pod.nodeReady) return pod;

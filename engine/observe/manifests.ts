@@ -204,7 +204,7 @@ function readyPod(set: StatefulSetView, ordinal: number, sinceMs: number): PodVi
   };
 }
 
-/** The labels of a pod: its template's, and those that the StatefulSet controller adds. */
+/** Returns the labels of a pod: those of its template, and those that the StatefulSet controller adds. */
 export function controllerLabels(set: StatefulSetView, ordinal: number, revision: string): Readonly<Record<string, string>> {
   return {
     ...set.podLabels,

@@ -20,7 +20,7 @@ export type ObservedPod = PodView & {
   readonly isReadyTimeUnreadable?: boolean;
 };
 
-/** A StatefulSet of `apps/v1`, with the API server's defaults for what is left out. Unknown when a field that decides has the wrong type. */
+/** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a required field has the wrong type. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
   const count = (path: string, standard = 0) => fields.whole(path) ?? standard;
@@ -127,7 +127,7 @@ function expressionText(fields: Reader): string {
   return forms[fields.text('operator') ?? ''] ?? '';
 }
 
-/** A node and whether its condition Ready is true. */
+/** Reads a node and whether its condition Ready is true. */
 export function observeNode(raw: unknown): { readonly name: string; readonly isReady: boolean } {
   const fields = reader(raw);
   const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
@@ -136,7 +136,7 @@ export function observeNode(raw: unknown): { readonly name: string; readonly isR
 
 const intentActions: readonly IntentView['action'][] = rolloutIntentSpec.shape.action.options;
 
-/** A RolloutIntent. Who asked counts only when the stamp is whole: user and instant. */
+/** Reads a RolloutIntent. The requester counts only with both user and time. */
 export function observeIntent(raw: unknown): Known<IntentView> {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);
@@ -169,7 +169,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   };
 }
 
-/** The fields of an intent that are not text. */
+/** Reads the fields of an intent that are not text. */
 function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
   const replicas = fields.whole('spec.replicas');
   const rollback = fields.flag('spec.rollback');

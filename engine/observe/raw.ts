@@ -18,7 +18,7 @@ export interface Reader {
   problem(): string | undefined;
 }
 
-/** A reader of the value; any value will do. */
+/** Creates a reader of any value. */
 export function reader(value: unknown): Reader {
   let first: string | undefined;
   const read = <Type>(path: string, what: string, parse: (found: unknown) => Type | undefined): Type | undefined => {

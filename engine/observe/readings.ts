@@ -83,7 +83,7 @@ interface Sample {
   readonly value: number | 'NaN' | '+Inf' | '-Inf';
 }
 
-/** The one sample of a result; undefined without one; text when it is no single number. */
+/** Returns the single sample of a result; undefined without a sample; a text if the result is not a single number. */
 function sampleOf(data: unknown): Sample | string | undefined {
   const type = fieldAt(data, ['resultType']);
   const result = fieldAt(data, ['result']);
@@ -123,7 +123,7 @@ function instantProblem(evaluatedMs: number, { atMs, toleranceMs, beforeMs }: Re
   return evaluatedMs === beforeMs ? 'the answer is the one before it again' : undefined;
 }
 
-/** To the second: a fact that counts milliseconds is another one each time. */
+/** Returns a duration in whole seconds: with milliseconds a fact would change at every evaluation. */
 function lengthOf(durationMs: number): string {
   return formatDuration(Math.round(durationMs / 1000) * 1000);
 }
@@ -166,7 +166,7 @@ export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: 
   return { atMs, result: 'value', value: counts === 'passing' ? passing : instances.length - passing };
 }
 
-/** The statuses of the checks of each instance, or why they are not known. */
+/** Returns the statuses of the checks of each instance, or why they are unknown. */
 function instancesOf(body: string): readonly (readonly string[])[] | string {
   const entries = tryParseJson(body);
   if (entries === undefined) return 'the answer is not JSON';
@@ -185,7 +185,7 @@ function instancesOf(body: string): readonly (readonly string[])[] | string {
 /** `noData: zero` of an input asks for exactly this. */
 export const noData = 'no data';
 
-/** The readings of an input that count: the last one, and the last one that had an answer. Oldest first. */
+/** Returns the readings of an input that count: the last one, and the last one with an answer. Oldest first. */
 export function countedInputs(readings: readonly GateReading[]): readonly GateReading[] {
   const last = readings.at(-1);
   if (last === undefined || last.result !== 'error') return readings.slice(-1);

@@ -34,7 +34,7 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
   return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
 }
 
-/** The objects that replicas of zones are mirrored from, and that ask for another number. All zones follow, one way or another. */
+/** Returns the changes of mirrored objects with other requested replicas. All zones follow them directly or indirectly. */
 function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
   const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
     const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);
@@ -53,7 +53,7 @@ function sourceChanges(group: GroupDefinition, { before, after }: Compared): rea
   });
 }
 
-/** A manifest that named no replicas ran with some all the same. */
+/** Adds the running replicas to a change if the old manifest names none. */
 function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: number | undefined): Omit<PlannedChange, 'zones'> {
   const { after } = change;
   if (change.field !== 'spec.replicas' || change.before !== undefined || running === undefined || typeof after !== 'number') return change;

@@ -125,7 +125,7 @@ function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
   return found ?? emptyLedger(group.namespace, group.name);
 }
 
-/** The world with what the decision leaves in the ledger: the run, and the revisions at which pods come back. */
+/** Returns the world with the decided ledger: the run, and the pins. */
 function remembered(world: World, group: GroupDefinition, decision: GroupDecision): World {
   const ledger = ledgerOf(world.snapshot, group);
   const next = decidedLedger(ledger, decision, { snapshot: world.snapshot, group });
@@ -201,7 +201,7 @@ function withReadings(world: World, group: GroupDefinition): World {
   return { ...world, snapshot: { ...world.snapshot, gateReadings: [...others, ...views] } };
 }
 
-/** The gates around the wave under way, from the instant at which the engine begins to count. */
+/** Returns the gates of the current wave, from the time at which the engine starts to count. */
 function wantedReadings(world: World, group: GroupDefinition) {
   const { run } = ledgerOf(world.snapshot, group);
   const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];

@@ -51,7 +51,7 @@ export function absentElsewhere(groups: readonly GroupDefinition[], { sets, grou
   });
 }
 
-/** Other namespaces that have every StatefulSet of the group. */
+/** Returns the other namespaces that have every StatefulSet of the group. */
 function namespacesWith({ namespace: own, zones }: GroupDefinition, sets: readonly unknown[]): readonly string[] {
   const keys = new Set(sets.map(objectKey));
   const candidates = [...new Set(sets.map((set) => String(fieldAt(set, ['metadata', 'namespace']) ?? '')))].sort();

@@ -60,7 +60,7 @@ export function planGroups(input: PlanInput): Plan {
   };
 }
 
-/** The metrics that policies read of the groups that they bind; nothing is measured for a plan. */
+/** Returns the metrics that the policies of the group read. A plan has no readings. */
 function metricsOf(input: PlanInput): Assumptions['metrics'] {
   const { groups, policies, assumptions, agentNamespace = input.running?.agentNamespace } = input;
   const bound = (group: GroupDefinition) => policiesFor(policies, group, agentNamespace);
@@ -143,7 +143,7 @@ function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 
-/** Consecutive steps of one wave together; the slow run lends its durations to the steps of the same name. */
+/** Joins consecutive steps of one wave. Steps of the same name get their p90 durations from the slow run. */
 function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();

@@ -17,7 +17,7 @@ interface RiskQuestion {
 
 type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readonly Risk[];
 
-/** Every risk of one group, in the order of their codes. */
+/** Returns every risk of one group, in the order of their codes. */
 export function groupRisks(question: RiskQuestion): readonly Risk[] {
   const { group } = question.context;
   const members = group.zones.flatMap((zone) =>

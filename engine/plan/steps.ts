@@ -60,7 +60,7 @@ export function requestedScales(group: GroupDefinition, before: Snapshot, reques
   });
 }
 
-/** The same steps after one more decision: each lasts until its zone has as many pods as were asked for, or the engine asks for others. */
+/** Returns the steps after one more decision. A step lasts until its zone has the requested pods, or the engine requests others. */
 export function traceRequested(
   steps: readonly TracedStep[],
   group: GroupDefinition,
@@ -207,7 +207,7 @@ function isApproval(reason: RuleResult): boolean {
   return reason.rule === 'approval' || (reason.rule.includes('/') && reason.limit !== undefined);
 }
 
-/** The fact of a gate begins with its name. */
+/** Returns the name of a gate: the fact of its rule starts with it. */
 function gateName(reason: RuleResult): string {
   return reason.fact.split(' ')[0] ?? reason.rule;
 }

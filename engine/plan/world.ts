@@ -56,14 +56,14 @@ function dependsOnCalendar(input: PlanInput): boolean {
   return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
 }
 
-/** The inputs of one group before the change. */
+/** Returns the inputs of one group before the change. */
 function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
   const part = { ...groupPart(before, group), policies, exceptions, policyDigest };
   return agentNamespace === undefined ? part : { ...part, agentNamespace };
 }
 
-/** The same with the budgets and replica sources that are asked for; they are applied before any member. */
+/** Returns the same inputs with the new budgets and mirrored objects, which are applied before the members. */
 export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
   const before = snapshotBefore(input, snapshots, group);
   const { zoneBudgets, podBudgets, replicaSources } = snapshots.after;
@@ -104,7 +104,7 @@ export function requestedWorld(
   });
 }
 
-/** The part of a snapshot that one group depends on, so that a hundred groups cost a hundred times one. */
+/** Returns the part of a snapshot that one group depends on, so that the cost of a plan is linear in the number of groups. */
 export function groupPart(snapshot: Snapshot, group: GroupDefinition): Snapshot {
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
   const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
@@ -201,7 +201,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
 
 const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, unknown>> = new WeakMap();
 
-/** The StatefulSets among the objects by `namespace/name`, without namespace where the manifest names none. Made once for each list. */
+/** Returns the StatefulSets by `namespace/name`, without namespace if the manifest names none. Computed once for each list. */
 function manifestsByName(objects: readonly unknown[]): ReadonlyMap<string, unknown> {
   const known = manifestIndexes.get(objects);
   if (known !== undefined) return known;
@@ -238,12 +238,12 @@ function judgeWithCalls(
   return { world: called, judgement: second.outcome === 'prepare' ? { ...second, outcome: 'deny' } : second };
 }
 
-/** A field that a manifest omits keeps its value, unless the strategy changes: then the API server sets its default. */
+/** Returns the partition if the manifest omits it: the current one, or the default of the API server if the strategy changes. */
 function unnamedPartition(present: StatefulSetView, wanted: StatefulSetView): number {
   return present.updateStrategy === wanted.updateStrategy ? present.partition : wanted.partition;
 }
 
-/** Everything but the template and the replicas takes effect at once. */
+/** Applies the changes that take effect at once: everything except the template and the replicas. */
 function withSettings(world: World, present: StatefulSetView, wanted: StatefulSetView): World {
   const { uid, resourceVersion, generation, replicas, status } = present;
   const changed: StatefulSetView = { ...wanted, uid, resourceVersion, generation, replicas, status };

@@ -38,7 +38,7 @@ export interface Asked {
 /** The most calls of pods before the result is final: the delay, the preparation and the withdrawal. */
 const maxCalls = 3;
 
-/** The verdict on one API request. Pods that must prepare first answer at once. */
+/** Returns the verdict on one API request. Pods that must prepare first answer at once. */
 export function judged(asked: Asked, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
   let snapshot = withPreparations(asked, to);
   let judgement = judge(snapshot, request);
@@ -183,7 +183,7 @@ function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState)
   };
 }
 
-/** A pod was replaced no later than it became ready, or unready, at the new revision. */
+/** Returns the time of the last replacement of a pod: no later than the pod became ready or unready at the new revision. */
 function lastReplacementMs({ view }: GroupContext, given: GivenState): number | undefined {
   const instants = view.zones
     .filter(({ zone }) => given.zones?.[zone.name]?.updated !== undefined)
@@ -191,7 +191,10 @@ function lastReplacementMs({ view }: GroupContext, given: GivenState): number | 
   return instants.length === 0 ? undefined : instants.reduce((a, b) => Math.max(a, b));
 }
 
-/** The first zone of the wave with more updated pods than the waves before it asked for; one that lacks some comes before one that is done. */
+/**
+ * Returns the first zone of the wave with more updated pods than the earlier waves request. An unfinished zone comes before a finished
+ * one.
+ */
 function begunZone(given: GivenState, wave: WaveProgress | undefined, before: readonly WaveProgress[]): string | undefined {
   const begun = (wave?.zones ?? []).filter(({ view }) => {
     const earlier = before.filter((one) => one.wave.zones.includes(view.zone.name));

@@ -94,7 +94,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   };
 }
 
-/** A case that names the updated pods of one zone leaves the other zones at rest, which is seldom meant when the expected decision is `done`. */
+/** Warns if a case names the updated pods of one zone and expects `done`: the other zones are then at rest, which is rarely intended. */
 function uncountedZones(
   { request, expect }: PolicyTestCase,
   { zones = {} }: GivenState,
@@ -127,7 +127,7 @@ function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: 
   };
 }
 
-/** The group that the request names, as `name` or `namespace/name`, or the only one there is. */
+/** Returns the group that the request names, as `name` or `namespace/name`, or the only group. A text is the problem. */
 function groupOf({ groups }: PolicyBundle, name: string | undefined): GroupDefinition | string {
   const found = groups.filter((group) => name === undefined || name === group.name || name === `${group.namespace}/${group.name}`);
   const known = groups.map((group) => `${group.namespace}/${group.name}`).join(', ') || 'none';
@@ -143,7 +143,7 @@ function mergedGiven(shared: GivenState, own: GivenState): GivenState {
   return { ...shared, ...own, zones, metrics: { ...shared.metrics, ...own.metrics }, gates: { ...shared.gates, ...own.gates } };
 }
 
-/** A request `rollout` asks for a new template, in its zone or everywhere, unless the case counts updated pods itself. */
+/** Adds a new template for a request `rollout`, in its zone or in all zones, unless the case counts updated pods. */
 function withRollout(given: GivenState, group: GroupDefinition, request: PolicyTestCase['request']): GivenState {
   const isCounted = Object.values(given.zones ?? {}).some((zone) => zone.updated !== undefined);
   if (request.action !== 'rollout' || isCounted) return given;
@@ -162,7 +162,7 @@ function asksTheAgent({ action }: Pick<Request, 'action'>): boolean {
   return action === 'rollout' || action === 'none';
 }
 
-/** Why the expectation could not be met by any answer to this request; undefined when it could. */
+/** Returns why no answer to this request can meet the expectation; undefined if one can. */
 function impossibleExpectation(request: Request, expect: Expectation): string | undefined {
   const asksAgent = asksTheAgent(request);
   if (asksAgent === ofRequests.has(expect.decision)) {
@@ -173,18 +173,18 @@ function impossibleExpectation(request: Request, expect: Expectation): string | 
   return asksAgent || field === undefined ? undefined : `${field} can be expected only in requests rollout and none`;
 }
 
-/** The rules that hold the answer; those that warn when nothing holds it. Sorted, each once. */
+/** Returns the rules that block, or without any those that warn. Sorted, without repetition. */
 function decidingRules(answer: Answer): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();
 }
 
-/** The expectation in short form: `deny by zone-gap`. */
+/** Returns the expectation in short form: `deny by zone-gap`. */
 function describeExpectation({ decision, rules = [] }: Expectation): string {
   return rules.length === 0 ? decision : `${decision} by ${rules.join(', ')}`;
 }
 
-/** Every difference between the answer and what is expected, each as one sentence part. */
+/** Returns every difference between the answer and the expectation, each as one sentence part. */
 function differences(answer: Answer, expect: Expectation): readonly string[] {
   return [
     ...(answer.decision === expect.decision ? [] : [`the decision is ${answer.decision}, expected is ${expect.decision}`]),
@@ -197,7 +197,7 @@ function differences(answer: Answer, expect: Expectation): readonly string[] {
   ];
 }
 
-/** A rule must be among those that hold the answer; where nothing holds it, among those that were asked. */
+/** Returns a difference unless the rule is among those that block or, if no rule blocks, among the evaluated ones. */
 function ruleDifference(answer: Answer, rule: string): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   if (holding.length > 0) {

@@ -100,7 +100,7 @@ function askMember(asked: Asked, request: Request): Asking {
   return { answer: judged(asked, { kind: request.action === 'evict' ? 'evictPod' : 'deletePod', pod, ...base }) };
 }
 
-/** A pod of a zone that could not be read may exist. */
+/** Reports whether the pod may exist: a zone that could not be read may contain it. */
 function exists(snapshot: Snapshot, namespace: string, name: string): boolean {
   return snapshot.pods
     .filter((view) => view.namespace === namespace)

@@ -131,7 +131,7 @@ function partitionOf(
 /** Ends the name of a revision that a case asks for; the manifests know only the one before it. */
 const newRevisionSuffix = '-next';
 
-/** The revision before the one that a case asked for. */
+/** Returns the revision before the one that a case requests. */
 export function previousRevision(revision: string): string {
   return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
 }
@@ -172,7 +172,7 @@ function withCounters(set: StatefulSetView, pods: readonly PodView[]): StatefulS
   return { ...set, status: { ...set.status, replicas: pods.length, readyReplicas, updatedReplicas } };
 }
 
-/** The annotation in which grafana/rollout-operator dates a downscale, for groups that keep no ledger. */
+/** Adds the annotation in which grafana/rollout-operator stores the time of a downscale, for groups without a ledger. */
 function withDownscale(set: StatefulSetView, { lastDownscale }: ZoneState, nowMs: number): StatefulSetView {
   if (lastDownscale === undefined) return set;
   const at = new Date(nowMs - durationMs(lastDownscale)).toISOString();
@@ -194,7 +194,7 @@ interface InputsGiven {
   readonly problems: readonly string[];
 }
 
-/** The snapshot with everything that a case gives as input. Names that nothing declares are problems. */
+/** Returns the snapshot with all inputs of a case. Undeclared names are problems. */
 function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): InputsGiven {
   const problems: string[] = [];
   const metrics = metricsGiven(snapshot, given, problems);
@@ -204,7 +204,7 @@ function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   return { snapshot: toldSources({ ...snapshot, metrics, gateReadings, intents, replicaSources: replicaSources.map(untold) }), problems };
 }
 
-/** A metric is named by its input, or as `policy/input` where several policies declare one of that name. */
+/** Returns the readings of the case. A metric has the name of its input, or `policy/input` if several policies declare that input. */
 function metricsGiven(snapshot: Snapshot, given: GivenState, problems: string[]): readonly MetricView[] {
   return Object.entries(given.metrics ?? {}).flatMap(([key, value]) => {
     const input = key.slice(key.indexOf('/') + 1);
@@ -289,7 +289,7 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   ];
 }
 
-/** A case starts with the number in force reported to the source, regardless of the status in the manifest. */
+/** Returns the mirrored object with the current replicas as its status, regardless of the status in the manifest. */
 function untold(source: ReplicaSourceView): ReplicaSourceView {
   return { ...source, statusReplicas: 0 };
 }

@@ -53,7 +53,7 @@ export function bounded(decision: PublishedDecision): PublishedDecision {
   return value;
 }
 
-/** A UTF-16 code unit takes three bytes at most: what is short enough by that is not counted byte by byte. */
+/** Reports whether the value fits. A UTF-16 code unit has at most three bytes, so the bytes of a short text are not counted. */
 function fits(value: PublishedDecision): boolean {
   return JSON.stringify(value).length * 3 <= publishedByteLimit || bytesOf(value) <= publishedByteLimit;
 }
@@ -85,7 +85,7 @@ function withoutMetrics({ metrics: _metrics, ...value }: PublishedDecision): Pub
   return value;
 }
 
-/** Every text that is longer than `textLimit` is cut, with a sign that it was; ranges of ordinals are data and stay. */
+/** Cuts every text longer than `textLimit` and marks the cut. Ranges of ordinals are data and stay. */
 function cutTexts<Value>(value: Value, key = ''): Value {
   if (typeof value === 'string')
     return (key === 'ordinals' || value.length <= textLimit ? value : `${value.slice(0, textLimit)}…`) as Value;

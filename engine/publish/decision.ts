@@ -155,13 +155,13 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly Published
   });
 }
 
-/** The published format knows no values that are not finite. */
+/** Returns the reading without values that are not finite, because the published format has none. */
 function publishedReading(reading: GateReading): PublishedReading {
   if (reading.result !== 'notFinite') return reading;
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
 }
 
-/** A turn that does nothing leaves what the last one did that did something. */
+/** Keeps the last actions if the turn has no action. */
 function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly PublishedAction[] {
   if (performed.length === 0) return previous?.actions ?? [];
   return performed.map(({ action, result, message }) => ({
@@ -246,7 +246,7 @@ function isSameEarliest(a: readonly (number | undefined)[], b: readonly (number 
   });
 }
 
-/** Every such pod, the worst first, then in the order of zones and ordinals. */
+/** Returns every such pod, the most serious first, then in the order of zones and ordinals. */
 function podsWorthNaming(view: GroupView, nowMs: number): readonly PublishedPod[] {
   const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
   return view.zones.flatMap((zone) => podsOfZone(view, zone, nowMs)).sort((a, b) => rank(a) - rank(b));

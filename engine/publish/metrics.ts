@@ -14,7 +14,7 @@ interface BoundInput {
   readonly metric: PolicyDefinition['metrics'][string];
 }
 
-/** The inputs that rules read which bind the group, by policy and name. */
+/** Returns the inputs of the rules that bind the group, by policy and name. */
 export function boundInputs(
   policies: readonly PolicyDefinition[],
   group: GroupDefinition,
@@ -63,7 +63,7 @@ export function metricsOf(
   });
 }
 
-/** The latest reading of each input: what is published of one group may be older than what is of another one. */
+/** Returns the latest reading of each input: different groups may publish different readings of it. */
 export function newestMetrics(metrics: readonly MetricView[]): readonly MetricView[] {
   const byInput = new Map<string, MetricView>();
   for (const metric of metrics) {
@@ -74,7 +74,7 @@ export function newestMetrics(metrics: readonly MetricView[]): readonly MetricVi
   return [...byInput.values()];
 }
 
-/** The reading of an input. */
+/** Returns the reading of an input. */
 export function readingOf(metrics: readonly MetricView[], { policy, input }: BoundInput): MetricView | undefined {
   return metrics.find((one) => one.namespace === policy.namespace && one.policy === policy.name && one.input === input);
 }

@@ -177,7 +177,7 @@ export interface PublishedDecision extends Pick<GroupDecision, 'namespace' | 'gr
 /** Differs from the prefix of ledgers, `rollout-group-`. */
 const prefix = 'rollout-status-';
 
-/** Name of the ConfigMap that holds the published decision of the group. */
+/** Returns the name of the ConfigMap with the published decision of the group. */
 export function statusMapName(group: string): string {
   return `${prefix}${group}`;
 }
@@ -187,7 +187,7 @@ export function isStatusMapName(name: string): boolean {
   return name.startsWith(prefix);
 }
 
-/** Such as `delete pod ingester-zone-a-3` or `scale ingester-zone-a from 5 to 4`. */
+/** Returns a text such as `delete pod ingester-zone-a-3` or `scale ingester-zone-a from 5 to 4`. */
 export function actionText(action: Action): string {
   switch (action.kind) {
     case 'deletePod':

@@ -67,7 +67,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   return runState(began, turn, decision, run);
 }
 
-/** The record as that of a run that only took in more zones; undefined when it is another change. */
+/** Returns the record with further zones, if the run only added zones; undefined for another change. */
 function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
   const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
     Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
@@ -160,7 +160,7 @@ function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' 
   };
 }
 
-/** A valid object name that is the same for the same run, however often its record is made. */
+/** Returns a valid object name, always the same for the same run. */
 function recordName(group: string, id: string): string {
   const slug = id
     .toLowerCase()
@@ -228,7 +228,7 @@ function timeText(ms: number): string {
 
 type Step = Spec['steps'][number];
 
-/** The record with what was done at an instant. Beyond 100 steps those in the middle are left out and counted. */
+/** Adds the actions of a turn to the record. Beyond 100 steps those in the middle are omitted and counted. */
 function addSteps(spec: Spec, taken: readonly TakenAction[], atMs: number, wave: string | undefined): Spec {
   let steps = spec.steps;
   let { stepsOmitted = 0 } = spec;
@@ -291,7 +291,7 @@ function merged(before: Step, next: Step): Step {
   };
 }
 
-/** The union of two texts of ranges. One that ends in dots was cut, and stays as it is. */
+/** Joins two texts of ranges. A text that ends in dots was cut, and stays unchanged. */
 function joinRanges(a: string, b: string): string {
   if (a.endsWith('…') || b.endsWith('…')) return a;
   return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);

@@ -13,7 +13,7 @@ interface ExceptionSubject {
   readonly podCount?: number;
 }
 
-/** The answer of a rule, permitted when exactly one exception in force allows this much. */
+/** Returns the result of a rule, permitted if exactly one exception in force allows this amount. */
 export function withException(context: GroupContext, answer: RuleResult, subject: ExceptionSubject): RuleResult {
   if (!blocks(answer) || rulesWithoutException.includes(answer.rule)) return answer;
   const found = exceptionFor(context.exceptions, answer.rule, { group: context.group.name, zone: subject.zone }, context.nowMs);

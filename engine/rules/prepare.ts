@@ -193,7 +193,10 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
   return leaving;
 }
 
-/** Native groups trust what the agent saw; adopted ones the pod's own clock. A time far in the future counts as of when it was seen. */
+/**
+ * Returns when the preparation counts from: for native groups the time of the agent, for adopted ones that of the pod. A time far in the
+ * future counts as seen now.
+ */
 function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
   if (entry === undefined) return undefined;
   const reported = entry.reportedMs ?? entry.seenMs;

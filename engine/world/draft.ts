@@ -15,7 +15,7 @@ export interface StepDraft extends Clock {
   reported: ReadonlyMap<string, number>;
 }
 
-/** The key of a StatefulSet in the maps of a world. */
+/** Returns the key of a StatefulSet in the maps of a world. */
 export function setKey(namespace: string, statefulSet: string): string {
   return `${namespace}/${statefulSet}`;
 }
@@ -30,7 +30,7 @@ export function beginStep(world: World, nowMs: number): StepDraft {
   return { world, nowMs, serial, nextSerial, changed: new Map(), ledgers, replicaSources, reported: world.reported };
 }
 
-/** The StatefulSet as the step has it so far; undefined when it does not exist or its pods are unknown. */
+/** Returns the current state of the StatefulSet in the step; undefined if it does not exist or its pods are unknown. */
 export function stateOf({ changed, world }: StepDraft, key: string): SetState | undefined {
   const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
   const pods = world.pods.get(key);
@@ -81,7 +81,7 @@ export function changePod(
   changeSet(draft, key, (current) => ({ ...current, pods: current.pods.toSpliced(index, 1, ...(next === undefined ? [] : [next])) }));
 }
 
-/** The world after the step. */
+/** Returns the world after the step. */
 export function finishStep(draft: StepDraft): World {
   const { world, ledgers, replicaSources, nowMs } = draft;
   const pods = new Map(world.pods);
@@ -118,7 +118,7 @@ interface Clock {
   readonly nextSerial: () => number;
 }
 
-/** A pod that the controller has just made: running, and ready when its start time is over. */
+/** Returns a pod that the controller has just created: running, and ready after its start time. */
 function startPod(
   set: StatefulSetView,
   place: { readonly ordinal: number; readonly revision: string },
@@ -146,7 +146,7 @@ function startPod(
   return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
 }
 
-/** The pod once its containers answer. The instant is kept as grafana/rollout-operator's pod observer keeps it. */
+/** Returns the pod after its containers answer. Its time is recorded like the pod observer of grafana/rollout-operator does. */
 function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   const view: PodView = {
     ...pod.view,
@@ -160,7 +160,7 @@ function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   return { view, goneAtMs: undefined, readyAtMs: undefined };
 }
 
-/** The pod after a request to delete it: unready at once, since draining is what it does with its readiness, and gone when it has drained. */
+/** Returns the pod after a request to delete it: unready at once, and gone when it has drained. */
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
   return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
