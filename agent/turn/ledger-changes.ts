@@ -24,7 +24,7 @@ function essence({ claims, preparations, run, pins = [], templates = [], release
   };
 }
 
-/** While it stays free to move, or not, the time since is counted from what is stored. What is in flight after the end counts for nothing. */
+/** Omits times that need not be stored: the stored ones still apply. After the end of a run, pods in flight do not count either. */
 function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, inFlightSinceMs, ...run }: RunState): unknown {
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }

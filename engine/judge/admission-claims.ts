@@ -102,10 +102,7 @@ function isSame(a: Claim, b: Claim): boolean {
   return a.verb === b.verb && a.uid === b.uid && a.to === b.to;
 }
 
-/**
- * Reports whether admission made the claim. Claims of the agent name a leadership; claims of admission the resource version of their
- * request.
- */
+/** Reports whether admission made the claim. A claim of the agent names a leadership, or the resource version of its request. */
 function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
   return epoch === undefined && resourceVersion === undefined;
 }

@@ -155,7 +155,7 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly Published
   });
 }
 
-/** Returns the reading without values that are not finite, because the published format has none. */
+/** Returns the reading without values that are not finite, which the published format cannot contain. */
 function publishedReading(reading: GateReading): PublishedReading {
   if (reading.result !== 'notFinite') return reading;
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
