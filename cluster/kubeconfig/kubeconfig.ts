@@ -6,10 +6,12 @@ import { type Connection, configurationFailure } from '../connection/connection.
 import type { Clock } from '../env.ts';
 import { type Choice, choose, inClusterContext, isEmpty } from './choice.ts';
 import { Credentials, type Delegated } from './credentials.ts';
-import { type Kubeconfig, readKubeconfigs } from './file.ts';
+import { type ClusterEntry, type Kubeconfig, readKubeconfigs, type UserEntry } from './file.ts';
 
 /** The flags of kubectl that choose a cluster and credentials. */
-export interface ConnectionOptions {
+export interface ConnectionOptions
+  extends Pick<ClusterEntry, 'server' | 'certificateAuthority' | 'insecureSkipTlsVerify' | 'tlsServerName'>,
+    Pick<UserEntry, 'token' | 'as' | 'asGroups' | 'asUid' | 'clientCertificate' | 'clientKey'> {
   /** `in-cluster`: only the service account of the pod. `kubeconfig`: only files and flags. `auto` (default): as kubectl. */
   readonly source?: 'auto' | 'kubeconfig' | 'in-cluster';
   /** The only file, instead of KUBECONFIG and ~/.kube/config. */
@@ -17,16 +19,6 @@ export interface ConnectionOptions {
   readonly context?: string;
   readonly cluster?: string;
   readonly user?: string;
-  readonly server?: string;
-  readonly token?: string;
-  readonly as?: string;
-  readonly asGroups?: readonly string[];
-  readonly asUid?: string;
-  readonly certificateAuthority?: string;
-  readonly clientCertificate?: string;
-  readonly clientKey?: string;
-  readonly insecureSkipTlsVerify?: boolean;
-  readonly tlsServerName?: string;
   /** Such as `30s`, `2m`, or a number of seconds; `0` means no limit. */
   readonly requestTimeout?: string;
   readonly namespace?: string;

@@ -1,7 +1,7 @@
 // Decides which pods to replace now: in which zone, which pods, or why no pod.
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
-import type { Action, RuleResult, Step } from '../decision.ts';
+import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
@@ -32,13 +32,7 @@ import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
-export interface RollDecision {
-  readonly steps: readonly Step[];
-  readonly actions: readonly Action[];
-  readonly warnings: readonly RuleResult[];
-  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
-  readonly run?: RunState;
-}
+export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run'>;
 
 /** Decides which pods to replace now. Nothing rolls while this turn changes replicas (`isScaling`). */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

@@ -101,14 +101,6 @@ function memberNamed(objects: readonly unknown[], namespace: string, name: strin
   );
 }
 
-/** The running and the requested manifests, as read. */
-interface ComparedBudgets {
-  readonly current: readonly unknown[];
-  readonly desired: readonly unknown[];
-  readonly before: Snapshot;
-  readonly after: Snapshot;
-}
-
 interface Budget {
   /** The zones whose pods the budget covers. */
   readonly zones: ReadonlySet<string>;
@@ -117,7 +109,7 @@ interface Budget {
 }
 
 /** Returns the changed budgets of the group's namespace, by kind and name, with the zones whose pods they cover before or after. */
-function budgetChanges(group: GroupDefinition, compared: ComparedBudgets): readonly PlannedChange[] {
+function budgetChanges(group: GroupDefinition, compared: Compared): readonly PlannedChange[] {
   const before = budgetsOf(compared.before, compared.current, group);
   const after = budgetsOf(compared.after, compared.desired, group);
   return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((title): readonly PlannedChange[] => {

@@ -1,5 +1,5 @@
 // The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
-import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
@@ -22,13 +22,9 @@ export interface AbsentMembers {
   readonly results: readonly RuleResult[];
 }
 
-export interface PlanInput {
-  readonly groups: readonly GroupDefinition[];
+export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'exceptions' | 'policyDigest'> {
   /** The groups as they were before the change, where they come from labels and annotations; a request is judged under both. */
   readonly groupsBefore?: readonly GroupDefinition[];
-  readonly policies: readonly PolicyDefinition[];
-  readonly exceptions: readonly ExceptionDefinition[];
-  readonly policyDigest: string;
   /** The namespace of the agent, whose policies may name other namespaces. Default: that of `running`; without either, no policy may. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */

@@ -1,19 +1,12 @@
 // Builds the objects of a group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type GroupShape, traitsOfShape } from '../scenario.ts';
+import { type GivenGroup, type GroupShape, traitsOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
 
 /** The initial objects and their names. */
-export interface GroupObjects {
-  readonly namespace: string;
-  readonly name: string;
-  /** In the order of the zones. */
-  readonly statefulSets: readonly string[];
-  readonly objects: readonly Json[];
-  readonly policies: readonly { readonly name: string; readonly text: string }[];
-}
+export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets' | 'objects' | 'policies'>;
 
 export const zoneLetters: readonly string[] = [...'abcdefghijklmnopqrstuvwxyz'];
 const firstImage = 'app:1';

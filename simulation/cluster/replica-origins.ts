@@ -4,6 +4,7 @@ import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition
 import { resolveLive } from '../../policies/live/sources.ts';
 import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';
 import type { Json } from '../server/request.ts';
+import type { GroupObjects } from './group-objects.ts';
 import { statefulSetResource } from './workload.ts';
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
@@ -23,16 +24,8 @@ export interface ReplicaSource {
   readonly bounded: (asked: number) => number;
 }
 
-interface GivenPolicies {
-  readonly namespace: string;
-  readonly name: string;
-  readonly statefulSets: readonly string[];
-  readonly objects: readonly Json[];
-  readonly policies: readonly { readonly name: string; readonly text: string }[];
-}
-
 /** One source per StatefulSet, in order. A StatefulSet without a readable group has its own number. */
-export function replicaSources(given: GivenPolicies): readonly ReplicaSource[] {
+export function replicaSources(given: GroupObjects): readonly ReplicaSource[] {
   const live = resolveLive({
     directory: given.policies,
     objects: given.objects.filter(({ apiVersion }) => `${apiVersion}`.startsWith('rollout-group.dev/')),
@@ -75,7 +68,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
 }
 
 /** Returns the objects with replicas in each StatefulSet, from its source if the manifest names none. */
-export function withReplicas({ namespace, objects }: GivenPolicies, sources: readonly ReplicaSource[]): readonly Json[] {
+export function withReplicas({ namespace, objects }: GroupObjects, sources: readonly ReplicaSource[]): readonly Json[] {
   return objects.map((object) => {
     const { name, namespace: place = namespace } = object['metadata'] as { readonly name: string; readonly namespace?: string };
     const source = object['kind'] === 'StatefulSet' && place === namespace ? sources.find((one) => one.statefulSet === name) : undefined;

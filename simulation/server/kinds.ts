@@ -1,13 +1,8 @@
 // Lists the kinds of the model server: subresources, generations, and rules.
+import type { Resource } from '../../cluster/request/resource.ts';
 
-export interface ServedKind {
-  /** Empty for the core group. */
-  readonly group: string;
-  readonly version: string;
-  readonly plural: string;
+export interface ServedKind extends Resource {
   readonly singular: string;
-  readonly kind: string;
-  readonly isNamespaced: boolean;
   /** Served by a CustomResourceDefinition: objects are stored as they come, and PUT requires a resourceVersion. */
   readonly isCustom: boolean;
   /** Has `/status`; then the object itself ignores status in requests. */
