@@ -35,7 +35,7 @@ export async function completionsFor(words: readonly string[]): Promise<Completi
   }
 }
 
-/** The text that kubectl reads: a candidate per line, its description after a tab, and the directive. */
+/** Returns the text that kubectl reads: a candidate per line, its description after a tab, and the directive. */
 export function completionText({ candidates, directive }: Completion): string {
   const lines = candidates.map(({ value, description }) => (description === undefined ? value : `${value}\t${description}`));
   return `${[...lines, `:${directive}`].join('\n')}\n`;

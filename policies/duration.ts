@@ -36,7 +36,7 @@ export function prometheusDurationMs(text: string): number | undefined {
   return units.reduce((sum, unit, index) => sum + Number(match[index + 1] ?? 0) * (unitMs[unit] ?? 0), 0);
 }
 
-/** The shortest exact text of a duration in our notation: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a millisecond are dropped. */
+/** Returns the shortest exact text of a duration: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a millisecond are dropped. */
 export function formatDuration(ms: number): string {
   let rest = Math.trunc(Math.abs(ms));
   if (rest === 0) return '0s';

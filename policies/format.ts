@@ -19,7 +19,7 @@ export function formatText(text: string): string {
   return formatted.some((part) => part === undefined) ? text : formatted.join('---\n');
 }
 
-/** The texts between document markers, without empty ones; undefined when markers or directives carry more than a separation. */
+/** Returns the texts between document markers, without empty ones; undefined if markers or directives contain more than a separator. */
 function documentTexts(text: string): readonly string[] | undefined {
   if (/^(?:---[^\S\n]*[^\s]|\.\.\.(?:\s|$)|%)/m.test(text)) return undefined;
   return text
@@ -28,7 +28,7 @@ function documentTexts(text: string): readonly string[] | undefined {
     .map((part) => `${part.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd()}\n`);
 }
 
-/** The form in which another round changes nothing; undefined when the text cannot be read, the text itself when it must not change. */
+/** Formats the text until it no longer changes; undefined if it cannot be read. Returns the text itself if it must not change. */
 function settled(text: string): string | undefined {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -50,7 +50,7 @@ function usesReferences(text: string): boolean {
   return scanYaml(textLines('', text)).properties.length > 0;
 }
 
-/** The schema of a document of one of our kinds. */
+/** Returns the schema of a document of one of our kinds. */
 function schemaOf(document: Document.Parsed): z.ZodType | undefined {
   const kind = isMap(document.contents) && document.get('apiVersion') === apiVersion ? document.get('kind') : undefined;
   return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;

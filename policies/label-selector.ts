@@ -24,7 +24,7 @@ function matchesExpression({ key, operator, values = [] }: Expression, labels: L
   }
 }
 
-/** Own labels only: `constructor` is no label of every object. */
+/** Returns the label. Ignores inherited properties such as `constructor`. */
 function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

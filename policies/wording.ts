@@ -15,13 +15,13 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The hint that names what was probably meant, or undefined. */
+/** Returns a hint with the word that was probably meant, or undefined. */
 export function suggestion(word: string, words: readonly string[]): string | undefined {
   const found = didYouMean(word, words);
   return found === undefined ? undefined : `did you mean ${found}`;
 }
 
-/** The sentence as it goes on after a place and a code. */
+/** Returns the sentence with a small first letter, to follow a place and a code. */
 export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

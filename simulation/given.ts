@@ -71,7 +71,7 @@ function withHoldingPartition(group: GroupDefinition, object: Json): Json {
   return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
 
-/** The facts that judges and accidents need; other parts of a shape describe generated objects. */
+/** Returns the facts that judges and accidents need. The other parts of a shape describe generated objects. */
 export function shapeOf(
   group: GroupDefinition,
   given: GivenGroup,
@@ -162,7 +162,7 @@ function changeOf(before: Json, after: Json): Json | undefined {
   return { apiVersion, kind, metadata: { name: is.name, labels, annotations }, spec };
 }
 
-/** RFC 7386: a removed field is null. */
+/** Returns the merge patch (RFC 7386): a removed field is null. */
 function patchOf(before: Json, after: Json): Json {
   const patch: Record<string, unknown> = {};
   for (const key of Object.keys(before)) if (!(key in after)) patch[key] = null;

@@ -24,7 +24,7 @@ export interface Scheduler {
   readonly eventCount: () => number;
 }
 
-/** A scheduler at instant 0. */
+/** Creates a scheduler at time 0. */
 export function createScheduler(seed: number): Scheduler {
   const heap = new Heap();
   let nowMs = 0;

@@ -114,7 +114,7 @@ export class Run {
     this.#quietSinceMs = this.scheduler.nowMs();
   }
 
-  /** Time since which agents have not written, without renewals of the Lease. */
+  /** Returns the time since which agents have written nothing but renewals of the Lease. */
   quietSinceMs(): number {
     return this.#quietSinceMs;
   }

@@ -195,14 +195,14 @@ export function itemsOf<Item>(list: Known<readonly Item[]> | undefined): readonl
   return list === undefined || isUnknown(list) ? [] : list;
 }
 
-/** The StatefulSets. @throws Failure, with the missing right, when they may not be read: without them there is nothing to look at. */
+/** Returns the StatefulSets, which every verb needs. @throws Failure with the missing permission when they may not be read. */
 export function requiredStatefulSets({ statefulSets }: Listing): readonly KubernetesObject[] {
   const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
   if (failure !== undefined) throw forbiddenFailure(failure);
   return itemsOf(statefulSets);
 }
 
-/** Why the list may not be read, in the words of the API server; undefined for a list that was read. */
+/** Returns the API server's message if the list may not be read; undefined otherwise. */
 export function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }

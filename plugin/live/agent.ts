@@ -83,7 +83,7 @@ export function lapsedText(lease: AgentLease, nowMs: number): string | undefined
   return `Lease ${kind} ${sinceMs === undefined ? 'at an unknown time' : `${ageText(sinceMs, nowMs)} ago`}`;
 }
 
-/** Every output says it with these words. */
+/** Returns the text about an agent that does not run, the same in every output. */
 export function notRunningText(why: string): string {
   return `agent not running: ${why}`;
 }

@@ -105,7 +105,7 @@ function summaryOf(seed: number, result: RunResult): SimulatedRun {
   };
 }
 
-/** A broken invariant outweighs an unfinished run; the first run of a kind outweighs later ones. */
+/** Returns the weight of a run. A violated invariant outweighs an unfinished run, and the first run of a kind outweighs later ones. */
 function weightOf({ result }: Played): number {
   if (result.violations.length > 0) return 2;
   return result.unfinished === undefined ? 0 : 1;

@@ -99,7 +99,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   };
 }
 
-/** Each run draws the durations of pods between usual and long. */
+/** Draws the durations of pods for one run, between usual and long. */
 function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   const random = streamOf(seed, 'times');
   const drawn = ({ p50Seconds, p90Seconds }: Quantiles): number =>
@@ -107,7 +107,7 @@ function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   return shapeOf(group, given, { drainMs: drawn(pods.drain), startMs: drawn(pods.start) });
 }
 
-/** A single requested kind of fault occurs in every run. Several kinds are drawn, so that rare combinations occur. */
+/** Reports whether the fault class occurs in the run. A single kind occurs in every run; of several kinds each run draws some. */
 function isIn({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
   return faultsNamed(faults).classes.includes(faultClass) && (faults.length === 1 || isDrawn(seed, faultClass));
 }

@@ -214,7 +214,7 @@ class Reader {
     } else if (!this.#takesKind('number') && !this.#takesKind('name')) this.#refuse('a duration');
   }
 
-  /** A time, or the start or the end of what is asked for. */
+  /** Parses a time, or the `start()` or `end()` of the query. */
   #instant(): void {
     this.#takes('-', '+');
     if (this.#takesKind('number')) return;

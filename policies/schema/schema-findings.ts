@@ -40,7 +40,7 @@ export function schemaFindings(schema: z.ZodType, value: unknown, places: Places
   return findings;
 }
 
-/** The same as one text, of a value that stands nowhere because it was made. Empty when nothing is wrong. */
+/** Returns the problems of a computed value, which has no place in a file, as one text. Empty without a problem. */
 export function schemaProblems(schema: z.ZodType, value: unknown): string {
   const nowhere = { file: '', line: 0, column: 0, pointer: '' };
   return schemaFindings(schema, value, { find: () => nowhere, place: () => nowhere })
@@ -174,7 +174,7 @@ function typeText(expected: string): string {
   return names[expected] ?? withArticle(expected);
 }
 
-/** The value in a message; long text is cut. */
+/** Returns the value for a message. Long text is cut. */
 function shown(value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';

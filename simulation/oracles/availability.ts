@@ -17,7 +17,7 @@ import {
   type Zone,
 } from './places.ts';
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgeAvailability(book: Book): Oracle {
   return {
     committed: (commit) => {

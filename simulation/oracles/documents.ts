@@ -65,7 +65,7 @@ export function pinKey(zone: string, ordinal: number): string {
   return `${zone} ${ordinal}`;
 }
 
-/** One row: of a pod under way, or of all pods at a revision. */
+/** Reads one row: a pod in flight, or all pods at a revision. */
 function pinnedOf(row: unknown): readonly PinnedPod[] {
   const [zone, revision] = [textAt(row, 'zone') ?? '', textAt(row, 'revision') ?? ''];
   const one = numberAt(row, 'ordinal');

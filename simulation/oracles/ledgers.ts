@@ -17,7 +17,7 @@ interface Open {
 /** Twice the longest time of a request: after that, a request without a trace is void. */
 const unappliedMs = 120_000;
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgeLedgers(book: Book): Oracle {
   return new LedgerJudge(book);
 }

@@ -117,7 +117,7 @@ export interface Asked {
 
 const snapshotAgeMs = 10_000;
 
-/** By the requester's clock. */
+/** Returns the time of the request by the requester's clock. */
 export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Asked): Moment {
   const { rate, wallErrorMs } = machineOf(scene, actor.process);
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };

@@ -7,7 +7,7 @@ import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgePartitions(book: Book): Oracle {
   return {
     committed: (commit) => {

@@ -41,7 +41,7 @@ interface Tries {
   readonly sinceMs: number;
 }
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgePins(book: Book): Oracle {
   if (!traitsOfShape(book.scene.group).pinsPods) return {};
   return new PinJudge(book);

@@ -224,7 +224,7 @@ class SettlingJudge implements Oracle {
     this.#waiting = { sinceMs: nowMs, report };
   }
 
-  /** The published decisions of the group, by the name of their objects. */
+  /** Returns the published decisions of the group, by the name of their objects. */
   #published(): unknown {
     const scene = this.#scene;
     for (const object of scene.list(groupResource, scene.namespace)) {
@@ -241,7 +241,7 @@ class SettlingJudge implements Oracle {
       .some((intent) => ['pause', 'hold', 'abort'].includes(textAt(intent, 'spec', 'action') ?? ''));
   }
 
-  /** An unavailable pod at a revision that is not requested any more. */
+  /** Returns an unavailable pod at a revision that is no longer requested. */
   #stuckPod(): string | undefined {
     for (const name of this.#scene.statefulSets) {
       const set = this.#scene.get(statefulSetResource, this.#scene.namespace, name);
@@ -273,7 +273,7 @@ function isDemand({ resource, before, after }: Commit): boolean {
   return before === undefined || JSON.stringify(before['spec']) !== JSON.stringify(after['spec']);
 }
 
-/** The part of a change that a group must react to. */
+/** Returns the part of a change to which a group must react. */
 function wakingChange({ resource, before, after, type }: Commit, isAdopted: boolean): string | undefined {
   const { name } = after.metadata;
   if (resource === intentResource) return `the change of RolloutIntent ${name}`;

@@ -5,7 +5,7 @@ import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, tex
 import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Place } from './places.ts';
 
-/** Called for each commit before the book. */
+/** Judges each commit before the book records it. */
 export function judgeTargets(book: Book): Oracle {
   /** Deletions: by whom, when, and at which revision. */
   const ended = new Map<string, { readonly isOurs: boolean; readonly atMs: number; readonly revision: number }>();
@@ -34,7 +34,7 @@ export function judgeTargets(book: Book): Oracle {
   };
 }
 
-/** The pod that an agent deleted with this answer. */
+/** Returns the pod that an agent deleted with this request. */
 function askedPod(
   { scene }: Book,
   { resource, subresource, verb, status, namespace, isDryRun, request }: Answered,

@@ -177,7 +177,7 @@ export interface Timeline<Value> {
   readonly since: (fromMs: number) => readonly Value[];
 }
 
-/** A history without values. */
+/** Creates a history without values. */
 export function createTimeline<Value>(): Timeline<Value> {
   const instants: number[] = [];
   const values: Value[] = [];

@@ -159,7 +159,7 @@ export class Agents {
     return leaks.flat();
   }
 
-  /** Unexpected errors in agents: unhandled rejections, listeners that threw. */
+  /** Returns the unexpected errors in agents: unhandled rejections, listeners that threw. */
   defects(): readonly string[] {
     return [...this.#defects];
   }

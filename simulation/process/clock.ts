@@ -10,7 +10,7 @@ const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
 /** Wall clock at the start of the run, in milliseconds since 1970. One run at a time per Node process. */
 export let runStartMs: number = usualStartMs;
 
-/** The start of the next run. */
+/** Sets the start of the next run. */
 export function beginRunAt(startMs: number = usualStartMs): void {
   runStartMs = startMs;
 }
@@ -30,7 +30,7 @@ export interface MachineClock {
   readonly onRate: (listener: () => void) => () => void;
 }
 
-/** A correct clock. */
+/** Creates a correct clock. */
 export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1): MachineClock {
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
@@ -163,7 +163,7 @@ export class ProcessTime {
     return this.#state === 'paused';
   }
 
-  /** Number of pending timers. */
+  /** Returns the number of pending timers. */
   timerCount(): number {
     return this.#timers.size;
   }
@@ -220,7 +220,7 @@ const ranks = [
   { middle: 0, timer: 2, outside: 1 },
 ] as const;
 
-/** Input of a suspension is delivered in order, or timers first, or timers last. */
+/** Orders the input that arrived during a suspension: as it arrived, timers first, or timers last. */
 function inOrderOfResume(inbox: Arrival[], lot: number): void {
   const rank = ranks[Math.floor(lot * ranks.length)] ?? ranks[0];
   inbox.sort((one, other) => rank[one.kind] - rank[other.kind]);

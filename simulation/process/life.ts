@@ -133,7 +133,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
 
 type Moment = Extract<RequestFault, { readonly kind: 'crash' }>['moment'];
 
-/** Latency of a request. */
+/** Returns the latency of a request. */
 export function sendingLatencyMs(life: Life, point: Point): number {
   return latencyMs(draw(life.seed, `${point.key} to`));
 }

@@ -76,13 +76,13 @@ export class Lines {
     this.#life.onEnd.add(this.#closeServer);
   }
 
-  /** The server opened it. */
+  /** Called when the server has opened the watch. */
   opened(watch: ModelWatch): void {
     this.#server = watch;
     if (!this.#isServed) watch.close();
   }
 
-  /** The process knows that it is open. */
+  /** Called when the process knows that the watch is open. */
   connect(listener: (line: string) => void): KubernetesStream {
     this.#state = 'open';
     this.#life.open.watches += 1;
@@ -102,7 +102,7 @@ export class Lines {
     };
   }
 
-  /** The process will never know it, or is over: the server closes it. */
+  /** Called when the process will never know of the watch, or has ended. The server closes the watch. */
   abandon(): void {
     this.#closeServer();
     this.#state = 'ended';

@@ -58,14 +58,14 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
   };
 }
 
-/** The time that reaches the caller, on the run's clock; undefined without one. */
+/** Returns the time in the answer that reaches the caller, on the run's clock; undefined without one. */
 function reportedBy(answer: PodReply, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
   const told = toldBy(answer, fault, maxBodyBytes);
   const seconds = told instanceof Error || told.status > 299 ? undefined : timestampIn(told.body);
   return seconds === undefined ? undefined : seconds * 1000 - runStartMs;
 }
 
-/** The part of the answer that reaches the caller. */
+/** Returns the part of the answer that reaches the caller. */
 function toldBy({ status, body }: PodReply, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
   switch (fault?.kind) {
     case 'replyLost':
@@ -108,7 +108,7 @@ interface GatePortOptions {
   readonly server: GateServer;
 }
 
-/** A port with faults (F22) under the key `PROCESS/gate.read#N`; the process may die or be suspended there. */
+/** Creates a port with faults (F22) under the key `PROCESS/gate.read#N`; the process may die or be suspended there. */
 export function gateHttp({ life, server }: GatePortOptions): GateHttp {
   return {
     query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>

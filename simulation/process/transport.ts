@@ -141,7 +141,7 @@ function isListOfCache(site: string): boolean {
   return site.startsWith('watch.') && site.endsWith('.list');
 }
 
-/** The list with any version, as clients request it. */
+/** Returns the path of the list with any version, as clients request it. */
 function ofAnyVersion(path: string): string {
   const [collection = path, query = ''] = path.split('?');
   const parameters = new URLSearchParams(query);
@@ -182,7 +182,7 @@ interface SendOptions<Answer> {
   readonly touch: (request: ModelRequest) => void;
 }
 
-/** To the server and back, with the fault of this place. A request under way arrives even if its sender is dead. */
+/** Sends a request to the server, with the fault of this place. A sent request arrives even if its sender dies. */
 function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: SendOptions<Answer>): void {
   const { point, fault } = sending;
   const garbled = (response?: ModelResponse): void => {
@@ -218,7 +218,7 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
   else life.scheduler.after(onTheWayMs, arrive);
 }
 
-/** A log entry as of the API server, for a request that is no watch. */
+/** Returns the verb of a request as in the API server's log. Watches are excluded. */
 export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
   if (method === 'POST') return 'create';
   if (method === 'PUT') return 'update';

@@ -66,7 +66,7 @@ interface Compared {
   readonly runs: number;
 }
 
-/** The scenario against the same one without faults. */
+/** Compares the end of the scenario with that of the same scenario without faults. */
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
   const faultless = await runScenario(plain);
@@ -76,7 +76,7 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
   };
 }
 
-/** The scenario's faults over a countable workload, against that workload without them. */
+/** Compares the writes of a countable workload with the faults of the scenario with its writes without faults. */
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
@@ -94,7 +94,7 @@ function found(id: string, result: RunResult, scenario: Scenario, messages: read
   return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
 }
 
-/** The failure of the run; undefined on success. */
+/** Returns the failure of the run; undefined on success. */
 export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
   const [violation] = result.violations;
   if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };

@@ -61,7 +61,7 @@ function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
   throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms stands after a later one`);
 }
 
-/** For example `events[3].zone`. */
+/** Returns a place such as `events[3].zone`. */
 function placeOf(path: readonly PropertyKey[]): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   return text === '' ? 'the whole' : text.replace(/^\./, '');

@@ -93,7 +93,7 @@ async function placeFaults(search: Search): Promise<void> {
   }
 }
 
-/** Time after the failure does not matter; less time before it is better. */
+/** Shortens the time before the failure. The time after it does not matter. */
 async function lessTime(search: Search): Promise<void> {
   const cut = (safetyMs: number): Promise<boolean> => {
     const scenario = search.best();
@@ -143,7 +143,7 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   (group) => ({ ...group, rotateBy: 'delete' }),
 ];
 
-/** One step at a time. A user's own group stays. */
+/** Simplifies the group one step at a time. The group of a user is kept. */
 async function plainerGroup(search: Search): Promise<void> {
   if (search.best().given !== undefined) return;
   for (const change of plainer) {

@@ -58,7 +58,7 @@ interface Removed {
   readonly isGone: boolean;
 }
 
-/** DELETE. Throws Refusal. */
+/** Executes a DELETE. Throws Refusal. */
 export function remove(core: Core, target: Target, options: DeleteOptions, { actor }: Pick<WriteOptions, 'actor'>): Removed {
   const { kind, namespace, name } = target;
   const resource = resourceOf(kind);

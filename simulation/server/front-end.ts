@@ -118,7 +118,7 @@ export class WatchCache {
     else if (this.#expected.length > maxUnread) this.catchUp();
   }
 
-  /** Later events are delivered again. */
+  /** Returns to an earlier revision. Later events are delivered again. */
   goBack(revision: number): void {
     this.#expected = this.collection.since(revision).map((commit) => ({ commit, dueMs: commit.atMs }));
   }
@@ -135,7 +135,7 @@ export class WatchCache {
     for (const { commit } of seen) for (const follower of [...this.#followers]) follower.saw(commit);
   }
 
-  /** The newest processed revision. */
+  /** Returns the newest processed revision. */
   version(): number {
     this.catchUp();
     const next = this.#expected[0];
@@ -143,7 +143,7 @@ export class WatchCache {
     return next === undefined ? horizon : Math.min(horizon, next.commit.revision - 1);
   }
 
-  /** The oldest revision at which a watch may begin. */
+  /** Returns the oldest revision at which a watch may begin. */
   oldest(): number {
     return Math.max(this.#startRevision, this.collection.oldestWatchable(this.frontEnd.scheduler.nowMs()));
   }

@@ -160,12 +160,12 @@ export class ModelServer {
     for (const permission of permissions) this.#requests.forbidden.delete(permission);
   }
 
-  /** The front end shows nothing new until that time (scheduler clock). Reads without a version are current. */
+  /** Makes the front end show no new state until that time (scheduler clock). Reads without a version are current. */
   lagFrontEnd(frontEnd: number, untilMs: number): void {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
-  /** The front end goes back to that revision until that time. Reads without a version are current. */
+  /** Makes the front end return to that revision until that time. Reads without a version are current. */
   goBackFrontEnd(frontEnd: number, revision: number, untilMs: number): void {
     this.#frontEnd(frontEnd).goBack(revision, untilMs);
   }
@@ -176,7 +176,7 @@ export class ModelServer {
     this.#frontEnd(frontEnd).restart(isCompacted);
   }
 
-  /** Revision of the newest commit. */
+  /** Returns the revision of the newest commit. */
   revision(): number {
     return this.#core.storage.revision;
   }

@@ -95,7 +95,7 @@ export class Collection {
     return this.#sorted;
   }
 
-  /** State at that revision. */
+  /** Returns the objects at that revision. */
   listAt(revision: number): readonly ModelObject[] {
     const newest = this.#events.at(-1);
     if (newest === undefined || newest.revision <= revision) return this.list();
@@ -118,7 +118,7 @@ export class Collection {
     return events.slice(index);
   }
 
-  /** The oldest revision from which a watch cache knows all events. */
+  /** Returns the oldest revision from which a watch cache knows all events. */
   oldestWatchable(atMs: number): number {
     const index = this.#events.length - keptEvents - 1;
     for (let at = index; at >= 0; at -= 1) {
@@ -154,7 +154,7 @@ function sorted(objects: ReadonlyMap<string, ModelObject>): readonly ModelObject
   return [...objects.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-/** Key of an object within its resource. */
+/** Returns the key of an object within its resource. */
 export function keyOf({ metadata: { namespace = '', name } }: ModelObject): string {
   return `${namespace}/${name}`;
 }
@@ -165,7 +165,7 @@ function withVersion(object: ModelObject, revision: number): ModelObject {
 
 const texts = new WeakMap<Json, string>();
 
-/** The object as text, encoded once per version. */
+/** Returns the object as text, encoded once per version. */
 export function textOf(object: Json): string {
   let text = texts.get(object);
   if (text === undefined) {

@@ -75,7 +75,7 @@ interface ReplaceOptions extends WriteOptions {
   readonly subresource: string;
 }
 
-/** PUT: replaces the stored object. Returns whether it was created, as Leases and Events may be. Throws Refusal. */
+/** Executes a PUT: replaces the stored object. Returns whether it was created, which Leases and Events permit. Throws Refusal. */
 export function replace(
   core: Core,
   target: Target,
@@ -109,7 +109,7 @@ function uidMismatch(kind: ServedKind, { metadata }: ModelObject, uid: string): 
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
 }
 
-/** PATCH with a function from the stored object to the new one. Throws Refusal. */
+/** Executes a PATCH with a function from the stored object to the new one. Throws Refusal. */
 export function patch(core: Core, target: Target, make: (before: ModelObject) => unknown, options: ReplaceOptions): ModelObject {
   const { kind, namespace, name } = target;
   const before = core.storage.collection(resourceOf(kind)).get(namespace, name);

@@ -32,7 +32,7 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F22: 0.3,
 };
 
-/** Share of seeds without each class; F14 is rare, because clocks seldom jump. */
+/** Returns the share of seeds without the class. F14 is rare, because clocks seldom jump. */
 function leftOut(faultClass: FaultClass): number {
   return faultClass === 'F14' ? 0.5 : 0.4;
 }
@@ -69,14 +69,14 @@ function hasLongQuiet(seed: number): boolean {
   return seed % 8 === 1;
 }
 
-/** Time to converge and become quiet, in virtual milliseconds: twice a complete rollout, one pod at a time. */
+/** Returns the time to converge and become quiet, in virtual milliseconds: twice a complete rollout, one pod at a time. */
 function healingMsOf(group: GroupShape): number {
   const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
 }
 
-/** The longest lead of a stored time: a reader with a correct clock waits until it has come, and then for the requested time. */
+/** Returns how far a stored time may be in the future. A reader with a correct clock waits for it, and then for the requested time. */
 function aheadMs(events: readonly ScenarioEvent[]): number {
   return events.reduce((sum, event) => sum + (event.kind === 'jumpWallClock' ? Math.max(0, event.byMs) : 0), 0);
 }
@@ -106,7 +106,7 @@ function drawnGroup(random: Random): GroupShape {
   };
 }
 
-/** Some native groups use `partition`, and some `pinned`. Drawn separately, so that the rest of a seed stays as it was before. */
+/** Gives some native groups the strategy `partition` or `pinned`. Drawn separately, so that the other draws of a seed do not change. */
 function withEngine(seed: number, group: GroupShape): GroupShape {
   const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
@@ -125,7 +125,7 @@ function drawnRates(seed: number): Scenario['rates'] {
   return rates;
 }
 
-/** Some seeds have clocks whose speeds differ by more than leader election can bear. */
+/** Draws clock rates for some seeds: they differ by more than leader election tolerates. */
 function drawnClockRates(seed: number, agents: number): Scenario['clockRates'] {
   if (!isDrawn(seed, 'F13') || draw(seed, 'clocks differ') >= 0.4) return undefined;
   const random = streamOf(seed, 'clock rates');
