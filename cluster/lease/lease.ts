@@ -8,8 +8,6 @@ import { type KubernetesObject, resources } from '../request/resource.ts';
 import { createObject, replaceObject } from '../request/write.ts';
 import { LeaseClock } from './lease-clock.ts';
 
-/** Interval while the permission or the namespace is missing. */
-const refusedPeriodMs = 30_000;
 /** Interval of renewals while it is uncertain whether the Lease is held. */
 const doubtPauseMs = 100;
 /** Longest request, so that another one fits before the deadline. */
@@ -160,7 +158,6 @@ class Contender implements Lease {
     if (this.#leading !== undefined) {
       return this.#clock.isInDoubt() && this.#problem === undefined ? doubtPauseMs : startMs + retryPeriodMs - nowMs;
     }
-    if (this.#problem !== undefined && this.#problem.reason !== 'unreachable') return refusedPeriodMs * (1 + env.random());
     const pauseMs = startMs + retryPeriodMs * (1 + 0.2 * env.random()) - nowMs;
     // Reads again at the moment at which the Lease of a dead holder expires.
     const expiresInMs = this.#isForeign() ? this.#expiresMs() - nowMs : Number.POSITIVE_INFINITY;

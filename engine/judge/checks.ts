@@ -2,6 +2,7 @@
 
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, protectSource } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
@@ -106,17 +107,20 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
   if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
   // The kubelet removes a terminating pod with the same request.
   if (!isEviction && pod.isTerminating) return { results: [] };
-  const guard = forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
+  return forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
     const own = [
       ...(isEviction ? forbiddenByGroup(context, zone, 'noEviction') : []),
       ...protectedFromOthers(context, zone, [pod.ordinal]),
     ];
-    return withPolicies({ context, action: isEviction ? 'evict' : 'delete', zone, ...userOf(request) }, own, 1);
+    const guard = withPolicies({ context, action: isEviction ? 'evict' : 'delete', zone, ...userOf(request) }, own, 1);
+    if (!isEviction && group.disruption === undefined) return guard;
+    const { code, results: unpermitted } = checkDisruptionBudget(snapshot, group, owner);
+    // Each request asks for one pod, so an exception with a limit counts the pods that are down already.
+    const podCount = zone.unavailable.size + 1;
+    const budget = unpermitted.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount }));
+    const results = [...guard.results, ...budget];
+    return guard.results.some(blocks) ? { ...guard, results } : { ...guard, results, ...defined({ code }) };
   });
-  if (!isEviction && group.disruption === undefined) return guard;
-  const budget = checkDisruptionBudget(snapshot, group, owner);
-  const results = [...guard.results, ...budget.results];
-  return guard.results.some(blocks) ? { ...guard, results } : { ...guard, ...budget, results };
 }
 
 function forMember(

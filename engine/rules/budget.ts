@@ -181,11 +181,11 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   const { set } = zone.view;
   const { zoneBudgets } = context.snapshot;
   if (set === undefined || picked.length === 0) return { chosen: picked, results: [] };
-  if (isUnknown(zoneBudgets))
-    return {
-      chosen: [],
-      results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`)],
-    };
+  if (isUnknown(zoneBudgets)) {
+    const unread = result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`);
+    const answer = withException(context, unread, { zone: zone.view.zone.name, podCount: picked.length });
+    return { chosen: blocks(answer) ? [] : picked, results: [answer] };
+  }
   if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
   const chosen: ChosenPod[] = [];
   const claims: Claim[] = [...context.view.ledger.claims, ...releasedClaims(context)];

@@ -1,6 +1,6 @@
 // Exceptions: one rule, one target, the least that must be allowed. Asked after the rule, so that both stand in the answer.
 import { exceptionFor } from '../../policies/join.ts';
-import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
+import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
@@ -15,7 +15,7 @@ interface ExceptionSubject {
 
 /** Returns the result of a rule, permitted if exactly one exception in force allows this amount. */
 export function withException(context: GroupContext, answer: RuleResult, subject: ExceptionSubject): RuleResult {
-  if (!blocks(answer) || rulesWithoutException.includes(answer.rule)) return answer;
+  if (!blocks(answer) || !canOverride(answer.rule, context.policies)) return answer;
   const found = exceptionFor(context.exceptions, answer.rule, { group: context.group.name, zone: subject.zone }, context.nowMs);
   if (found.kind === 'none') return answer;
   if (found.kind === 'several') return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so none applies` };

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
-import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
+import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { suggestion } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
@@ -64,11 +64,11 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
 
 /** @throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name }: RequestedGroup, rule: string): void {
-  if (rulesWithoutException.includes(rule)) {
+  if (!canOverride(rule, read.world.policies.policies)) {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,
-      why: 'it depends on missing evidence or on announced disruptions, or another command ends its block',
+      why: 'it depends on evidence or on announced disruptions, or another request ends its block: approve, promote, resume, retry or cancel',
       todo: `kubectl rollout-group explain ${name}`,
     });
   }

@@ -1,8 +1,8 @@
 // Lint checks of exceptions and intents: names that do not exist, and overlapping exceptions.
-import type { ExceptionDefinition } from '../definition.ts';
+import type { ExceptionDefinition, PolicyDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
-import { rulesWithoutException } from '../rollout/rules-without-exception.ts';
+import { canOverride } from '../rollout/rules-without-exception.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { findNamed, groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
@@ -49,18 +49,22 @@ const findUnknownRules: LintCheck = (context) =>
   });
 
 /** Reports exceptions from rules that no exception can override. */
-const findExceptionsWithoutEffect: LintCheck = ({ exceptions }) =>
-  exceptions.flatMap((document) => {
+const findExceptionsWithoutEffect: LintCheck = (context) =>
+  context.exceptions.flatMap((document) => {
     const { rule } = document.value.spec;
-    return rulesWithoutException.includes(rule)
+    return !canOverride(rule, policiesOf(context, document.namespace))
       ? [finding('RG2310', document.place(['spec', 'rule']), `the exception has no effect: no exception can override the rule ${rule}`)]
       : [];
   });
 
-function policyRules({ bundle, agentNamespace }: LintContext, namespace: string): readonly string[] {
-  return bundle.policies
-    .filter((policy) => policy.namespace === namespace || policy.namespace === agentNamespace)
-    .flatMap((policy) => [...policy.rules, ...policy.windows].map(({ name }) => `${policy.name}/${name}`));
+function policyRules(context: LintContext, namespace: string): readonly string[] {
+  return policiesOf(context, namespace).flatMap((policy) =>
+    [...policy.rules, ...policy.windows].map(({ name }) => `${policy.name}/${name}`),
+  );
+}
+
+function policiesOf({ bundle, agentNamespace }: LintContext, namespace: string): readonly PolicyDefinition[] {
+  return bundle.policies.filter((policy) => policy.namespace === namespace || policy.namespace === agentNamespace);
 }
 
 const checkExceptionTargets: LintCheck = (context) =>

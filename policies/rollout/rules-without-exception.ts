@@ -1,8 +1,16 @@
-// The rules of the engine that no exception lets pass: what cannot be seen or announced, and what people end in another way.
+// Names the rules that no exception can override.
+import type { PolicyDefinition } from '../definition.ts';
 
-/** By id. The other rules of the engine, and all of policies, yield to an exception in force. */
+/**
+ * The rules of the engine that no exception can override, by id. They depend on evidence or on announced disruptions, the API server enforces
+ * them too, or another request with separate rights ends their block.
+ */
 export const rulesWithoutException: readonly string[] = [
   'announced',
+  'approval',
+  'eviction-budget',
+  'gate',
+  'granted-before',
   'ledger-full',
   'paused',
   'pods-in-flight',
@@ -13,7 +21,25 @@ export const rulesWithoutException: readonly string[] = [
   'revision-known',
   'run-deadline',
   'run-failed',
+  'soak',
   'undone',
   'view-complete',
   'wave-available',
 ];
+
+/**
+ * Reports whether an exception can override the rule. A policy rule that may demand an approval cannot be overridden: an exception needs no
+ * approver.
+ */
+export function canOverride(rule: string, policies: readonly PolicyDefinition[]): boolean {
+  return !rulesWithoutException.includes(rule) && !demandsApproval(rule, policies);
+}
+
+function demandsApproval(rule: string, policies: readonly PolicyDefinition[]): boolean {
+  return policies.some((policy) =>
+    policy.rules.some(
+      ({ name, effect, onUnknown }) =>
+        `${policy.name}/${name}` === rule && (effect === 'requireApproval' || onUnknown === 'requireApproval'),
+    ),
+  );
+}

@@ -261,7 +261,7 @@ export const policyCodes = {
   RG2310: {
     title: 'The rule cannot be overridden',
     explanation:
-      'No exception can override this rule. It depends on what the agent can observe and claim, or another command ends its block, such as resume for a pause. The exception has no effect.',
+      'No exception can override this rule. It depends on what the agent can observe and claim, the API server enforces it too, or another request with separate rights ends its block, such as approve, promote or resume. A policy rule that demands an approval is such a rule. The exception has no effect.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {

@@ -1,18 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import type { AdmissionRequest } from '../../../engine/decision.ts';
+import type { AdmissionRequest, RuleResult } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { runRecord } from '../../../engine/publish/run-record.ts';
+import { blocks } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
 import { abortRequest, digestOfRule, digestOfWaves, pauses } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
-import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
-import { rulesWithoutException } from '../../../policies/rollout/rules-without-exception.ts';
+import type {
+  ExceptionDefinition,
+  GateDefinition,
+  GroupDefinition,
+  PolicyDefinition,
+  WaveDefinition,
+} from '../../../policies/definition.ts';
+import { canOverride, rulesWithoutException } from '../../../policies/rollout/rules-without-exception.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
+import { partitionedCase } from '../../kit/partition-cases.ts';
+import { pinnedCase } from '../../kit/pinned-cases.ts';
 import {
   ago,
   contextWith,
@@ -28,6 +37,7 @@ import {
   preparation,
   runOf,
 } from '../../kit/questions.ts';
+import { randomCase } from '../../kit/random-groups.ts';
 import { going, holding, roll } from '../../kit/rolls.ts';
 
 const vouched = (user: string, atMs: number, groups: readonly string[] = ['oncall']): IntentView['requestedBy'] & object => ({
@@ -240,6 +250,57 @@ describe('a cancelled decrease', () => {
 
   it('says nothing of another number', () => {
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 1 })])).toEqual(['scaleStatefulSet']);
+  });
+});
+
+describe('an exception', () => {
+  const inForce = (definition: GroupDefinition, rule: string, nowMs: number): readonly ExceptionDefinition[] => [
+    exception(rule, { namespace: definition.namespace, group: definition.name, expiresMs: nowMs + hourMs }),
+  ];
+  const blocking = (results: readonly RuleResult[], policies: readonly PolicyDefinition[]): readonly string[] => [
+    // An exception from the budget of a zone raises the limit to all pods, and all pods can be down.
+    ...new Set(
+      results.filter((one) => blocks(one) && one.rule !== 'zone-budget' && canOverride(one.rule, policies)).map(({ rule }) => rule),
+    ),
+  ];
+
+  it.each([
+    ['onDelete', randomCase],
+    ['partition', partitionedCase],
+    ['pinned', pinnedCase],
+  ])('lets its rule pass wherever the rule blocks, for random groups with the strategy %s', (_, randomGroup) => {
+    const passed = new Set<string>();
+    const failed = new Set<string>();
+    for (let seed = 1; seed <= 300; seed += 1) {
+      const one = randomGroup(seed);
+      if (one === undefined) continue;
+      const { snapshot, group: definition } = one;
+      const asked = (more: Partial<Snapshot> = {}): readonly RuleResult[] => {
+        const world = { ...snapshot, ...more };
+        const [zone] = definition.zones;
+        const pod = { namespace: definition.namespace, pod: `${zone?.statefulSet}-0`, dryRun: false };
+        const target = { namespace: definition.namespace, statefulSet: zone?.statefulSet ?? '', dryRun: false };
+        return [
+          ...decideGroup(world, definition).steps.flatMap(({ results }) => results),
+          ...judge(world, { kind: 'evictPod', ...pod }).results,
+          ...judge(world, { kind: 'deletePod', ...pod }).results,
+          ...judge(world, { kind: 'deleteStatefulSet', ...target }).results,
+        ];
+      };
+      for (const rule of blocking(asked({ exceptions: [] }), snapshot.policies)) {
+        const exceptions = inForce(definition, rule, snapshot.nowMs);
+        if (blocking(asked({ exceptions }), snapshot.policies).includes(rule)) failed.add(`seed ${seed}: ${rule}`);
+        else passed.add(rule);
+      }
+    }
+    expect([...failed]).toEqual([]);
+    expect(passed.size).toBeGreaterThan(8);
+  });
+
+  it('never replaces an approval that a policy rule demands', () => {
+    const demanding = policy({ name: 'change', rules: [policyRule({ name: 'ask', effect: 'requireApproval' })] });
+    expect(canOverride('change/ask', [demanding])).toBe(false);
+    expect(canOverride('change/ask', [policy({ name: 'change', rules: [policyRule({ name: 'ask' })] })])).toBe(true);
   });
 });
 
