@@ -152,6 +152,11 @@ export interface ZoneDecision {
 
 export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blocked' | 'Failed';
 
+/** Reports whether the group replaces pods or changes replicas. */
+export function isMoving({ phase }: { readonly phase: Phase }): boolean {
+  return phase === 'Rolling' || phase === 'Scaling';
+}
+
 /** The goal of a group in which no known pod is outdated and no zone scales. */
 export const noGoal = 'nothing to do';
 

@@ -85,3 +85,10 @@ export const endpointPaths = {
   stamp: '/admission/stamp',
   pinPod: '/admission/pin-pod',
 } as const;
+
+/** With these annotations of a webhook configuration, cert-manager writes the authority into `caBundle`. */
+export const foreignInjectors: readonly string[] = [
+  'cert-manager.io/inject-ca-from',
+  'cert-manager.io/inject-ca-from-secret',
+  'cert-manager.io/inject-apiserver-ca',
+];

@@ -1,6 +1,6 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
-import type { Action, GroupDecision, RuleResult } from '../../engine/decision.ts';
+import { type Action, type GroupDecision, isMoving, type RuleResult } from '../../engine/decision.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
@@ -40,8 +40,7 @@ export function factsOf(
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
   if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set() } };
   // While pods are replaced, budgets and readiness block the next pod all the time: that is the rollout itself.
-  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
-  const waits = new Map((isMoving ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
+  const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
   return {
     facts: [...defects, ...runFacts(report, decision, past), ...actionFacts(performed), ...news],

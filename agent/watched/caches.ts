@@ -2,7 +2,7 @@
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, lastAppliedAnnotation, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Change } from '../../cluster/watch/reflector.ts';
 import type { InvalidObject } from '../../cluster/watch/store.ts';
 import { observePodBudget, observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
@@ -282,11 +282,8 @@ export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   return { view: { ...view, annotations: withoutLastApplied(view.annotations) }, manifest: JSON.parse(JSON.stringify(manifest)) };
 }
 
-/** kubectl keeps the whole manifest here once more. */
-const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
-
 function withoutLastApplied(annotations: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const { [lastApplied]: _lastApplied, ...rest } = annotations;
+  const { [lastAppliedAnnotation]: _lastApplied, ...rest } = annotations;
   return rest;
 }
 

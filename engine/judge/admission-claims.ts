@@ -1,7 +1,7 @@
 // The claims of admitted requests, and the check whether the agent has announced the same disruption.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
-import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
+import { unappliedClaimMs, withClaims } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 
@@ -95,7 +95,7 @@ export function reserve(ledger: Ledger, claims: readonly Claim[]): Ledger | unde
   const added = claims.filter((claim) => !ledger.claims.some((known) => isSame(known, claim) && isOfAdmission(known)));
   if (added.length === 0) return ledger;
   const open = [...ledger.claims.filter((known) => !added.some((claim) => isSame(known, claim))), ...added];
-  return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+  return withClaims(ledger, open);
 }
 
 function isSame(a: Claim, b: Claim): boolean {

@@ -68,7 +68,12 @@ export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | u
     else if (isRenewed(claim, known)) open[index] = claim;
   }
   if (open.length === ledger.claims.length && open.every((claim, index) => claim === ledger.claims[index])) return ledger;
-  return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+  return withClaims(ledger, open);
+}
+
+/** Returns the ledger with these claims; undefined if they are more than before and more than `openClaimLimit`. */
+export function withClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
+  return claims.length > openClaimLimit && claims.length > ledger.claims.length ? undefined : { ...ledger, claims };
 }
 
 function isRenewed(claim: Claim, known: Claim): boolean {

@@ -1,6 +1,6 @@
 // Derives the facts of a run for notifications: its progress, its block and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { GroupDecision, RuleResult } from '../decision.ts';
+import { type GroupDecision, isMoving, type RuleResult } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { changeAnnotations } from '../publish/run-record.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
@@ -76,7 +76,6 @@ export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | un
   const zones = decision.zones.map(({ zone, replicas, updated, available }) => ({ zone, pods: replicas, updated, available }));
   const sum = (of: (zone: ZoneProgress) => number): number => zones.reduce((total, zone) => total + of(zone), 0);
   const [pods, updated, available] = [sum((zone) => zone.pods), sum((zone) => zone.updated), sum((zone) => zone.available)];
-  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
   const hold = holdOf(decision);
   const [commit, cause] = [
     said(group, snapshot, changeAnnotations.commit, 253),
@@ -93,8 +92,8 @@ export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | un
     updated,
     available,
     ...(wave === undefined ? {} : { wave: { name: wave.name, place: Math.min(wave.index + 1, wave.count), count: wave.count } }),
-    ...(hold === undefined ? {} : isMoving ? { inFlight: hold } : { hold }),
-    isPatient: isMoving || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
+    ...(hold === undefined ? {} : isMoving(decision) ? { inFlight: hold } : { hold }),
+    isPatient: isMoving(decision) || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
     ...(commit === undefined ? {} : { commit }),
     ...(cause === undefined ? {} : { cause }),
   };

@@ -6,7 +6,7 @@ import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
-import { type Action, asksToPrepare, type GroupDecision, replacedBy } from '../decision.ts';
+import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
 import { isOfRun } from '../run/requests.ts';
 import { isJoinOf } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
@@ -103,9 +103,9 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
     open ?? newRecord(turn, { id: `scale-${turn.startedMs.toString(36)}`, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
   const moved = progressed(record, turn, decision, isAboutReplicas);
   const aimed = withReplicas(moved, turn, steps);
-  const isMoving =
+  const isRunning =
     steps.length > 0 || turn.performed.some(({ action }) => isAboutReplicas(action)) || decision.zones.some((zone) => !zone.isReady);
-  if (isMoving) return aimed;
+  if (isRunning) return aimed;
   const hasScaled = aimed.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
   return ended(aimed, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
 }
@@ -179,8 +179,7 @@ function progressed(record: RolloutRun, turn: RunTurn, decision: GroupDecision, 
 
 /** Time counts as waited while nothing moves and a rule holds the group; it is added up when that rule lets go. */
 function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): Spec {
-  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling' || decision.outcome === 'act';
-  const [first] = isMoving ? [] : decision.waits;
+  const [first] = isMoving(decision) || decision.outcome === 'act' ? [] : decision.waits;
   if (spec.waiting?.rule === first?.rule) return spec;
   const { waiting, ...rest } = spec;
   const settled = waiting === undefined ? rest : settle(rest, waiting, startedMs);

@@ -1,5 +1,5 @@
 // The texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and the estimated end.
-import { noGoal, type RuleOutcome } from '../../engine/decision.ts';
+import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
 import type { PersonNeeded } from '../../engine/publish/status.ts';
@@ -129,8 +129,7 @@ function decisionText(decision: PublishedDecision, isShort: boolean): string {
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
   // During a rollout an exhausted budget blocks the next pod all the time, so it is not worth a line.
-  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
-  if (isMoving || decision.outcome === 'act' || decision.waits.length === 0) {
+  if (isMoving(decision) || decision.outcome === 'act' || decision.waits.length === 0) {
     const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;
     return [trouble, moving].filter((part) => part !== '').join('; ');
   }

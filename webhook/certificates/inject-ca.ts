@@ -1,5 +1,6 @@
 // Adds our authority to the webhook configurations that ask for it, and restores it if it is missing.
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
+import { foreignInjectors } from '../../install/object.ts';
 import type { WebhookEnv } from '../env.ts';
 import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
 import { isOvertaken, PatchPace, patchProblem } from './patch-pace.ts';
@@ -17,9 +18,6 @@ const requestTimeoutMs = 10_000;
 const freePatches = 1;
 /** From this count on, two writers are in conflict, and a degradation says so. */
 const conflictLimit = 5;
-
-/** With these annotations cert-manager or a similar tool writes the authority. */
-const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
 
 interface InjectionOptions {
   readonly env: WebhookEnv;

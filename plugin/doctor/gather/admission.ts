@@ -6,7 +6,7 @@ import { type KubernetesObject, type Resource, resources } from '../../../cluste
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
-import { enforceLabel } from '../../../install/object.ts';
+import { enforceLabel, foreignInjectors } from '../../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
 import { membersOf } from '../../../install/scope.ts';
@@ -138,9 +138,6 @@ async function isEnforced({ env, timeoutMs }: Cluster, name: string): Promise<Kn
   const found = await read.catch(onStatus(denied, 403));
   return found !== undefined && isUnknown(found) ? found : found?.metadata.labels?.[enforceLabel] === 'true';
 }
-
-/** Annotations with which cert-manager sets `caBundle`. */
-const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
 
 function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject): boolean {
   return foreignInjectors.some((one) => annotations[one] !== undefined);

@@ -1,7 +1,7 @@
 // Computes desired objects as the cluster would store them: by a dry run, else by merging the manifest into the live object.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
-import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
 import { createObject, patchObject } from '../../../cluster/request/write.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -134,8 +134,6 @@ function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<Kube
   return isRecord(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';
 }
 
-const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
-
 /** Merges the manifest into the live object. Removes fields that only the last applied manifest named. Matches list entries by key. */
 export function overlaid(live: ObjectContent | undefined, manifest: ObjectContent): ObjectContent {
   if (live === undefined) return manifest;
@@ -176,5 +174,5 @@ function mergeLists(live: readonly unknown[], manifest: readonly unknown[], last
 }
 
 function lastManifest(live: ObjectContent): unknown {
-  return tryParseJson(fieldAt(live, ['metadata', 'annotations', lastApplied]));
+  return tryParseJson(fieldAt(live, ['metadata', 'annotations', lastAppliedAnnotation]));
 }
