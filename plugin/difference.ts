@@ -1,6 +1,7 @@
 // Differences of two sets of manifests, and of the zones of a group.
-import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
+import { comparedVersions, type FieldChange, fieldDiff, isMap, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../engine/observe/raw.ts';
+import { comparedMember } from '../engine/plan/changes.ts';
 import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
@@ -60,16 +61,45 @@ export function objectDifferences(
   desired: readonly ObjectContent[],
   { members, namespace }: { readonly members: ReadonlySet<string>; readonly namespace?: string | undefined },
 ): readonly ObjectDifference[] {
-  const isCompared = (object: ObjectContent) =>
-    !members.has(nameOf(object)) && (namespace === undefined || namespaceOf(object) === namespace);
+  const pairs = objectPairs(current, desired, namespace).filter(({ object }) => !members.has(object));
+  return pairs.flatMap(({ object, before, after }): readonly ObjectDifference[] => {
+    if (before === undefined) return [{ object, operation: 'created', changes: [] }];
+    if (after === undefined) return [{ object, operation: 'deleted', changes: [] }];
+    const changes = fieldDiff(before, after);
+    return changes.length === 0 ? [] : [{ object, operation: 'changed', changes }];
+  });
+}
+
+/** Both versions of an object, at least one of them present. */
+export interface ObjectPair {
+  /** `kind namespace/name`. */
+  readonly object: string;
+  readonly before?: ObjectContent | undefined;
+  readonly after?: ObjectContent | undefined;
+}
+
+function objectPairs(
+  current: readonly ObjectContent[],
+  desired: readonly ObjectContent[],
+  namespace: string | undefined,
+): readonly ObjectPair[] {
+  const isCompared = (object: ObjectContent) => namespace === undefined || namespaceOf(object) === namespace;
   const before = new Map(current.filter(isCompared).map((object) => [nameOf(object), object]));
   const after = new Map(desired.filter(isCompared).map((object) => [nameOf(object), object]));
-  return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((object): readonly ObjectDifference[] => {
-    const [old, next] = [before.get(object), after.get(object)];
-    if (old === undefined) return [{ object, operation: 'created', changes: [] }];
-    if (next === undefined) return [{ object, operation: 'deleted', changes: [] }];
-    const changes = fieldDiff(old, next);
-    return changes.length === 0 ? [] : [{ object, operation: 'changed', changes }];
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return names.map((object) => ({ object, before: before.get(object), after: after.get(object) }));
+}
+
+/** Returns both versions of each object, reduced to the fields that the other formats of diff compare. */
+export function comparedPairs(
+  current: readonly ObjectContent[],
+  desired: readonly ObjectContent[],
+  { members, namespace }: { readonly members: ReadonlySet<string>; readonly namespace?: string | undefined },
+): readonly ObjectPair[] {
+  return objectPairs(current, desired, namespace).map(({ object, before, after }) => {
+    const running = before !== undefined && after !== undefined && members.has(object) ? comparedMember(before, after) : before;
+    const [old, next] = comparedVersions(running ?? {}, after ?? {});
+    return { object, before: before && old, after: after && next };
   });
 }
 
@@ -110,33 +140,40 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
   const byName = new Map(objects.map((object) => [nameOf(object), object]));
   return groups.map((group) => {
     const found = group.zones.map((zone) => ({ zone, object: byName.get(`StatefulSet ${group.namespace}/${zone.statefulSet}`) }));
-    const present = found.flatMap(({ zone, object }) => (object === undefined ? [] : [{ zone, object: withoutZone(object, zone) }]));
+    const running = found.flatMap(({ zone, object }) => (object === undefined ? [] : [{ zone, object }]));
+    const present = running.map(({ zone, object }) => {
+      const others = running.map((one) => one.object).filter((other) => other !== object);
+      return { zone, object: withMarks(object, others, marking(zone, group.zones)) };
+    });
     const [first, ...rest] = present;
-    const compared = rest.map(({ zone, object }) => ({
-      zone: zone.name,
-      comparedWith: first?.zone.name ?? '',
-      changes: first === undefined ? [] : fieldDiff(first.object, object).filter((change) => !isExpected(change)),
-    }));
-    const perZone = fieldsPerZone(compared);
+    const compared = first === undefined ? [] : rest.map(({ zone, object }) => ({ zone, changes: changesOf(first.object, object) }));
+    const perZone = fieldsPerZone(compared.map(({ changes }) => changes));
+    const isDrift = (change: FieldChange) => !perZone.includes(change.path);
     return {
       namespace: group.namespace,
       group: group.name,
       siblings: compared
-        .map((sibling) => ({ ...sibling, changes: sibling.changes.filter(({ path }) => !perZone.includes(path)) }))
+        .map(({ zone, changes }) => ({
+          zone: zone.name,
+          comparedWith: first?.zone.name ?? '',
+          changes: changes.filter(isDrift).map((change) => withNames(change, zone)),
+        }))
         .filter(({ changes }) => changes.length > 0),
-      perZone,
+      perZone: first === undefined ? [] : perZone.map((path) => withNames(path, first.zone)),
       missing: found.filter(({ object }) => object === undefined).map(({ zone }) => zone.name),
     };
   });
 }
 
+function changesOf(first: ObjectContent, other: ObjectContent): readonly FieldChange[] {
+  return fieldDiff(first, other).filter((change) => !isExpected(change));
+}
+
 /** Returns the fields with a different value in every zone. Needs at least three zones. */
-function fieldsPerZone(compared: readonly SiblingDifference[]): readonly string[] {
+function fieldsPerZone(compared: readonly (readonly FieldChange[])[]): readonly string[] {
   if (compared.length < 2) return [];
   const values = new Map<string, Set<string>>();
-  for (const { changes } of compared) {
-    for (const { path, after } of changes) values.set(path, (values.get(path) ?? new Set()).add(canonicalJson(after)));
-  }
+  for (const { path, after } of compared.flat()) values.set(path, (values.get(path) ?? new Set()).add(canonicalJson(after)));
   return [...values].filter(([, seen]) => seen.size === compared.length).map(([path]) => path);
 }
 
@@ -148,18 +185,53 @@ function isExpected(change: FieldChange): boolean {
   );
 }
 
-/** Replaces the names of the zone by placeholders, so that only other differences are left. */
-function withoutZone(object: ObjectContent, zone: ZoneDefinition): ObjectContent {
-  const name = new RegExp(`(?<![a-z0-9])zone-${escaped(zone.name)}(?![a-z0-9])`, 'g');
-  const replaced = (text: string) =>
-    text === zone.name ? 'ZONE' : text.replaceAll(zone.statefulSet, 'STATEFULSET').replace(name, 'zone-ZONE');
-  const walk = (value: unknown): unknown => {
-    if (typeof value === 'string') return replaced(value);
-    if (Array.isArray(value)) return value.map(walk);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, walk(part)]));
-  };
-  return Object.fromEntries(Object.entries(object).map(([key, part]) => [key, walk(part)]));
+/** Stand for the names of a zone. No manifest contains these characters: they are for private use. */
+const marks = { statefulSet: '\ue000', zone: '\ue001' };
+
+/** Returns the replacement of a zone's names by marks, where they are whole words and not a part of the name of another zone. */
+function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefinition[]): (text: string) => string {
+  const names = zones.flatMap((zone) => [zone.statefulSet, `zone-${zone.name}`]).sort((a, b) => b.length - a.length);
+  const words = new RegExp(`(?<![A-Za-z0-9])(?:${names.map(escaped).join('|')})(?![A-Za-z0-9])`, 'g');
+  const mark = (word: string) => (word === statefulSet ? marks.statefulSet : word === `zone-${name}` ? `zone-${marks.zone}` : word);
+  return (text) => (text === name ? marks.zone : text.replace(words, mark));
+}
+
+/** Marks the names of a zone in every text that is not the same in all zones. */
+function withMarks<Value>(value: Value, others: readonly unknown[], mark: (text: string) => string): Value;
+function withMarks(value: unknown, others: readonly unknown[], mark: (text: string) => string): unknown {
+  if (typeof value === 'string') return others.every((other) => other === value) ? value : mark(value);
+  if (Array.isArray(value)) {
+    return value.map((entry, index) =>
+      withMarks(
+        entry,
+        others.map((other) => (Array.isArray(other) ? other[index] : undefined)),
+        mark,
+      ),
+    );
+  }
+  if (!isMap(value)) return value;
+  const entries = Object.entries(value).map(([key, part]) => [
+    key,
+    withMarks(
+      part,
+      others.map((other) => (isMap(other) ? other[key] : undefined)),
+      mark,
+    ),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** Puts the names of the zone where the marks are: on both sides of a difference, so that the first zone is quoted as if it were this zone. */
+function withNames<Value>(value: Value, { name, statefulSet }: ZoneDefinition): Value {
+  return mapTexts(value, (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
+}
+
+function mapTexts<Value>(value: Value, replace: (text: string) => string): Value;
+function mapTexts(value: unknown, replace: (text: string) => string): unknown {
+  if (typeof value === 'string') return replace(value);
+  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, replace));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, replace)]));
 }
 
 function escaped(text: string): string {

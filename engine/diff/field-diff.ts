@@ -55,6 +55,43 @@ function withDefault(value: unknown, standard: unknown, other: unknown): unknown
   return isAbsent(value) && !isAbsent(other) ? standard : value;
 }
 
+/** Two versions of a value; undefined where a version does not have it. */
+type Pair<Value> = readonly [before: Value, after: Value];
+
+/** Returns both versions as `fieldDiff` compares them, for a program that compares texts: parts without a difference have the same text. */
+export function comparedVersions(before: ObjectContent, after: ObjectContent): Pair<ObjectContent> {
+  return alignMaps({ path: '', pattern: '', key: '' }, before, after);
+}
+
+function alignMaps(place: Place, before: ObjectContent, after: ObjectContent): Pair<ObjectContent> {
+  const pairs = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
+    const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
+    if (isServerField(pattern)) return [];
+    const standard = fieldDefault(pattern, { ...before, ...after });
+    const [old, next] = [withDefault(before[key], standard, after[key]), withDefault(after[key], standard, before[key])];
+    return [[key, align({ path: '', pattern, key }, old, next)] as const];
+  });
+  const side = (index: 0 | 1) => Object.fromEntries(pairs.flatMap(([key, pair]) => (isAbsent(pair[index]) ? [] : [[key, pair[index]]])));
+  return [side(0), side(1)];
+}
+
+function align(place: Place, before: unknown, after: unknown): Pair<unknown> {
+  if (isNothing(before, place.key) && isNothing(after, place.key)) return [undefined, undefined];
+  if (isMap(before) && isMap(after)) return alignMaps(place, before, after);
+  if (isMap(before) && isAbsent(after)) return [alignMaps(place, before, {})[0], undefined];
+  if (isMap(after) && isAbsent(before)) return [undefined, alignMaps(place, {}, after)[1]];
+  if (Array.isArray(before) && Array.isArray(after)) return alignLists(place, before, after);
+  return sameValue(place, before, after) ? [before, before] : [before, after];
+}
+
+function alignLists(place: Place, before: readonly unknown[], after: readonly unknown[]): Pair<readonly unknown[]> {
+  const key = entryKey(place.key, [before, after]);
+  if (key === undefined) return [before, after];
+  const [old, next] = [keyed(before, key), keyed(after, key)];
+  const pair = (name: string) => align({ path: '', pattern: `${place.pattern}[]`, key: name }, old.get(name), next.get(name));
+  return [[...old.keys()].map((name) => pair(name)[0]), [...next.keys()].map((name) => pair(name)[1])];
+}
+
 function compare(walk: Walk, place: Place, before: unknown, after: unknown): void {
   if (isNothing(before, place.key) && isNothing(after, place.key)) return;
   if (isRecord(before) && isRecord(after)) compareMaps(walk, place, before, after);

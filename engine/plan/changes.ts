@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
+import { type FieldChange, fieldDiff, isMap, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
@@ -61,10 +61,24 @@ function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: numb
   return { ...change, before: running, consequence: change.consequence === 'refused' ? 'refused' : consequence };
 }
 
-const leftToOthers: readonly (readonly string[])[] = [
-  ['spec', 'replicas'],
-  ['spec', 'updateStrategy', 'rollingUpdate', 'partition'],
+/** Fields that a manifest of a member can leave to other writers: the agent, an autoscaler, the StatefulSet controller. */
+const leftToOthers: readonly (readonly [map: readonly string[], field: string])[] = [
+  [['spec'], 'replicas'],
+  [['spec', 'updateStrategy', 'rollingUpdate'], 'partition'],
 ];
+
+/** Returns the running member as far as the manifest asks for it: without the fields that the manifest leaves to other writers. */
+export function comparedMember(running: ObjectContent, manifest: ObjectContent): ObjectContent {
+  return leftToOthers
+    .filter(([map, field]) => fieldAt(manifest, [...map, field]) === undefined)
+    .reduce((object, [map, field]) => withoutField(object, map, field), running);
+}
+
+function withoutField(object: ObjectContent, [key, ...rest]: readonly string[], field: string): ObjectContent {
+  if (key === undefined) return Object.fromEntries(Object.entries(object).filter(([name]) => name !== field));
+  const inner = object[key];
+  return isMap(inner) ? { ...object, [key]: withoutField(inner, rest, field) } : object;
+}
 
 function changesOf(
   before: ObjectContent | undefined,
@@ -74,12 +88,7 @@ function changesOf(
   if (before === undefined && after === undefined) return [];
   if (before === undefined) return [{ kind: 'created', field: 'metadata.name', consequence: isRefused ? 'refused' : 'scaleUp' }];
   if (after === undefined) return [{ kind: 'deleted', field: 'metadata.name', consequence: isRefused ? 'refused' : 'none' }];
-  return (
-    fieldDiff(before, after)
-      // A manifest that leaves replicas, or the partition, to others does not ask for a change of them.
-      .filter(({ path }) => !leftToOthers.some((field) => field.join('.') === path && fieldAt(after, field) === undefined))
-      .map((change) => plannedChange(change, isRefused))
-  );
+  return fieldDiff(comparedMember(before, after), after).map((change) => plannedChange(change, isRefused));
 }
 
 function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedChange, 'zones'> {

@@ -1,9 +1,10 @@
 // The verb diff: shows the differences by zone with their effects. The exit code is 1 if there are differences.
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
+import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -36,7 +37,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   // Without a request, the zones are compared as they run.
-  const hasRequest = inputs.desiredObjects.length > 0;
+  const hasRequest = inputs.desiredObjects.length > 0 || (options.set ?? []).length > 0;
   return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
 }
 
@@ -49,23 +50,24 @@ function withAgainst(options: DiffOptions): DiffOptions {
 
 async function show(context: CommandContext, options: DiffOptions, inputs: PlanInputs): Promise<ExitCode> {
   if (options.zones === true) return showSiblings(context, options, inputs);
-  const { input } = inputs;
   if (options.output === 'external') {
     const { externalDiff } = await import('../output/diff.ts');
-    return externalDiff(context, input.current.filter(isRecord), input.desired.filter(isRecord));
+    return externalDiff(context, comparedPairs(...objectsOf(inputs), scopeOf(inputs, options)));
   }
-  return showDifference(context, options, differenceOf(inputs, options.namespace));
+  const groups = groupDifferences(planGroups(inputs.input));
+  return showDifference(context, options, { groups, objects: objectDifferences(...objectsOf(inputs), scopeOf(inputs, options)) });
 }
 
-function differenceOf({ input, documents }: PlanInputs, namespace: string | undefined): Difference {
-  return {
-    groups: groupDifferences(planGroups(input)),
-    objects: objectDifferences(
-      [...documents.current, ...input.current.filter(isRecord)],
-      [...documents.desired, ...input.desired.filter(isRecord)],
-      { members: memberNames(input.groups), namespace },
-    ),
-  };
+/** Returns all objects before and after. */
+function objectsOf({ input, documents }: PlanInputs): [readonly ObjectContent[], readonly ObjectContent[]] {
+  return [
+    [...documents.current, ...input.current.filter(isRecord)],
+    [...documents.desired, ...input.desired.filter(isRecord)],
+  ];
+}
+
+function scopeOf({ input }: PlanInputs, { namespace }: DiffOptions) {
+  return { members: memberNames(input.groups), namespace };
 }
 
 async function showDifference({ stdout }: CommandContext, { output }: DiffOptions, difference: Difference): Promise<ExitCode> {

@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diffLines } from 'diff';
-import type { FieldChange, ObjectContent } from '../../engine/diff/field-diff.ts';
+import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
 import type { PlannedChange } from '../../engine/plan/document.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import type { CommandContext } from '../context.ts';
-import { type Difference, type GroupDifference, type GroupSiblings, nameOf, type ObjectDifference, type ZonePart } from '../difference.ts';
+import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { valueText } from './plan/changes.ts';
 import { podsText } from './plan/plan-text.ts';
@@ -149,11 +149,11 @@ export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook
 }
 
 /** Runs the program on two folders of files and prints its output. Returns 1 if the program found differences. */
-export function externalDiff(context: CommandContext, current: readonly ObjectContent[], desired: readonly ObjectContent[]): ExitCode {
+export function externalDiff(context: CommandContext, pairs: readonly ObjectPair[]): ExitCode {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-diff-'));
   try {
-    writeSide(join(folder, 'CURRENT'), current, desired, 'before');
-    writeSide(join(folder, 'DESIRED'), desired, current, 'after');
+    writeSide(join(folder, 'CURRENT'), pairs, 'before');
+    writeSide(join(folder, 'DESIRED'), pairs, 'after');
     const [program = 'diff', ...flags] = (context.env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ').filter((word) => word !== '');
     const all = program === 'diff' && flags.length === 0 ? ['-u', '-N', '-r'] : flags;
     const { status, stdout, error } = spawnSync(program, [...all, 'CURRENT', 'DESIRED'], {
@@ -175,11 +175,12 @@ export function externalDiff(context: CommandContext, current: readonly ObjectCo
   }
 }
 
-function writeSide(folder: string, objects: readonly ObjectContent[], others: readonly ObjectContent[], side: 'before' | 'after'): void {
+function writeSide(folder: string, pairs: readonly ObjectPair[], side: 'before' | 'after'): void {
   mkdirSync(folder);
-  const otherByName = new Map(others.map((object) => [nameOf(object), object]));
-  for (const object of objects) {
-    const name = nameOf(object);
-    writeFileSync(join(folder, `${name.replace(/[^\w.-]+/g, '.')}.yaml`), toYaml(withoutSecrets(object, otherByName.get(name), side)));
+  for (const pair of pairs) {
+    const object = pair[side];
+    const other = side === 'before' ? pair.after : pair.before;
+    if (object === undefined) continue;
+    writeFileSync(join(folder, `${pair.object.replace(/[^\w.-]+/g, '.')}.yaml`), toYaml(withoutSecrets(object, other, side)));
   }
 }

@@ -28,15 +28,16 @@ const live: OptionSpec = {
   flags: '--live',
   description: 'Compare with the cluster, also if --desired is given. This is the default without --current and --desired.',
 };
+const setOption: OptionSpec = {
+  flags: '--set <key=value>',
+  description: 'Plan this change: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
+  isRepeatable: true,
+};
 const planInputs: readonly OptionSpec[] = [
   currentState,
   desiredState,
   fileOption,
-  {
-    flags: '--set <key=value>',
-    description: 'Plan this change: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
-    isRepeatable: true,
-  },
+  setOption,
   { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
   instant,
   { flags: '--group <name>', description: 'Only this group.', isRepeatable: true },
@@ -83,6 +84,7 @@ const diff: Verb = {
     currentState,
     desiredState,
     fileOption,
+    { ...setOption, description: setOption.description.replace('Plan', 'Compare with') },
     { flags: '--against <state>', description: 'live, or a source to use as the running state.', completes: 'source' },
     live,
     allNamespacesOption,

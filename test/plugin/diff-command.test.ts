@@ -1,0 +1,123 @@
+// The verb diff as a process: zones compared by structure, both sides for another program, and --set.
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+
+const policy = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: kafka, namespace: kafka }
+spec:
+  members: { zones: [{ name: a, statefulSet: kafka-a }, { name: b, statefulSet: kafka-b }, { name: c, statefulSet: kafka-c }] }
+  rollout: { strategy: onDelete, rotateBy: delete, maxUnavailable: 1 }
+`;
+
+interface Options {
+  readonly args?: readonly string[];
+  readonly metadata?: string;
+  readonly status?: string;
+}
+
+function member(zone: string, { args = [], metadata = '', status = '' }: Options = {}): string {
+  return `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: kafka-${zone}, namespace: kafka${metadata} }
+spec:
+  replicas: 3
+  serviceName: kafka-${zone}
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { app: kafka-broker, zone: ${zone} } }
+  template:
+    metadata: { labels: { app: kafka-broker, zone: ${zone} } }
+    spec: { containers: [{ name: kafka, image: 'kafka:4.0', args: ${JSON.stringify(['--service=kafka-broker', ...args])} }] }
+${status}---
+`;
+}
+
+function diff(files: Readonly<Record<string, string>>, ...words: readonly string[]) {
+  const cwd = folderWith({ 'policies/group.yaml': policy, ...files });
+  return runPlugin(['diff', '--current', 'now', '-f', 'policies', ...words], { cwd });
+}
+
+const zones = ['a', 'b', 'c'];
+
+describe('diff --zones', () => {
+  it('does not take a part of another word for the name of a zone', () => {
+    const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');
+    expect(stdout).toBe('kafka/kafka   no differences between zones\n');
+    expect(status).toBe(0);
+  });
+
+  it('leaves alone what all zones share, also if a StatefulSet has the name of its container and image', () => {
+    const files = {
+      'now/a.yaml': [
+        member('a', { args: ['--peer=kafka-b'] }).replaceAll('kafka-a', 'kafka'),
+        member('b', { args: ['--peer=kafka-b'] }),
+      ].join(''),
+      'policies/group.yaml': policy.replace('kafka-a }', 'kafka }').replace(', { name: c, statefulSet: kafka-c }', ''),
+    };
+    expect(diff(files, '--zones').stdout).toBe('kafka/kafka   no differences between zones\n');
+  });
+
+  it('shows the name of another zone where the own name is expected', () => {
+    const names: Readonly<Record<string, string>> = { a: 'a', b: 'a', c: 'c' };
+    const manifests = zones.map((zone) => member(zone, { args: [`--id=kafka-${names[zone]}`] }));
+    const { stdout, status } = diff({ 'now/a.yaml': manifests.join('') }, '--zones');
+    expect(stdout).toBe(`kafka/kafka
+  b differs from a in 1 field
+    spec.template.spec.containers[kafka].args
+      - --id=kafka-b
+      + --id=kafka-a
+`);
+    expect(status).toBe(1);
+  });
+
+  it('shows no difference where every zone names the same zone', () => {
+    const manifests = zones.map((zone) => member(zone, { args: ['--seed=kafka-a'] }));
+    expect(diff({ 'now/a.yaml': manifests.join('') }, '--zones').stdout).toBe('kafka/kafka   no differences between zones\n');
+  });
+});
+
+describe('diff -o external', () => {
+  const exported = (zone: string, options: Options = {}) =>
+    member(zone, {
+      ...options,
+      metadata: `, uid: 0-${zone}, resourceVersion: '7', managedFields: [{ manager: helm }], creationTimestamp: '2026-01-01T00:00:00Z'`,
+      status: 'status: { replicas: 3 }\n',
+    }).replace('  replicas: 3\n', '  replicas: 3\n  podManagementPolicy: OrderedReady\n');
+
+  it('gives both sides without fields that the API server writes, and without defaults of one side', () => {
+    const files = {
+      'now/a.yaml': zones.map((zone) => exported(zone)).join(''),
+      'next/a.yaml': zones
+        .map((zone) => member(zone))
+        .join('')
+        .replaceAll('  replicas: 3\n', ''),
+    };
+    const { stdout, status } = diff(files, '--desired', 'next', '-o', 'external');
+    expect(stdout).toBe('');
+    expect(status).toBe(0);
+    expect(diff(files, '--desired', 'next').status).toBe(0);
+  });
+
+  it('shows the changed fields alone, also of policies', () => {
+    const files = {
+      'now/a.yaml': `${zones.map((zone) => exported(zone)).join('')}${policy}`,
+      'next/a.yaml': `${zones.map((zone) => member(zone).replace('kafka:4.0', 'kafka:4.1')).join('')}${policy.replace('maxUnavailable: 1', 'maxUnavailable: 2')}`,
+    };
+    const cwd = folderWith(files);
+    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next', '-o', 'external'], { cwd });
+    const changed = stdout.split('\n').filter((line) => /^[-+] /.test(line));
+    expect(new Set(changed.map((line) => line.replace(/\s+/g, ' ')))).toEqual(
+      new Set(['- image: kafka:4.0', '+ image: kafka:4.1', '- maxUnavailable: 1', '+ maxUnavailable: 2']),
+    );
+    expect(status).toBe(1);
+  });
+});
+
+describe('diff --set', () => {
+  it('compares with the change, as plan plans it', () => {
+    const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--set', 'image=kafka:4.1');
+    expect(stdout).toContain('+ kafka:4.1');
+    expect(stdout).toContain('restarts 9 pods');
+    expect(status).toBe(1);
+  });
+});
