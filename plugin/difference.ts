@@ -1,10 +1,11 @@
 // Differences of two sets of manifests, and of the zones of a group.
-import { comparedVersions, type FieldChange, fieldDiff, isMap, type ObjectContent } from '../engine/diff/field-diff.ts';
+import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../engine/observe/raw.ts';
 import { comparedMember } from '../engine/plan/changes.ts';
 import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { isRecord } from '../policies/values/is-record.ts';
 
 /** Zones of a group with the changes that they share. */
 export interface ZonePart {
@@ -209,12 +210,12 @@ function withMarks(value: unknown, others: readonly unknown[], mark: (text: stri
       ),
     );
   }
-  if (!isMap(value)) return value;
+  if (!isRecord(value)) return value;
   const entries = Object.entries(value).map(([key, part]) => [
     key,
     withMarks(
       part,
-      others.map((other) => (isMap(other) ? other[key] : undefined)),
+      others.map((other) => (isRecord(other) ? other[key] : undefined)),
       mark,
     ),
   ]);

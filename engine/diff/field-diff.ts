@@ -77,9 +77,9 @@ function alignMaps(place: Place, before: ObjectContent, after: ObjectContent): P
 
 function align(place: Place, before: unknown, after: unknown): Pair<unknown> {
   if (isNothing(before, place.key) && isNothing(after, place.key)) return [undefined, undefined];
-  if (isMap(before) && isMap(after)) return alignMaps(place, before, after);
-  if (isMap(before) && isAbsent(after)) return [alignMaps(place, before, {})[0], undefined];
-  if (isMap(after) && isAbsent(before)) return [undefined, alignMaps(place, {}, after)[1]];
+  if (isRecord(before) && isRecord(after)) return alignMaps(place, before, after);
+  if (isRecord(before) && isAbsent(after)) return [alignMaps(place, before, {})[0], undefined];
+  if (isRecord(after) && isAbsent(before)) return [undefined, alignMaps(place, {}, after)[1]];
   if (Array.isArray(before) && Array.isArray(after)) return alignLists(place, before, after);
   return sameValue(place, before, after) ? [before, before] : [before, after];
 }

@@ -3,7 +3,8 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { type FieldChange, fieldDiff, isMap, type ObjectContent } from '../diff/field-diff.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
+import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
@@ -77,7 +78,7 @@ export function comparedMember(running: ObjectContent, manifest: ObjectContent):
 function withoutField(object: ObjectContent, [key, ...rest]: readonly string[], field: string): ObjectContent {
   if (key === undefined) return Object.fromEntries(Object.entries(object).filter(([name]) => name !== field));
   const inner = object[key];
-  return isMap(inner) ? { ...object, [key]: withoutField(inner, rest, field) } : object;
+  return isRecord(inner) ? { ...object, [key]: withoutField(inner, rest, field) } : object;
 }
 
 function changesOf(
