@@ -2,7 +2,7 @@
 //
 // The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
 //
-//  1. Read first, decide after. If an action disturbs pods, the snapshot must be fresh: read the objects again, or wait for the watch cache.
+//  1. Read first, decide after. If an action disrupts pods, the snapshot must be fresh: read the objects again, or wait for the watch cache.
 //  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
 //  3. Write the ledger before the first action, in one write with a precondition on its resource version: a claim for every disruption, an
 //     `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.

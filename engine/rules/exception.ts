@@ -9,7 +9,7 @@ interface ExceptionSubject {
   readonly zone: string;
   /** Replicas after the change. */
   readonly to?: number;
-  /** Pods that would be disturbed now. */
+  /** Pods that would be disrupted now. */
   readonly podCount?: number;
 }
 

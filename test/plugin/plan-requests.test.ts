@@ -57,7 +57,7 @@ describe('a plan of what is asked for', () => {
       "Plan  prod/store   completes   policy d407bff
 
       CHANGE   replicas  4 -> 2  (a)  2 pods removed
-      SAFETY   this plan disturbs at most one zone at a time
+      SAFETY   this plan disrupts at most one zone at a time
 
        WAVE      STEP                  PODS  AT ONCE  GATE   p50  p90
        replicas  scale down  a 4 -> 2     2        -  -      30s   2m

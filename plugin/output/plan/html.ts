@@ -136,7 +136,7 @@ function timesText({ totals, waves }: GroupPlan): string {
 function changes(group: GroupPlan): Html {
   const lines = changeLines(group, { fullPaths: true });
   if (lines.length === 0) return nothing;
-  const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disturbs at most one zone at a time.</p>` : nothing;
+  const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disrupts at most one zone at a time.</p>` : nothing;
   const rows = lines.map((line) => [html`<code>${line.field}</code>`, html`<code>${line.value}</code>`, line.consequence]);
   return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${safety}`;
 }

@@ -282,12 +282,12 @@ function quantilesText(quantiles: Quantiles): string {
   return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
 }
 
-/** Reports whether the plan disturbs at most one zone at a time. False without disruptions, and if a StatefulSet is deleted. */
+/** Reports whether the plan disrupts at most one zone at a time. False without disruptions, and if a StatefulSet is deleted. */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
-  const disturbing = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
-  if (group.zones.length < 2 || disturbing.length === 0) return false;
-  const spans = [...disturbing].sort((a, b) => a.startSeconds - b.startSeconds);
+  const disrupting = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
+  if (group.zones.length < 2 || disrupting.length === 0) return false;
+  const spans = [...disrupting].sort((a, b) => a.startSeconds - b.startSeconds);
   const ends = new Map<string, number>();
   for (const span of spans) {
     for (const [zone, end] of ends) if (zone !== span.zone && end > span.startSeconds) return false;
