@@ -70,7 +70,7 @@ export function abortRequest(context: GroupContext, run: RunState): VerifiedRequ
 /** Reports whether a request pauses: a pause, or an abort with an unverified requester or without a run. It pauses no other run. */
 export function pauses(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
   const { action, runId } = intent;
-  if (action === 'pause' || action === 'hold') return true;
+  if (action === 'pause') return true;
   if (action !== 'abort') return false;
   return runId === undefined || (!isVerified(context, intent) && (run === undefined || runId === run.id));
 }

@@ -18,10 +18,11 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
     if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
     if (options.rollback === true) refuseRollback(requested);
     return {
+      needsRequester: true,
       // A retried run can be aborted again, which is a new request.
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'abort', runId: run.id, ...(options.rollback === true ? { rollback: true } : {}) },
-      text: (by) => resultText(requested, options, by),
+      text: (by) => resultText(requested, options, by ?? ''),
     };
   });
 }
@@ -36,21 +37,19 @@ function refuseRollback({ name, definition }: RequestedGroup): void {
   );
 }
 
-function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string | undefined): string {
+function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string): string {
   const { desired, updated } = podTotals(live.decision);
   const { wave } = live.decision;
   const next =
-    by === undefined
-      ? 'the requester could not be verified; the group stays paused until the request is deleted'
-      : rollback === true
-        ? 'pods in flight finish, then the updated pods return to their previous revision'
-        : 'pods in flight finish; no further pod is replaced until undo, retry or a new pod template';
+    rollback === true
+      ? 'pods in flight finish, then the updated pods return to their previous revision'
+      : 'pods in flight finish; no further pod is replaced until undo, retry or a new pod template';
   const at = wave === undefined ? '' : ` in wave ${wave.name}`;
   return [
-    `${name} aborted${at}${by === undefined ? '' : ` by ${by}`}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
+    `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
     `  ${next}\n`,
     `  Roll back: kubectl rollout-group undo ${name}\n`,
-    `  Continue: kubectl rollout-group ${by === undefined ? 'cancel' : 'retry'} ${name}\n`,
+    `  Continue: kubectl rollout-group retry ${name}\n`,
   ].join('');
 }
 
@@ -65,7 +64,7 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
     if (run === undefined || (run.outcome !== 'failed' && !isRolledBack && !isBlocked))
       return { text: () => `${name} has no failed run; nothing was retried\n` };
     return {
-      isPermit: true,
+      needsRequester: true,
       // A run that fails again needs a new request, and so does a request written by a clock behind that of the agent.
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },

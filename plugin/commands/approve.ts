@@ -45,7 +45,7 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
     throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --for 1h');
   const what = subjectText(subject);
   return {
-    isPermit: true,
+    needsRequester: true,
     key: `${run ?? ''} ${what}`,
     spec: {
       action,

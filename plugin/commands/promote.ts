@@ -27,7 +27,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
   const skipped = skippedText(requested, wave, gate);
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
-    isPermit: true,
+    needsRequester: true,
     key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
     spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
     confirm: () => (full === true ? confirmByName(context, options, preview, target.group) : confirmByPrompt(context, options, preview)),

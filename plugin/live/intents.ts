@@ -43,7 +43,7 @@ interface StoredIntent {
   readonly object: KubernetesObject;
 }
 
-/** Returns the unexpired intents that pause the group or one of its zones: `pause`, `hold`, and an unverified `abort`. */
+/** Returns the unexpired intents that pause the group or one of its zones: `pause`, and an unverified `abort`. */
 export async function listActivePauses(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },

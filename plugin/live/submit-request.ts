@@ -40,8 +40,8 @@ export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
-  /** The request permits something: it is refused unless a webhook verifies the requester. */
-  readonly isPermit?: boolean;
+  /** The request counts only from a verified requester: it is refused unless a webhook verifies them. */
+  readonly needsRequester?: boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. @throws Failure when the requester does not qualify. */
@@ -77,11 +77,11 @@ export async function readRequestedGroup(cluster: Cluster, group: string): Promi
 export async function submit(
   context: CommandContext,
   flags: RequestFlags,
-  { cluster, target, live }: RequestedGroup,
+  { cluster, target, name, live }: RequestedGroup,
   request: Request,
 ): Promise<ExitCode> {
   const { stdout } = context;
-  const { key = '', isPermit = false } = request;
+  const { key = '', needsRequester = false } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined));
     return exitCodes.done;
@@ -90,15 +90,15 @@ export async function submit(
   const object = intentObject(target, spec, key);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
-  const checked = isPermit || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
-  if (isPermit) {
-    const verified = verifiedIntent(checked, spec.action);
+  const checked = needsRequester || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
+  if (needsRequester) {
+    const verified = verifiedIntent(checked, spec.action, name);
     request.check?.(verified);
   }
   if (flags.dryRun === 'server') return printObjects(context, checked === undefined ? [] : [checked]);
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the first.
-  const own = isPermit ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
+  const own = needsRequester ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
   stdout.write(request.text(userIn(written)));
   await writeAgentNote(context, cluster, live);
@@ -121,14 +121,17 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
 }
 
 /** Returns the intent with its verified requester. @throws Failure when no webhook wrote the requester into it. */
-function verifiedIntent(object: KubernetesObject | undefined, action: string): IntentView {
+function verifiedIntent(object: KubernetesObject | undefined, action: string, group: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
   throw new Failure({
     exitCode: exitCodes.refused,
     what: `${action} was not sent: it would have no effect`,
     why: 'no webhook records the requester, so the requester cannot be verified',
-    todo: 'install the webhook: kubectl rollout-group install',
+    todo:
+      action === 'abort'
+        ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook: kubectl rollout-group install`
+        : 'install the webhook: kubectl rollout-group install',
   });
 }
 

@@ -6,7 +6,7 @@ import { instant, objectName, optionalInt, optionalList, requestedBy, shortName 
 export const rolloutIntentSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   action: z
-    .enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'restart', 'scale', 'cancel', 'protect', 'hold'])
+    .enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'cancel', 'protect'])
     .describe('Requested action. The commands of the plugin write it.'),
   zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
   wave: shortName.optional().describe('Wave to approve, reject or promote.'),

@@ -168,10 +168,10 @@ describe('abort and retry', () => {
     );
   });
 
-  it('abort pauses the group if the requester is not verified', async () => {
+  it('abort writes nothing if the requester cannot be verified, and names pause instead', async () => {
     const acted = await act('abort ingester', { decision: rolling, options: {} });
-    expect([acted.status, asked(acted).length]).toEqual([0, 1]);
-    expect(acted.stdout).toContain('stays paused until the request is deleted');
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('kubectl rollout-group pause mimir/ingester');
   });
 
   it.each([

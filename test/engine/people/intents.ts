@@ -35,7 +35,6 @@ const canaryDone: SnapshotOverrides = { podChanges: { 'ingester-zone-a': updated
 /** Every action of the schema has a row. */
 export const intentRows: readonly IntentRow[] = [
   { action: 'pause', does: 'holds', definition: rolled, says: {}, without: 'a-2', with: 'roll/a wait: paused', isPermit: false },
-  { action: 'hold', does: 'holds', definition: rolled, says: {}, without: 'a-2', with: 'roll/a wait: paused', isPermit: false },
   {
     action: 'approve',
     does: 'lets a wave begin',
@@ -97,8 +96,6 @@ export const intentRows: readonly IntentRow[] = [
     with: 'roll/a wait: undone',
     isPermit: false,
   },
-  { action: 'restart', does: 'nothing', definition: rolled, says: {}, without: 'a-2', with: 'a-2', isPermit: false },
-  { action: 'scale', does: 'nothing', definition: rolled, says: { replicas: 9 }, without: 'a-2', with: 'a-2', isPermit: false },
   {
     action: 'cancel',
     does: 'takes a decrease back',

@@ -125,7 +125,7 @@ describe('paused', () => {
     });
   });
 
-  it.each(['pause', 'hold', 'abort'] as const)('waits for a person who said %s', (action) => {
+  it.each(['pause', 'abort'] as const)('waits for a person who said %s', (action) => {
     expect(ask('paused', native, { intents: [intent({ action, reason: 'storage moves', expiresMs: kitNowMs + 9 })] })).toEqual({
       rule: 'paused',
       outcome: 'wait',
