@@ -38,14 +38,19 @@ export function observeTemplate(revision: ObjectContent, controllerUid: string):
   const isOwn =
     Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === controllerUid && fieldAt(owner, ['controller']) === true);
   if (!isOwn) return { unknown: 'it belongs to another object' };
+  return templateOf(revision) ?? { unknown: 'it has no pod template' };
+}
+
+/** Returns the pod template of a ControllerRevision, which Kubernetes stores as a patch. */
+function templateOf(revision: unknown): ObjectContent | undefined {
   const found = fieldAt(revision, ['data', ...template]);
-  if (!isRecord(found)) return { unknown: 'it has no pod template' };
+  if (!isRecord(found)) return undefined;
   const { $patch: _patch, ...rest } = found;
   return rest;
 }
 
 function revisionOf(set: ObjectContent, asked: unknown, revisions: readonly unknown[]): string | undefined {
-  const found = revisions.find((revision) => isOwnedBy(revision, set) && hasSameTemplate(fieldAt(revision, ['data', ...template]), asked));
+  const found = revisions.find((revision) => isOwnedBy(revision, set) && hasSameTemplate(templateOf(revision), asked));
   const name = fieldAt(found, ['metadata', 'name']);
   return typeof name === 'string' ? name : undefined;
 }

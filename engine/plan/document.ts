@@ -85,7 +85,10 @@ export interface GroupPlan {
     readonly statefulSet: string;
     readonly replicasBefore: number;
     readonly replicasAfter: number;
+    /** Pods that are replaced, each once; with those of `afterWait`. */
     readonly restarts: number;
+    /** Pods that are replaced once the plan no longer waits, in their order. */
+    readonly afterWait?: readonly string[];
   }[];
   readonly totals: {
     readonly restarts: number;

@@ -5,6 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { viewGroup } from '../observe/view.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
@@ -76,7 +77,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
-  const zones = zoneTotals(group, asked, likely.world.snapshot, steps);
+  const zones = zoneTotals(group, asked, likely, steps);
   const waits = withAbsence(input, group, likely.waits);
   const isBlocked = likely.refused.length > 0 || waits.some((answer) => answer.outcome === 'no');
   const isComplete = likely.end === 'done';
@@ -98,7 +99,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       gates: new Set(steps.flatMap((step) => step.gates ?? [])).size,
       approvals: steps.filter((step) => step.kind === 'approval').length,
       ...(isComplete ? { p50Seconds: seconds(likely.endMs - likely.startMs) } : {}),
-      ...(slow.end === 'done' ? { p90Seconds: seconds(slow.endMs - slow.startMs) } : {}),
+      ...(isComplete && slow.end === 'done' ? { p90Seconds: seconds(Math.max(likely.endMs, slow.endMs) - likely.startMs) } : {}),
     },
     timeline: steps.flatMap(span),
   };
@@ -167,21 +168,29 @@ function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: nu
     ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),
     ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
-    ...(isTimed && twin !== undefined ? { p90Seconds: seconds(twin.endMs - twin.startMs) } : {}),
+    // A later start can shorten a wait, for example for a window: the slow run still takes no less time than the likely one.
+    ...(isTimed && twin !== undefined ? { p90Seconds: seconds(Math.max(step.endMs - step.startMs, twin.endMs - twin.startMs)) } : {}),
     rules: step.rules,
   };
 }
 
-function zoneTotals(group: GroupDefinition, before: Snapshot, end: Snapshot, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
   const replicasIn = (snapshot: Snapshot, name: string): number =>
     snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
-  return group.zones.map((zone) => ({
-    zone: zone.name,
-    statefulSet: zone.statefulSet,
-    replicasBefore: replicasIn(before, zone.statefulSet),
-    replicasAfter: replicasIn(end, zone.statefulSet),
-    restarts: steps.filter((step) => step.kind === 'roll' && step.zone === zone.name).reduce((sum, step) => sum + step.pods.length, 0),
-  }));
+  return viewGroup(world.snapshot, group).zones.map(({ zone, outdated }) => {
+    const rolled = new Set(steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : [])));
+    // The last pods of a zone go first, as in a step.
+    const afterWait = end === 'done' ? [] : outdated.map(({ name }) => name).reverse();
+    for (const name of afterWait) rolled.add(name);
+    return {
+      zone: zone.name,
+      statefulSet: zone.statefulSet,
+      replicasBefore: replicasIn(before, zone.statefulSet),
+      replicasAfter: replicasIn(world.snapshot, zone.statefulSet),
+      restarts: rolled.size,
+      ...(afterWait.length === 0 ? {} : { afterWait }),
+    };
+  });
 }
 
 function span(step: PlannedStep): readonly TimelineSpan[] {

@@ -87,13 +87,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     { code: text, severity: oneOf('warning', 'notice'), message: text },
     { source: ref('source') },
   ),
-  zone: record('The changes of one zone.', {
-    zone: text,
-    statefulSet: text,
-    replicasBefore: count,
-    replicasAfter: count,
-    restarts: count,
-  }),
+  zone: record(
+    'The changes of one zone.',
+    { zone: text, statefulSet: text, replicasBefore: count, replicasAfter: count, restarts: count },
+    { afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' } },
+  ),
   totals: record(
     'Totals of the group. Times exclude people and are absent when the plan does not end.',
     { restarts: count, scaleChanges: count, waves: count, gates: count, approvals: count },

@@ -149,7 +149,10 @@ function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
-  return html`<div class="notice"><b>Waits</b><ul>${group.waits.map((result) => resultItem(result, words.factText(result), startMs))}</ul></div>\n`;
+  const next = words.afterWaitText(group);
+  const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
+  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
+  return html`<div class="notice"><b>Waits</b><ul>${items}${then}</ul></div>\n`;
 }
 
 function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {

@@ -77,12 +77,16 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
 }
 
 function waits(changed: readonly GroupPlan[], plan: Plan): Section {
-  const items = changed.flatMap((group) =>
-    group.waits.map((result) => {
-      const verb = result.outcome === 'no' ? 'is blocked by' : 'waits for';
-      return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
-    }),
-  );
+  const items = changed.flatMap((group) => {
+    const next = words.afterWaitText(group);
+    return [
+      ...group.waits.map((result) => {
+        const verb = result.outcome === 'no' ? 'is blocked by' : 'waits for';
+        return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
+      }),
+      ...(next === undefined ? [] : [[`- ${groupName(group)} then: ${markdownText(clip(next, longestText))}`]]),
+    ];
+  });
   return { title: '**Waits**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
 }
 

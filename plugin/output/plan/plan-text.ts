@@ -222,6 +222,14 @@ export function totalsText(totals: GroupPlan['totals']): string {
   return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; durations exclude the time for approvals.`;
 }
 
+/** Returns the replacements that follow once the plan no longer waits: `roll zone-a 2..0, zone-b 2..0 (6 pods)`; undefined if there are none. */
+export function afterWaitText({ zones }: GroupPlan): string | undefined {
+  const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
+  if (waiting.length === 0) return undefined;
+  const count = waiting.reduce((sum, { pods }) => sum + pods.length, 0);
+  return `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => `${zone} ${podsText(pods)}`).join(', ')} (${plural(count, 'pod')})`;
+}
+
 /** The outcome of a group in one or two words. */
 export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   complete: 'completes',

@@ -141,12 +141,14 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
 }
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
-  return group.waits.flatMap((result) => {
+  const lines = group.waits.flatMap((result) => {
     const isBlocked = result.outcome === 'no';
     const mark = isBlocked ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
     const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
     return [`${start} ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
+  const next = words.afterWaitText(group);
+  return next === undefined ? lines : [...lines, ...labelled('THEN', next, look)];
 }
 
 function joined(rule: string, fact: string | undefined): string {

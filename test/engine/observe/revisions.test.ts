@@ -10,7 +10,10 @@ function set(image: string, more: object = {}) {
 const running = set('x:1', { status: { updateRevision: 'a-1', replicas: 3 } });
 
 function revision(name: string, image: string, uid = 'u') {
-  return { metadata: { name, ownerReferences: [{ uid }] }, data: { spec: { template: set(image).spec.template } } };
+  return {
+    metadata: { name, ownerReferences: [{ uid }] },
+    data: { spec: { template: { $patch: 'replace', ...set(image).spec.template } } },
+  };
 }
 
 function revisionOf(asked: ReturnType<typeof set>, revisions: readonly unknown[] = []): unknown {

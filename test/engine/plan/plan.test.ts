@@ -157,6 +157,24 @@ describe('a plan of waves', () => {
     expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
   });
 
+  it('names the restarts that follow the wait, and counts them', () => {
+    const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
+    expect(plan.zones.map(({ restarts, afterWait }) => [restarts, afterWait?.join(' ')])).toEqual([
+      [3, 'ingester-zone-a-1 ingester-zone-a-0'],
+      [3, 'ingester-zone-b-2 ingester-zone-b-1 ingester-zone-b-0'],
+      [3, 'ingester-zone-c-2 ingester-zone-c-1 ingester-zone-c-0'],
+    ]);
+    expect(plan.totals.restarts).toBe(9);
+  });
+
+  it('has no p90 below its p50, also of a wait that a later start shortens', () => {
+    const closed = freeze({ ranges: [{ fromMs: kitNowMs + 2 * minuteMs, toMs: kitNowMs + 20 * minuteMs }] });
+    const plan = planOf(rollout({ groups: [group({ zones: [{ name: 'a' }] })], policies: [policy({ windows: [closed] })] }));
+    const timed = stepsOf(plan).filter(({ p90Seconds }) => p90Seconds !== undefined);
+    expect(timed.some(({ kind }) => kind === 'wait')).toBe(true);
+    for (const { p50Seconds = 0, p90Seconds = 0 } of [...timed, plan.totals]) expect(p90Seconds).toBeGreaterThanOrEqual(p50Seconds);
+  });
+
   it('ends where no approval comes', () => {
     const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
     expect(plan.outcome).toBe('waits');

@@ -183,7 +183,7 @@ describe('RG5008, a rollout that never ends', () => {
   it('is named with the number that blocks it, and the plan is blocked', () => {
     const plan = planOf([{ name: 'a' }, { name: 'b', maxUnavailable: 0 }, { name: 'c' }]);
     expect(plan?.risks).toEqual([risk('no pod of zone b may be replaced', { file: 'group.yaml', line: 8, column: 3 })]);
-    expect([plan?.outcome, plan?.totals.restarts]).toEqual(['blocked', 3]);
+    expect([plan?.outcome, plan?.totals.restarts]).toEqual(['blocked', 9]);
     expect(plan?.waves.flatMap(({ steps }) => steps).at(-1)).toMatchObject({ kind: 'wait', zone: 'b', waitsFor: 'zone-budget' });
   });
 
