@@ -222,7 +222,7 @@ export function totalsText(totals: GroupPlan['totals']): string {
   return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; durations exclude the time for approvals.`;
 }
 
-/** Returns the replacements that follow once the plan no longer waits: `roll zone-a 2..0, zone-b 2..0 (6 pods)`; undefined if there are none. */
+/** Returns the replacements after the wait: `roll zone-a 2..0, zone-b 2..0 (6 pods)`; undefined without any. */
 export function afterWaitText({ zones }: GroupPlan): string | undefined {
   const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
   if (waiting.length === 0) return undefined;
