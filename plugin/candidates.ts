@@ -1,6 +1,6 @@
 // Completion candidates for a command line.
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
-import type { ArgumentSpec, Completes, OptionSpec, Verb } from './verbs/verb.ts';
+import { type ArgumentSpec, type Completes, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
 export interface Candidate {
   readonly value: string;
@@ -60,7 +60,7 @@ function read(words: readonly string[]): Typed {
     if (pending !== undefined) pending = undefined;
     else if (word === '--') isLiteral = true;
     else if (!isLiteral && word.startsWith('-') && word !== '-')
-      pending = optionsOf(verb).find((option) => takesValue(option) && names(option).includes(word));
+      pending = optionsOf(verb).find((option) => takesValue(option) && flagNames(option).includes(word));
     else if (verb === undefined) verb = verbs.find(({ name }) => name === word);
     else values.push(word);
   }
@@ -71,21 +71,12 @@ function optionsOf(verb: Verb | undefined): readonly OptionSpec[] {
   return [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions, help];
 }
 
-/** `-o` and `--output` of `-o, --output <format>`. */
-function names({ flags }: OptionSpec): readonly string[] {
-  return flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
-}
-
-function takesValue({ flags }: OptionSpec): boolean {
-  return flags.includes('<');
-}
-
 function verbCandidate({ name, summary }: Verb): Candidate {
   return { value: name, description: summary };
 }
 
 function flagCandidates(options: readonly OptionSpec[]): readonly Candidate[] {
-  return options.map((option) => ({ value: names(option).at(-1) ?? '', description: option.description }));
+  return options.map((option) => ({ value: flagNames(option).at(-1) ?? '', description: option.description }));
 }
 
 function argumentAt({ arguments: all = [] }: Verb, index: number): ArgumentSpec | undefined {
@@ -95,7 +86,7 @@ function argumentAt({ arguments: all = [] }: Verb, index: number): ArgumentSpec 
 
 async function valuesAfterEquals(word: string, options: readonly OptionSpec[]): Promise<Completion> {
   const flag = word.slice(0, word.indexOf('='));
-  const option = options.find((one) => takesValue(one) && names(one).includes(flag));
+  const option = options.find((one) => takesValue(one) && flagNames(one).includes(flag));
   if (option === undefined) return nothing;
   const { candidates, directive } = await valuesOf(option);
   return { candidates: candidates.map((candidate) => ({ ...candidate, value: `${flag}=${candidate.value}` })), directive };

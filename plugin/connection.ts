@@ -54,7 +54,7 @@ export async function connect(context: CommandContext, flags: ConnectionFlags, a
   const http = createKubernetesHttp(connection, {
     userAgent: `kubectl-rollout_group/${version}`,
     isCompressed: true,
-    ...(verbosity === 0
+    ...(verbosity < 6
       ? {}
       : { onAnswer: ({ method, path, status, durationMs }) => stderr.write(`${method} ${path} ${status} ${Math.round(durationMs)}ms\n`) }),
   });

@@ -36,7 +36,7 @@ export interface CommandContext {
   readonly nowMs: () => number;
   /** No hints on standard error. */
   readonly quiet: boolean;
-  /** Number of -v flags. */
+  /** The value of -v, as in kubectl: 1 adds details, 6 the requests. */
   readonly verbosity: number;
 }
 

@@ -50,6 +50,7 @@ function programSections(): readonly Section[] {
     { title: 'Usage', entries: [{ text: `${programName} VERB [flags]` }] },
     ...verbSections,
     { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
+    { title: 'Connection flags', entries: connectionOptions.map(optionEntry) },
     {
       entries: [
         { text: `${programName} VERB --help shows the flags, examples and exit codes of a verb.` },
@@ -66,8 +67,8 @@ function verbSections(verb: Verb): readonly Section[] {
     { title: 'Usage', entries: [{ text: usageText(verb) }] },
     { title: 'Arguments', entries: values.map(argumentEntry) },
     { title: 'Flags', entries: options.map(optionEntry) },
-    { title: 'Connection flags', entries: (usesCluster === true ? connectionOptions : []).map(optionEntry) },
     { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
+    { entries: usesCluster === true ? [{ text: `Also takes the connection flags. ${programName} --help lists them.` }] : [] },
     { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
     { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },
   ].filter(({ entries }) => entries.length > 0);

@@ -36,9 +36,9 @@ function defectLines(error: unknown, words: readonly string[]): readonly string[
   const lines = [
     `error: kubectl rollout-group stopped because of a defect in itself (crash ${crashId(name, stack)}).`,
     `  why: ${name}: ${message.split('\n')[0] ?? ''}`,
-    `  do:  report the crash id, the version ${version} and the command line; -v adds the details to include`,
+    `  do:  report the crash id, the version ${version} and the command line; -v=1 adds the details to include`,
   ];
-  const isVerbose = words.some((word) => /^-v+$/.test(word) || word === '--verbose');
+  const isVerbose = words.some((word) => /^(?:-v|--v(?:=|$))/.test(word));
   return isVerbose ? [...lines, stack] : lines;
 }
 

@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
 import { helpText } from './help.ts';
 import { outputStream } from './output/terminal.ts';
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
-import type { ArgumentSpec, OptionSpec, Verb } from './verbs/verb.ts';
+import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
 /** The process as the program sees it. */
 export interface ProcessView {
@@ -23,7 +23,7 @@ export interface ProcessView {
 
 interface GlobalFlags {
   readonly quiet?: boolean;
-  readonly verbose?: number;
+  readonly v?: number;
   readonly color?: 'auto' | 'always' | 'never' | false;
   readonly ascii?: boolean;
   readonly width?: number;
@@ -37,7 +37,7 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
     exitCode = await run(contextOf(view, flags), options as never);
   });
   try {
-    await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(commanderWords(words), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // Requested help is thrown too.
@@ -72,7 +72,10 @@ function buildProgram(view: ProcessView, action: Action): Command {
 function toCommand(program: Command, verb: Verb, action: Action): Command {
   const command = new Command(verb.name).copyInheritedSettings(program);
   for (const argument of verb.arguments ?? []) command.addArgument(toArgument(argument));
-  for (const option of flagsOf(verb)) command.addOption(toOption(option));
+  for (const option of flagsOf(verb)) {
+    command.addOption(toOption(option));
+    if (isOnByDefault(option)) command.addOption(new Option(offFlag(option)).hideHelp());
+  }
   command.action(async () => {
     const byName = (verb.arguments ?? []).map((argument, index) => [argument.name, command.processedArgs[index]] as const);
     const present = byName.filter(([, value]) => value !== undefined);
@@ -84,12 +87,12 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
 function toOption(spec: OptionSpec): Option {
   const option = new Option(spec.flags, spec.description);
   if (spec.choices !== undefined) option.choices([...spec.choices]);
-  if (spec.default !== undefined) option.default(spec.default);
+  if (isOnByDefault(spec)) option.default(true);
+  else if (spec.default !== undefined) option.default(spec.default);
   if (spec.isRequired === true) option.makeOptionMandatory();
   const { atLeast } = spec;
   if (atLeast !== undefined) option.argParser((text) => wholeNumber(text, atLeast));
   if (spec.isRepeatable === true) option.default([], 'none').argParser((text, before: readonly string[]) => [...before, text]);
-  if (option.attributeName() === 'verbose') option.default(0, 'none').argParser((_text, before: number) => before + 1);
   return option;
 }
 
@@ -106,6 +109,46 @@ function wholeNumber(text: string, atLeast: number): number {
   return value;
 }
 
+/** Rewrites the forms of kubectl that commander does not parse: `-o=json`, `--yes=true` and `--watch=false`. */
+function commanderWords(words: readonly string[]): readonly string[] {
+  const verb = verbs.find(({ name }) => words.includes(name));
+  const options = [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions];
+  const end = words.includes('--') ? words.indexOf('--') : words.length;
+  const rewritten = words.slice(0, end).flatMap((word) => {
+    const [, flag = '', value = ''] = /^(--?[a-zA-Z][a-z-]*)=(.*)$/s.exec(word) ?? [];
+    const option = options.find((candidate) => flagNames(candidate).includes(flag));
+    if (option === undefined) return [word];
+    if (takesValue(option)) return flag.startsWith('--') ? [word] : [flag, value];
+    if (value === 'true') return [flag];
+    if (value !== 'false') return [word];
+    return isOnByDefault(option) ? [offFlag(option)] : [];
+  });
+  return [...rewritten, ...words.slice(end)];
+}
+
+/** Reports whether `--flag=false` turns the flag off. */
+function isOnByDefault(option: OptionSpec): boolean {
+  return option.default === 'true' && !takesValue(option);
+}
+
+function offFlag(option: OptionSpec): string {
+  return `--no-${(flagNames(option).at(-1) ?? '').slice(2)}`;
+}
+
+/** Verbs of kubectl, with the verb that answers the same question here. `GROUP` is the first argument. */
+const kubectlVerbs: Readonly<Record<string, string>> = {
+  describe: 'explain GROUP (why it waits), or get GROUP (zones and pods)',
+  wait: 'status GROUP --for CONDITION',
+  watch: 'get GROUP -w',
+  list: 'get',
+};
+
+function kubectlHint(words: readonly string[]): string | undefined {
+  const [verb = '', group = 'GROUP'] = words.filter((word) => !word.startsWith('-'));
+  const hint = Object.hasOwn(kubectlVerbs, verb) ? kubectlVerbs[verb] : undefined;
+  return hint === undefined ? undefined : `use: kubectl rollout-group ${hint.replaceAll('GROUP', group)}`;
+}
+
 /** Turns commander's message into ours: what happened, and what to do. */
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
   if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
@@ -114,6 +157,8 @@ function usageMessage(error: CommanderError, words: readonly string[]): [string,
     .replace(/^error: /, '')
     .replaceAll("'", '"')
     .replace(/\.$/, '');
+  const hint = error.code === 'commander.unknownCommand' ? kubectlHint(words) : undefined;
+  if (hint !== undefined) return [what, hint];
   const meant = suggestion?.match(/^\((Did you mean .*)\)$/)?.[1];
   const verb = verbs.find(({ name }) => words.includes(name));
   const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb.name} `}--help`;
@@ -133,6 +178,6 @@ function contextOf(view: ProcessView, flags: GlobalFlags): CommandContext {
     stderr: outputStream(view.stderr, settings),
     ask: view.ask,
     quiet: flags.quiet === true,
-    verbosity: flags.verbose ?? 0,
+    verbosity: flags.v ?? 0,
   };
 }

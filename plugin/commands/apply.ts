@@ -20,7 +20,7 @@ import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
   /** A saved plan. */
   readonly plan?: string;
-  readonly autoApprove?: boolean;
+  readonly yes?: boolean;
   /** The parser's name for `--no-input`. */
   readonly input?: boolean;
   readonly dryRun?: 'client' | 'server';
@@ -40,8 +40,8 @@ interface Request {
 
 export async function run(context: CommandContext, options: ApplyOptions): Promise<ExitCode> {
   const request = requestOf(context, options);
-  if (options.dryRun === undefined && options.autoApprove !== true && (context.ask === undefined || options.input === false)) {
-    throw usageFailure('the change cannot be confirmed without a terminal', 'add --auto-approve, or look first with --dry-run=server');
+  if (options.dryRun === undefined && options.yes !== true && (context.ask === undefined || options.input === false)) {
+    throw usageFailure('the change cannot be confirmed without a terminal', 'add --yes, or look first with --dry-run=server');
   }
   const access = options.dryRun === undefined ? 'write' : 'read';
   const { exitCode, groups } = await withCluster(context, options, access, (cluster) => carryOut(context, options, cluster, request));
@@ -49,7 +49,7 @@ export async function run(context: CommandContext, options: ApplyOptions): Promi
 }
 
 function requestOf(context: CommandContext, options: ApplyOptions): Request {
-  const { plan: path, file = [], desired, group = [] } = options;
+  const { plan: path, filename: file = [], desired, group = [] } = options;
   if (path === undefined) {
     if (file.length === 0 && desired === undefined) throw usageFailure('there is nothing to apply', 'give a saved plan, or files with -f');
     return { options: { ...options, mayHaveNoGroup: true } };
@@ -248,12 +248,8 @@ function refuseTroubles(troubles: readonly Trouble[], cluster: Cluster): void {
   });
 }
 
-async function isConfirmed(
-  { ask, stderr }: CommandContext,
-  { autoApprove }: ApplyOptions,
-  ready: readonly ReadyObject[],
-): Promise<boolean> {
-  if (autoApprove === true) return true;
+async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOptions, ready: readonly ReadyObject[]): Promise<boolean> {
+  if (yes === true) return true;
   const answer = await ask?.(`Apply ${plural(ready.length, 'object')}? [y/N] `);
   if (/^y(?:es)?$/i.test(answer?.trim() ?? '')) return true;
   stderr.write('nothing was applied\n');

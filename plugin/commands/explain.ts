@@ -13,7 +13,7 @@ export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOption
 
 /** Explains a denial if it is named, otherwise the named manifests, otherwise the cluster. */
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
-  const { current, desired, file = [], set = [], at } = options;
+  const { current, desired, filename: file = [], set = [], at } = options;
   if (options.group.startsWith('decision/')) {
     const { decisionNamed, explainDecision } = await import('./explain-live.ts');
     const id = decisionNamed(options.group);

@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, type Scope, scopeOf } from '../live/groups.ts';
-import { listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
+import { haveMembersChanged, listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, groupNamed, nameOf } from '../live/target.ts';
 import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
@@ -15,6 +15,7 @@ import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/st
 export interface GetOptions extends ConnectionFlags {
   readonly groups?: readonly string[];
   readonly watch?: boolean;
+  readonly timeout?: string;
   readonly heartbeat: string;
   readonly allNamespaces?: boolean;
   readonly pods: PodDetail;
@@ -25,6 +26,7 @@ export async function run(context: CommandContext, options: GetOptions): Promise
   if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
+  if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
   return withCluster(context, options, 'read', (cluster) => {
     const scope = scopeWanted(cluster, options);
     if (options.pods === 'all' && !isTree(scope, options)) {
@@ -122,11 +124,13 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
   const estimate = createEstimator(() => cluster.env.clock.nowMs());
+  const timeoutMs = options.timeout === undefined ? 0 : durationFlag('--timeout', options.timeout);
   const ending = await follow(context, cluster, {
     scope,
     notes,
     forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
+    ...(timeoutMs === 0 ? {} : { timeoutMs }),
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = groups.filter((live) => isNew(seen, live, isText));
@@ -147,12 +151,20 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       const [first] = scope.names;
       // A deleted group does not come back by waiting.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
-      return undefined;
+      const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
+      return timeoutMs > 0 && isDone ? exitCodes.done : undefined;
     },
   });
+  if (ending.kind === 'verdict') return ending.exitCode;
   const [stopped] = ending.read.groups.flatMap(({ unattended }) => unattended ?? []);
   stderr.write(`${stopped ?? 'the rollout continues'}; only the watch has ended\n`);
+  if (ending.kind === 'timeout') return exitCodes.timedOut;
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
+}
+
+/** Reports whether the group is done and its decision covers the current StatefulSets. */
+function isFinished({ decision }: LiveGroup, { listing }: ReadGroups): boolean {
+  return decision.outcome === 'done' && !haveMembersChanged(decision, listing);
 }
 
 function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {

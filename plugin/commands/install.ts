@@ -26,7 +26,7 @@ import { version } from '../version.ts';
 interface InstallationFlags extends Omit<ConnectionFlags, 'namespace'> {
   readonly namespace: string;
   readonly policies?: string;
-  readonly file?: readonly string[];
+  readonly filename?: readonly string[];
   readonly groupsIn?: readonly string[];
   readonly compat?: boolean;
   readonly apply?: boolean;
@@ -153,7 +153,7 @@ async function readOptions(context: CommandContext, flags: InstallFlags): Promis
 
 /** @throws Failure for invalid names, and for sources that cannot be read. */
 async function readScope(context: CommandContext, flags: InstallationFlags): Promise<InstallScope | undefined> {
-  const { namespace: agentNamespace, policies, file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
+  const { namespace: agentNamespace, policies, filename: file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
   if (dryRun !== undefined && apply !== true)
     throw usageFailure('--dry-run needs --apply', 'add --apply: without it the command sends nothing');
   for (const name of [agentNamespace, ...namespaces]) refuseNoNamespace(name);

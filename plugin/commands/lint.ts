@@ -8,14 +8,14 @@ import { readInputs } from '../source/input.ts';
 
 export interface LintOptions {
   readonly files?: readonly string[];
-  readonly file: readonly string[];
+  readonly filename: readonly string[];
   readonly output: FindingsFormat;
   readonly strict?: boolean;
   readonly agentNamespace?: string;
 }
 
 export async function run(context: CommandContext, options: LintOptions): Promise<ExitCode> {
-  const { files = [], file, output, strict: isStrict = false, agentNamespace } = options;
+  const { files = [], filename: file, output, strict: isStrict = false, agentNamespace } = options;
   const specs = [...files, ...file];
   if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
   const inputs = await readInputs(specs, context);

@@ -12,7 +12,7 @@ import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
-import { accessFor, confirmByName, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
@@ -29,7 +29,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
   if (reason === undefined) throw usageFailure('an override needs a reason', 'add --reason "why"');
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const requested = await readRequestedGroup(cluster, options.group);
-    const { name, target } = requested;
+    const { name } = requested;
     refuseRule(requested, rule);
     const zone = findZone(requested.live, options.zone);
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
@@ -39,7 +39,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
     const preview = `This overrides rule ${rule}${scope}.\n`;
-    if (!isServerDryRun && !(await confirmByName(context, options, preview, target.group))) return exitCodes.refused;
+    if (!isServerDryRun && !(await confirmAlways(context, options, preview))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
     const written = await applyObject(env, rolloutExceptions, object, {
       fieldManager,

@@ -99,7 +99,7 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
 }
 
 /** Returns the flags that name the same inputs, for a command to copy. */
-function inputWords({ current, desired, file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
+function inputWords({ current, desired, filename: file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
   const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   return [
     ...(live === true ? ['--live'] : []),

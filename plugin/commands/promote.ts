@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
-import { confirmByName, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
+import { confirmAlways, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
 
 export interface PromoteOptions extends RequestFlags, PromptFlags {
   readonly wave?: string;
@@ -17,7 +17,7 @@ export function run(context: CommandContext, options: PromoteOptions): Promise<E
 }
 
 function promoteRequest(context: CommandContext, options: PromoteOptions, requested: RequestedGroup): Request {
-  const { name, target, live } = requested;
+  const { name, live } = requested;
   const { gate, full } = options;
   if (full === true && options.wave !== undefined) throw usageFailure('--full already includes every wave', 'omit --wave');
   const runId = runningRun(requested);
@@ -30,7 +30,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
     needsRequester: true,
     key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
     spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
-    confirm: () => (full === true ? confirmByName(context, options, preview, target.group) : confirmByPrompt(context, options, preview)),
+    confirm: () => (full === true ? confirmAlways : confirmByPrompt)(context, options, preview),
     text: (by) =>
       `${name}: ${where} promoted by ${by}, skips ${skipped}\n  budgets, zone order, windows, policies and approvals still apply; the promotion ends with run ${runId}\n`,
   };

@@ -23,7 +23,7 @@ import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends ConnectionFlags, PromptFlags {
   readonly group: string;
-  readonly to: number;
+  readonly replicas: number;
   readonly zone?: string;
   readonly reason?: string;
   readonly dryRun?: DryRun;
@@ -37,21 +37,21 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const target = await scaleTarget(cluster, members, options.zone);
     const scale = await readScale(cluster, target);
     const from = replicasOf(scale);
-    const change = `${target.shown} of ${name} from ${from} to ${options.to}`;
-    if (from === options.to) {
+    const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
+    if (from === options.replicas) {
       context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
       return exitCodes.done;
     }
     refuseDenied(members, target, from, options);
-    const lines = propagationLines(members.definition, target.zone, { from, to: options.to });
-    if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.to)]);
+    const lines = propagationLines(members.definition, target.zone, { from, to: options.replicas });
+    if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
     if (
       !isServerDryRun &&
       !(await isConfirmed(context, options, { preview: `This scales ${change}.\n${lines}`, from, group: group.group }))
     )
       return exitCodes.refused;
-    const written = await writeScale(cluster, target, scale, { to: options.to, dryRun: isServerDryRun });
+    const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
     if (isServerDryRun) return printObjects(context, [written]);
     if (options.reason !== undefined)
       await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
@@ -86,7 +86,7 @@ function refuseDenied(
     namespace,
     statefulSet,
     from,
-    to: options.to,
+    to: options.replicas,
     via: 'scale',
     dryRun: options.dryRun !== undefined,
   });
@@ -96,7 +96,7 @@ function refuseDenied(
     exitCode: exitCodes.refused,
     what: `${shown} cannot be scaled down by this command`,
     why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
-    todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.to}`,
+    todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
   });
 }
 
@@ -105,8 +105,8 @@ async function isConfirmed(
   options: ScaleOptions,
   { preview, from, group }: { readonly preview: string; readonly from: number; readonly group: string },
 ): Promise<boolean> {
-  if (options.to === 0) return confirmByName(context, options, preview, group);
-  return options.to > from || confirmByPrompt(context, options, preview);
+  if (options.replicas === 0) return confirmByName(context, options, preview, group);
+  return options.replicas > from || confirmByPrompt(context, options, preview);
 }
 
 function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {

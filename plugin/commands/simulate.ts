@@ -134,7 +134,7 @@ function repeatText(options: SimulateOptions, { startMs, name }: { readonly star
   const flags = (word: string, values: readonly string[] = []): readonly string[] => values.flatMap((value) => flag(word, value));
   return [
     ...[programName, 'simulate', ...flag('current', options.current), ...flag('desired', options.desired)],
-    ...(options.file ?? []).flatMap((file) => ['-f', shellWord(file)]),
+    ...(options.filename ?? []).flatMap((file) => ['-f', shellWord(file)]),
     ...[...flags('set', options.set), ...flag('assumptions', options.assumptions), ...flag('at', at), ...flag('group', name)],
     ...[...flag('agent-namespace', options.agentNamespace), ...flags('fail', options.fail), ...flag('faults', options.faults)],
     ...[...flag('until', options.until), ...flag('seed', options.seed), ...flag('runs', options.runs)],

@@ -27,7 +27,7 @@ export interface StatusOptions extends ConnectionFlags {
   readonly for: string;
   readonly timeout?: string;
   readonly failOnPause?: boolean;
-  readonly watch?: 'true' | 'false';
+  readonly watch?: boolean;
   readonly heartbeat?: string;
   readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
 }
@@ -41,7 +41,7 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
   return withCluster(context, options, 'read', (cluster) => {
     const name = groupNamed(options.group, cluster);
     const call = { context, cluster, name, options, verdict };
-    return options.watch === 'false' ? once(call) : wait(call);
+    return options.watch === false ? once(call) : wait(call);
   });
 }
 

@@ -17,7 +17,7 @@ import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDeni
 import { writeAgentNote } from '../live/notes.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
-import { accessFor, confirmByName, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
+import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { plural } from '../output/text.ts';
 
@@ -45,7 +45,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const intent = undoIntent(target, undos, options.reason);
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = previewText(name, undos);
-    if (options.dryRun === undefined && !(await isConfirmed(context, options, preview, target.group))) return exitCodes.refused;
+    if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
@@ -98,9 +98,9 @@ function refuseDenied({ snapshot }: Members, member: Member, name: string): void
   refuseWhenDenied(judge(snapshot, request), name);
 }
 
-function isConfirmed(context: CommandContext, options: UndoOptions, preview: string, group: string): Promise<boolean> {
+function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {
   const isChosenByName = options.toRevision !== undefined || options.toCommit !== undefined;
-  return isChosenByName ? confirmByName(context, options, preview, group) : confirmByPrompt(context, options, preview);
+  return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 
 /** Writes the intent, then the templates, and returns the written objects. */

@@ -56,14 +56,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   const { env } = cluster;
   const display = options.screen === undefined ? undefined : await openDisplay(context);
   const cancels = new Set<() => void>();
-  const repeat = (everyMs: number, call: () => void): void => {
-    const cancel = env.timers.after(everyMs, () => {
-      cancels.delete(cancel);
-      repeat(everyMs, call);
-      call();
-    });
-    cancels.add(cancel);
-  };
+  const repeat = repeater(env.timers, cancels);
   let latest: ReadGroups | undefined;
   let { notes } = options;
   const marked = (read: ReadGroups): ReadGroups => ({ ...read, groups: read.groups.map((live) => markUnattended(live, notes)) });
@@ -86,6 +79,8 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   };
   let stop: (() => void) | undefined;
   let isOver = false;
+  // An end that was due before the first read.
+  let due: 'timeout' | 'interrupted' | 'quit' | undefined;
   try {
     return await new Promise<Ending>((resolve, reject) => {
       const onGroups = (read: ReadGroups): void => {
@@ -95,11 +90,13 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
           show();
           const exitCode = options.verdict(latest);
           if (exitCode !== undefined) resolve({ kind: 'verdict', exitCode, read: latest });
+          else if (due !== undefined) resolve({ kind: due, read: latest });
         } catch (error) {
           reject(error);
         }
       };
       const end = (kind: 'timeout' | 'interrupted' | 'quit') => () => {
+        due ??= kind;
         if (latest !== undefined) resolve({ kind, read: latest });
       };
       // Before the first read no cleanup is needed, and in raw mode a key makes no signal.
@@ -124,6 +121,19 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     keyboard?.release();
     display?.done();
   }
+}
+
+/** Returns a function that calls back at an interval. The cancel function of the next call is in `cancels`. */
+function repeater(timers: Cluster['env']['timers'], cancels: Set<() => void>): (everyMs: number, call: () => void) => void {
+  const repeat = (everyMs: number, call: () => void): void => {
+    const cancel = timers.after(everyMs, () => {
+      cancels.delete(cancel);
+      repeat(everyMs, call);
+      call();
+    });
+    cancels.add(cancel);
+  };
+  return repeat;
 }
 
 interface Display {

@@ -86,6 +86,13 @@ export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, in
   return isYes;
 }
 
+/** Asks as `confirmByPrompt`. @throws Failure without a terminal and without --yes. */
+export async function confirmAlways(context: CommandContext, flags: PromptFlags, preview: string): Promise<boolean> {
+  if (flags.yes !== true && (flags.input === false || context.ask === undefined))
+    throw usageFailure(`${preview.trim()}; it must be confirmed`, 'add --yes');
+  return confirmByPrompt(context, flags, preview);
+}
+
 /** Asks the user to type the name, or takes --confirm. @throws Failure without a terminal, or when another name was given. */
 export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;

@@ -19,7 +19,7 @@ export function renderChecks(results: readonly CheckResult[], { paint, hasHints,
   const lines = results.flatMap(({ check, verdict, message, code, details = [] }) => {
     const mark = `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(subjectWidth)}  ${message}`;
     const hint = code === undefined ? undefined : explainCode(code)?.hint;
-    const more = details.length === 0 || hasDetails ? '' : '; details with -v or -o json';
+    const more = details.length === 0 || hasDetails ? '' : '; details with -v=1 or -o json';
     return [
       `${mark}${more}${code === undefined ? '' : ` (${code})`}`,
       ...(hasDetails ? details.map((detail) => `      ${detail}`) : []),

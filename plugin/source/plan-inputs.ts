@@ -21,7 +21,7 @@ import { applyWhatIf, parseWhatIf, readAssumptions, type WhatIf } from './what-i
 export interface PlanInputOptions {
   readonly current?: string;
   readonly desired?: string;
-  readonly file?: readonly string[];
+  readonly filename?: readonly string[];
   readonly set?: readonly string[];
   readonly assumptions?: string;
   readonly at?: string;
@@ -42,7 +42,7 @@ export interface PlanInputs {
 }
 
 interface FilePlanInputs extends PlanInputs {
-  /** Every desired document of our kinds, including --file. */
+  /** Every desired document of our kinds, including --filename. */
   readonly policies: readonly ObjectContent[];
   /** The desired manifests with their places. */
   readonly manifests: readonly Manifest[];
@@ -69,7 +69,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const { changes, nowMs, assumptions } = await readScenario(context, options);
   const currentFiles = current === undefined ? [] : await readInput(current, context);
   const desiredFiles = desired === undefined ? currentFiles : await readInput(desired, context);
-  const policyFiles = await readInputs(options.file ?? [], context);
+  const policyFiles = await readInputs(options.filename ?? [], context);
 
   const before = readPolicyFiles(currentFiles, { agentNamespace });
   // Parsing takes a good part of the time of a large plan, so the same files are read once.

@@ -126,7 +126,8 @@ function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDef
   const manifest = files.loaded.manifests.find(
     (one) => one.kind === 'StatefulSet' && nameOf(one) === `${group.namespace}/${zone.statefulSet}`,
   );
-  const where = manifest === undefined ? '' : `, and --file alone names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
+  const where =
+    manifest === undefined ? '' : `, and --filename alone names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
   const fact = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is in no manifest of --current or --desired${where}; give it together with those of the other zones`;
   return never(fact, document?.place(path));
 }

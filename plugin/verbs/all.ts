@@ -24,7 +24,7 @@ export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {
 
 export const globalOptions: readonly OptionSpec[] = [
   { flags: '-q, --quiet', description: 'Print no hints on standard error.' },
-  { flags: '-v, --verbose', description: 'Print details on standard error; repeat it for more.' },
+  { flags: '-v, --v <level>', description: 'Detail on standard error, as in kubectl: 1 for details, 6 for each request.', atLeast: 0 },
   { flags: '--color <when>', description: 'Colour the output.', choices: ['auto', 'always', 'never'] },
   { flags: '--no-color', description: 'Same as --color=never.' },
   { flags: '--ascii', description: 'Use only ASCII characters in tables and charts.' },

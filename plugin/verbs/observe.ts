@@ -28,6 +28,7 @@ const get: Verb = {
   ],
   options: [
     { flags: '-w, --watch', description: 'Watch for changes: redraw on a terminal, otherwise print one line per transition.' },
+    { flags: '--timeout <duration>', description: 'With --watch: exit with 0 as soon as every group is done, and with 7 after this time.' },
     {
       flags: '--pods <which>',
       description: 'With one group, show pods not in flight as ranges per revision, or every pod in a row.',
@@ -41,7 +42,7 @@ const get: Verb = {
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w'],
-  exits: { 10: 'the group does not exist', ...clusterExits },
+  exits: { 7: 'timed out before every group was done', 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/get.ts')).run,
 };
@@ -60,7 +61,7 @@ const status: Verb = {
     },
     { flags: '--timeout <duration>', description: 'Stop waiting after this time; 0 for never. Default: never, or 30m if CI is set.' },
     { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or waits for a person.' },
-    { flags: '--watch <when>', description: 'false: report once and exit.', choices: ['true', 'false'], default: 'true' },
+    { flags: '-w, --watch', description: 'Wait until the rollout ends; --watch=false reports once.', default: 'true' },
     heartbeat,
     namespaceOption,
     outputOption('table', 'json', 'yaml', 'jsonl'),

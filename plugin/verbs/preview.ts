@@ -119,8 +119,8 @@ const apply: Verb = {
     desiredState,
     { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
     { flags: '--group <name>', description: 'Plan only this group.', isRepeatable: true },
-    { flags: '--auto-approve', description: 'Do not ask for confirmation.' },
-    { flags: '--no-input', description: 'Never prompt. Without --auto-approve, the command fails if a confirmation is required.' },
+    { flags: '--yes', description: 'Do not ask for confirmation.' },
+    { flags: '--no-input', description: 'Never prompt. Without --yes, the command fails if a confirmation is required.' },
     {
       flags: '--dry-run <where>',
       description: 'Change nothing. client: only plan. server: the API server validates every object.',
@@ -135,7 +135,7 @@ const apply: Verb = {
     agentNamespaceOption,
     outputOption('table', 'json', 'yaml'),
   ],
-  examples: ['apply -f policies/ -f manifests/ --dry-run=server', 'apply ingester.plan', 'apply ingester.plan --auto-approve --wait'],
+  examples: ['apply -f policies/ -f manifests/ --dry-run=server', 'apply ingester.plan', 'apply ingester.plan --yes --wait'],
   exits: {
     1: 'with --detailed-exitcode: an error',
     2: 'with --dry-run and --detailed-exitcode: there are changes',

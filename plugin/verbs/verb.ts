@@ -71,7 +71,7 @@ export const agentNamespaceOption: OptionSpec = {
 };
 
 export const fileOption: OptionSpec = {
-  flags: '-f, --file <source>',
+  flags: '-f, --filename <source>',
   description: 'Policies and manifests: a file, a directory, - for standard input, or git:REV[:PATH].',
   isRepeatable: true,
   completes: 'source',
@@ -105,6 +105,15 @@ export function optionText({ description, choices, default: standard, isRepeatab
 
 function choicesText(choices: readonly string[] | undefined): string {
   return choices === undefined ? '' : ` One of ${choices.join(', ')}.`;
+}
+
+/** Returns `-o` and `--output` of `-o, --output <format>`. */
+export function flagNames({ flags }: OptionSpec): readonly string[] {
+  return flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
+}
+
+export function takesValue({ flags }: OptionSpec): boolean {
+  return flags.includes('<');
 }
 
 /** The flags of every verb that can talk to a cluster. */

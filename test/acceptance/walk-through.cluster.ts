@@ -82,7 +82,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
 
   it('refuses the plan once more, since it is stale', async () => {
     const settings = typedLines().filter((line) => line.startsWith('export '));
-    const again = await type([...settings, 'kubectl rollout-group apply next.plan --auto-approve']);
+    const again = await type([...settings, 'kubectl rollout-group apply next.plan --yes']);
     expect(again.at(-1)?.status).toBe(9);
   });
 });

@@ -67,7 +67,7 @@ describeOnControlPlane('apply', (controlPlane) => {
 
   it('shows the plan, applies under our field manager, and marks what it wrote with the plan', async () => {
     const cwd = filesOf({ 'a.json': asked('a'), 'service.json': service() });
-    const { status, stdout, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect({ status, stderr: stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
     const digest = /2 objects applied as plan ([0-9a-f]{16})\./.exec(stdout)?.[1];
     expect(stdout).toContain(`StatefulSet ${namespace}/ingester-zone-a configured`);
@@ -75,7 +75,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const set = await setOf('a');
     expect(set.metadata.annotations).toMatchObject({ team: 'storage', 'rollout-group.dev/plan': digest });
     expect(set.metadata.managedFields?.filter(({ manager }) => manager === fieldManager)).toMatchObject([{ operation: 'Apply' }]);
-    const again = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    const again = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect({ status: again.status, last: again.stdout.trim().split('\n').at(-1) }).toEqual({
       status: 0,
       last: 'Nothing to apply: the cluster already has the requested state.',
@@ -88,11 +88,11 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(planned.status).toBe(0);
     const digest = JSON.parse(readFileSync(join(cwd, 'the.plan'), 'utf8')).metadata.digest.slice(0, 16);
     expect(planned.stderr).toContain(`saved the.plan (sha256 ${digest})`);
-    const { status, stdout } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    const { status, stdout } = await writer.run(['apply', 'the.plan', '--yes'], { cwd });
     expect(status).toBe(0);
     expect(stdout).toContain(`2 objects applied as plan ${digest}.`);
     expect((await setOf('b')).metadata.annotations?.['rollout-group.dev/plan']).toBe(digest);
-    const repeated = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    const repeated = await writer.run(['apply', 'the.plan', '--yes'], { cwd });
     expect({ status: repeated.status, isNamed: repeated.stderr.includes(`StatefulSet ${namespace}/ingester-zone-a changed`) }).toEqual({
       status: 9,
       isNamed: true,
@@ -104,7 +104,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
     await group.scale('ingester-zone-b', 2);
     await group.untilReady(3);
-    const { status, stderr } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    const { status, stderr } = await writer.run(['apply', 'the.plan', '--yes'], { cwd });
     expect(status).toBe(9);
     expect(stderr).toContain('the plan is stale; nothing was applied');
     expect(stderr).toContain(`StatefulSet ${namespace}/ingester-zone-b changed (replicas)`);
@@ -130,7 +130,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const before = await setOf('a');
     await client.patch(`${group.setsPath}/ingester-zone-a/status`, 'merge', { status: { collisionCount: 1 } });
     expect((await setOf('a')).metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
-    expect((await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd })).status).toBe(0);
+    expect((await writer.run(['apply', 'the.plan', '--yes'], { cwd })).status).toBe(0);
   });
 
   it('asks, and takes only yes for an answer', async () => {
@@ -151,7 +151,7 @@ describeOnControlPlane('apply', (controlPlane) => {
       metadata: { name: 'ingester-zone-a', annotations: { team: 'platform' } },
     });
     const cwd = filesOf({ 'a.json': asked('a'), 'service.json': service() });
-    const { status, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    const { status, stderr } = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect(status).toBe(5);
     expect(stderr).toContain(`StatefulSet ${namespace}/ingester-zone-a .metadata.annotations.team (platform)`);
     expect(await writes()).toEqual([]);
@@ -166,7 +166,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const cwd = filesOf({ 'a.json': asked('a', template('2026-01-01T00:00:00Z')) });
     const tried = await writer.run(['apply', '-f', 'a.json', '--dry-run', 'server'], { cwd });
     expect({ status: tried.status, isSaid: tried.stdout.includes(field) }).toEqual({ status: 0, isSaid: true });
-    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect(status).toBe(0);
     const said = `the manifest overwrites fields written by undo or restart: ${field}`;
     expect(stderr).toContain(`note: StatefulSet ${namespace}/ingester-zone-a: ${said}`);
@@ -178,7 +178,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     await client.patch(`${group.setsPath}/ingester-zone-a?fieldManager=platform&force=true`, 'apply', platform);
     const both = { ...(asked('a', template('2026-02-01T00:00:00Z')) as { readonly metadata: object }) };
     const more = { ...both, metadata: { ...both.metadata, annotations: { tier: 'silver' } } };
-    const refused = await writer.run(['apply', '-f', 'b.json', '--auto-approve'], { cwd: filesOf({ 'b.json': more }) });
+    const refused = await writer.run(['apply', '-f', 'b.json', '--yes'], { cwd: filesOf({ 'b.json': more }) });
     expect(refused.status).toBe(5);
     expect(refused.stderr).toContain('.metadata.annotations.tier (platform)');
     expect(JSON.stringify(await setOf('a'))).not.toContain('2026-02-01T00:00:00Z');
@@ -187,7 +187,7 @@ describeOnControlPlane('apply', (controlPlane) => {
   it('refuses objects that another tool keeps as Git has them', async () => {
     await group.annotate('ingester-zone-a', { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:x/ingester-zone-a' });
     const cwd = filesOf({ 'a.json': asked('a') });
-    const { status, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    const { status, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect({ status, isNamed: stderr.includes('Argo CD owns StatefulSet') }).toEqual({ status: 5, isNamed: true });
     expect(await writes()).toEqual([]);
   });
@@ -196,7 +196,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const { client } = controlPlane();
     await client.patch(`${group.setsPath}/ingester-zone-a`, 'merge', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const cwd = filesOf({ 'a.json': asked('a', { replicas: 0 }) });
-    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect({ status, isShown: stdout.includes('DENIED'), isSaid: stderr.includes('policy denies a part of the plan') }).toEqual({
       status: 5,
       isShown: true,
@@ -217,7 +217,7 @@ describeOnControlPlane('apply', (controlPlane) => {
   it('names the permission that is missing, and writes nothing', async () => {
     const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
     const cwd = filesOf({ 'a.json': asked('a') });
-    const { status, stderr } = await reader.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    const { status, stderr } = await reader.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect(status).toBe(11);
     expect(stderr).toContain(`may not patch statefulsets in namespace ${namespace}`);
     expect(await writes()).toEqual([]);
@@ -252,17 +252,17 @@ describeOnControlPlane('apply', (controlPlane) => {
       spec: { targets: { all: true }, limits: { maxUnavailable: 1 } },
     };
     const cwd = filesOf({ 'policy.yaml': stringify(policy) });
-    const { status, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    const { status, stderr } = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect({ status, isSaid: stderr.includes('schema RolloutPolicy -o crd | kubectl apply -f -') }).toEqual({ status: 10, isSaid: true });
     await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition('RolloutPolicy'));
     const path = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutpolicies`;
     await untilServed(controlPlane(), path);
-    const applied = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    const applied = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect({ status: applied.status, stderr: applied.stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
     const [stored] = await client.list<KubernetesObject & { readonly spec: object }>(path);
     expect(stored?.spec).toEqual(policy.spec);
     writeFileSync(join(cwd, 'policy.yaml'), stringify({ ...policy, spec: { ...policy.spec, limits: { maxUnavailable: 'x' } } }));
-    expect((await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd })).status).toBe(4);
+    expect((await writer.run(['apply', '-f', '.', '--yes'], { cwd })).status).toBe(4);
   });
 
   it('takes a group from a file, then from the object that it wrote, and a plan of it is stale when that object changes', async () => {
@@ -280,12 +280,12 @@ describeOnControlPlane('apply', (controlPlane) => {
       },
     };
     const cwd = filesOf({ 'group.json': definition, 'a.json': asked('a') });
-    expect((await writer.run(['apply', '-f', 'group.json', '--auto-approve'], { cwd })).status).toBe(0);
+    expect((await writer.run(['apply', '-f', 'group.json', '--yes'], { cwd })).status).toBe(0);
     const plan = JSON.parse((await writer.run(['plan', '-f', 'a.json', '-o', 'json'], { cwd })).stdout);
     expect(plan.groups.map(({ group: name }: { group: string }) => name)).toEqual(['stores']);
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
     await client.patch(`${path}/stores`, 'merge', { spec: { rollout: { maxUnavailable: 2 } } });
-    const { status, stderr } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    const { status, stderr } = await writer.run(['apply', 'the.plan', '--yes'], { cwd });
     expect({ status, isNamed: stderr.includes(`RolloutGroup ${namespace}/stores changed (spec)`) }).toEqual({ status: 9, isNamed: true });
     expect((await setOf('a')).metadata.annotations ?? {}).not.toHaveProperty('team');
     const difference = await writer.run(['diff', '-f', 'group.json'], { cwd });
@@ -299,12 +299,12 @@ describeOnControlPlane('apply', (controlPlane) => {
       return { apiVersion: 'apps/v1', kind: 'StatefulSet', ...object };
     };
     const cwd = filesOf({ '1.json': fresh('example.com/server:1'), '2.json': fresh('example.com/server:2') });
-    const created = await writer.run(['apply', '-f', '1.json', '--auto-approve', '--wait', '--timeout', '60s'], { cwd });
+    const created = await writer.run(['apply', '-f', '1.json', '--yes', '--wait', '--timeout', '60s'], { cwd });
     expect({ status: created.status, isSaid: created.stdout.includes('fresh-zone-a created') }).toEqual({ status: 0, isSaid: true });
     // Nobody replaces the pod: no agent runs here.
-    const changed = await writer.run(['apply', '-f', '2.json', '--auto-approve', '--wait', '--timeout', '2s'], { cwd });
+    const changed = await writer.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
     expect({ status: changed.status, isSaid: changed.stdout.includes('fresh-zone-a configured') }).toEqual({ status: 7, isSaid: true });
-    expect((await writer.run(['apply', '-f', '2.json', '--auto-approve', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
+    expect((await writer.run(['apply', '-f', '2.json', '--yes', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
   });
 
   it('accepts only unchanged saved plans', async () => {
@@ -312,11 +312,11 @@ describeOnControlPlane('apply', (controlPlane) => {
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
     const text = readFileSync(join(cwd, 'the.plan'), 'utf8');
     writeFileSync(join(cwd, 'changed.plan'), text.replace('"storage"', '"somebody"'));
-    const changed = await writer.run(['apply', 'changed.plan', '--auto-approve'], { cwd });
+    const changed = await writer.run(['apply', 'changed.plan', '--yes'], { cwd });
     expect({ status: changed.status, isSaid: changed.stderr.includes('does not match its digest') }).toEqual({ status: 3, isSaid: true });
-    expect((await writer.run(['apply', 'no.plan', '--auto-approve'], { cwd })).status).toBe(10);
-    expect((await writer.run(['apply', 'the.plan', '-f', 'a.json', '--auto-approve'], { cwd })).status).toBe(3);
-    expect((await writer.run(['apply', '--auto-approve'], { cwd })).status).toBe(3);
+    expect((await writer.run(['apply', 'no.plan', '--yes'], { cwd })).status).toBe(10);
+    expect((await writer.run(['apply', 'the.plan', '-f', 'a.json', '--yes'], { cwd })).status).toBe(3);
+    expect((await writer.run(['apply', '--yes'], { cwd })).status).toBe(3);
   });
 });
 

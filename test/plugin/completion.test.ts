@@ -42,7 +42,7 @@ describe('completion', () => {
 
   it('offers the flags of the verb and those of every verb', async () => {
     expect(await offered('fmt --|')).toEqual([
-      ['--check', '--write', '--quiet', '--verbose', '--color', '--no-color', '--ascii', '--width', '--help'],
+      ['--check', '--write', '--quiet', '--v', '--color', '--no-color', '--ascii', '--width', '--help'],
       4,
     ]);
     expect(await offered('plan --det|')).toEqual([['--detailed-exitcode'], 4]);

@@ -176,7 +176,7 @@ describe('when it cannot go on', () => {
     expect(runPlugin(['explain']).stderr).toBe('error: missing required argument "group"\n  do:  kubectl rollout-group explain --help\n');
   });
 
-  it('a defect has a crash id and no stack trace, which -v adds, and the id is the same wherever it is installed', () => {
+  it('a defect has a crash id and no stack trace, which -v=1 adds, and the id is the same wherever it is installed', () => {
     const broken = () => {
       const dist = folderWith({});
       cpSync(builtFolder(), dist, { recursive: true });
@@ -191,7 +191,7 @@ describe('when it cannot go on', () => {
     expect(first?.stderr).not.toMatch(/^\s+at /m);
     expect(id(first?.stderr)).toMatch(/^[0-9a-f]{8}$/);
     expect(id(second?.stderr)).toBe(id(first?.stderr));
-    expect(runPlugin(['lint', '.', '-v'], { dist: broken() }).stderr).toMatch(/^\s+at /m);
+    expect(runPlugin(['lint', '.', '-v=1'], { dist: broken() }).stderr).toMatch(/^\s+at /m);
   });
 });
 

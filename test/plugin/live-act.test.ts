@@ -170,7 +170,7 @@ describe('restart', () => {
 
 describe('scale', () => {
   it('scales the leader and shows the followers', async () => {
-    const { status, stdout, writes, objects } = await act('scale ingester --to 4');
+    const { status, stdout, writes, objects } = await act('scale ingester --replicas 4');
     expect(status).toBe(0);
     expect(writes).toEqual([
       {
@@ -183,7 +183,7 @@ describe('scale', () => {
   });
 
   it('does nothing if the replicas are unchanged', async () => {
-    expect(await act('scale ingester --to 2')).toMatchObject({
+    expect(await act('scale ingester --replicas 2')).toMatchObject({
       status: 0,
       writes: [],
       stdout: 'statefulset/ingester-zone-a of mimir/ingester already has 2 replicas\n',
@@ -191,27 +191,29 @@ describe('scale', () => {
   });
 
   it('is denied by policy with the rule', async () => {
-    const { status, stderr, writes } = await act('scale ingester --to 1', { set: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    const { status, stderr, writes } = await act('scale ingester --replicas 1', {
+      set: { labels: { 'grafana.com/no-downscale': 'true' } },
+    });
     expect([status, writes]).toEqual([5, []]);
     expect(stderr).toContain('no-downscale');
   });
 
   it('fails for a zone that follows another', async () => {
-    const { status, stderr } = await act('scale ingester --to 4 --zone ingester-zone-b');
+    const { status, stderr } = await act('scale ingester --replicas 4 --zone ingester-zone-b');
     expect(status).toBe(3);
     expect(stderr).toContain('zone b follows a and takes its replicas from there');
   });
 
   it('scales to zero only if the name of the group is given', async () => {
-    expect(await act('scale ingester --to 0')).toMatchObject({ status: 3, writes: [] });
-    expect(await act('scale ingester --to 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
-    expect(await act('scale ingester --to 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });
-    expect((await act('scale ingester --to 0', { answer: 'ingester' })).writes).toHaveLength(1);
-    expect((await act('scale ingester --to 0 --confirm ingester')).writes).toHaveLength(1);
+    expect(await act('scale ingester --replicas 0')).toMatchObject({ status: 3, writes: [] });
+    expect(await act('scale ingester --replicas 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
+    expect(await act('scale ingester --replicas 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });
+    expect((await act('scale ingester --replicas 0', { answer: 'ingester' })).writes).toHaveLength(1);
+    expect((await act('scale ingester --replicas 0 --confirm ingester')).writes).toHaveLength(1);
   });
 
   it('changes nothing in a dry run', async () => {
-    const { stdout, writes } = await act('scale ingester --to 4 --dry-run client');
+    const { stdout, writes } = await act('scale ingester --replicas 4 --dry-run client');
     expect(writes).toEqual([]);
     expect(parse(stdout)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } });
   });

@@ -135,7 +135,7 @@ describe('promote', () => {
     expect(asked(await act('promote ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
     ]);
-    expect(asked(await act('promote ingester --full --confirm ingester', { decision: rolling }))).toEqual([
+    expect(asked(await act('promote ingester --full --yes', { decision: rolling }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02' },
     ]);
     expect((await act('promote ingester --full', { decision: rolling })).status).toBe(3);
@@ -201,7 +201,7 @@ describe('if the CRDs are not installed', () => {
     ['promote ingester', rolling, 'rolloutintents'],
     ['protect ingester --for 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
-    ['override ingester --rule zone-gap --for 30m --reason x --confirm ingester', rolling, 'rolloutexceptions'],
+    ['override ingester --rule zone-gap --for 30m --reason x --yes', rolling, 'rolloutexceptions'],
   ])('%s fails with the command that installs them', async (line, decision, missing) => {
     const acted = await act(line, { decision, extra: history, options: { missing: [missing], stamp: oncall } });
     expect(acted.status).toBe(10);

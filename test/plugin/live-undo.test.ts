@@ -41,7 +41,7 @@ describe('undo', () => {
   });
 
   it('returns to a named revision or commit if the name of the group is given', async () => {
-    const far = await act('undo ingester --to-revision 1 --confirm ingester', { decision: rolling, extra: history });
+    const far = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: history });
     expect(asked(far)).toEqual([
       expect.objectContaining({ undone: expect.arrayContaining([{ zone: 'a', revision: 'rev-2', to: 'rev-0' }]) }),
     ]);
@@ -63,7 +63,7 @@ describe('undo', () => {
         commit: 'a81d0f2c',
       },
     };
-    const commit = await act('undo ingester --to-commit a81d0f2 --confirm ingester', { decision: rolling, extra: [...history, record] });
+    const commit = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, record] });
     expect(asked(commit)).toEqual(asked(far));
   });
 
@@ -96,7 +96,7 @@ describe('undo', () => {
       metadata: { name: 'undo.ingester.old', namespace: 'mimir' },
       spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'a', revision: 'rev-0' }] },
     };
-    const { objects } = await act('undo ingester --to-revision 1 --confirm ingester', { decision: rolling, extra: [...history, held] });
+    const { objects } = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: [...history, held] });
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 
@@ -114,9 +114,9 @@ describe('undo', () => {
   });
 
   it.each([
-    ['undo ingester --to-revision 9 --confirm ingester', 10],
-    ['undo ingester --to-commit beef --confirm ingester', 10],
-    ['undo ingester --to-commit be --confirm ingester', 3],
+    ['undo ingester --to-revision 9 --yes', 10],
+    ['undo ingester --to-commit beef --yes', 10],
+    ['undo ingester --to-commit be --yes', 3],
     ['undo ingester --zone nonsense', 3],
   ])('%s changes nothing', async (line, status) => {
     const acted = await act(line, { decision: rolling, extra: history });
@@ -128,7 +128,7 @@ describe('override', () => {
   const line = 'override ingester --rule zone-gap --for 30m --reason "cost event"';
 
   it('writes an exception for one rule with an end if the name of the group is given', async () => {
-    const acted = await act(`${line} --zone b --replicas-at-least 3 --confirm ingester`);
+    const acted = await act(`${line} --zone b --replicas-at-least 3 --yes`);
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(acted.kept[0]?.path).toContain('/rolloutexceptions/override.ingester.zone-gap.b?');
     expect(asked(acted)).toEqual([
@@ -145,7 +145,7 @@ describe('override', () => {
   });
 
   it.each(rulesWithoutException)('never overrides %s', async (rule) => {
-    const acted = await act(`override ingester --rule ${rule} --for 30m --reason x --confirm ingester`);
+    const acted = await act(`override ingester --rule ${rule} --for 30m --reason x --yes`);
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
@@ -162,16 +162,16 @@ describe('override', () => {
         expires: '2099-01-01T00:00:00Z',
       },
     };
-    const acted = await act(`${line} --confirm ingester`, { extra: [other] });
+    const acted = await act(`${line} --yes`, { extra: [other] });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('kubectl rollout-group cancel mimir/ingester inc-1');
   });
 
   it.each([
-    ['override ingester --rule zone-gap --for 30m --confirm ingester', 3],
-    ['override ingester --rule zone-gab --for 30m --reason x --confirm ingester', 3],
-    ['override ingester --rule zone-gap --for soon --reason x --confirm ingester', 3],
-    ['override ingester --rule zone-gap --for 30m --reason x --confirm other', 3],
+    ['override ingester --rule zone-gap --for 30m --yes', 3],
+    ['override ingester --rule zone-gab --for 30m --reason x --yes', 3],
+    ['override ingester --rule zone-gap --for soon --reason x --yes', 3],
+    ['override ingester --rule zone-gap --for 30m --reason x', 3],
   ])('%s ends with %i', async (words, status) => {
     const acted = await act(words);
     expect([acted.status, acted.kept]).toEqual([status, []]);

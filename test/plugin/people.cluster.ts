@@ -293,21 +293,10 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   });
 
   it('an override is an exception of one rule with who asked, and never of one that does not yield', async () => {
-    await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--for', '30m', '--reason', 'cost', '--confirm', 'ingester');
+    await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--for', '30m', '--reason', 'cost', '--yes');
     const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
     expect(body).toMatchObject({ spec: { rule: 'zone-gap', requestedBy: { user: 'anna' } } });
-    const refused = await anna.run([
-      'override',
-      'ingester',
-      '--rule',
-      'view-complete',
-      '--for',
-      '30m',
-      '--reason',
-      'x',
-      '--confirm',
-      'ingester',
-    ]);
+    const refused = await anna.run(['override', 'ingester', '--rule', 'view-complete', '--for', '30m', '--reason', 'x', '--yes']);
     expect(refused.status).toBe(5);
     const spec = {
       rule: 'view-complete',

@@ -155,7 +155,7 @@ describe('an apply that policy denies', () => {
     const { status: _status, ...rest } = manifest;
     writeFileSync(join(cwd, 'a.json'), JSON.stringify({ ...rest, metadata: { name, namespace, labels, annotations } }));
     const { url } = await fakeApiServer(objects, {});
-    const ended = await runInProcess(['apply', '-f', 'a.json', '--auto-approve', '--server', url, '-n', 'mimir'], { cwd });
+    const ended = await runInProcess(['apply', '-f', 'a.json', '--yes', '--server', url, '-n', 'mimir'], { cwd });
     expect(ended.stderr).toContain('policy denies a part of the plan of mimir/ingester');
     expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
     expect(ended.stderr).not.toContain('explain');

@@ -44,14 +44,14 @@ describe('an ending that is not good', () => {
     const [first = '', why, todo, ...others] = defect('zone-a').lines;
     expect(first).toMatch(/^error: kubectl rollout-group stopped because of a defect in itself \(crash [0-9a-f]{8}\)\.$/);
     expect([why, others]).toEqual(['  why: RangeError: zone-a', []]);
-    expect(todo).toMatch(/^ {2}do: {2}report the crash id, the version \S+ and the command line; -v adds/);
+    expect(todo).toMatch(/^ {2}do: {2}report the crash id, the version \S+ and the command line; -v=1 adds/);
     expect(defect('zone-b').lines[0]).toBe(first);
     expect(ending(new TypeError('zone-a')).lines[0]).not.toBe(first);
     expect(defect('zone-a').exitCode).toBe(70);
   });
 
   it('shows the stack only when asked', () => {
-    for (const flag of ['-v', '-vv', '--verbose']) expect(ending(throwing('x'), [flag]).lines.length).toBeGreaterThan(3);
+    for (const flag of ['-v=1', '-v', '--v=1']) expect(ending(throwing('x'), [flag]).lines.length).toBeGreaterThan(3);
     expect(ending('a text that was thrown').lines).toHaveLength(3);
   });
 });

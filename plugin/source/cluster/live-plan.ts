@@ -73,7 +73,7 @@ export interface Planned extends LivePlanInputs {
 }
 
 /** Reads the files of the options. Manifests among the policies are desired unless --desired names others. */
-export async function givenFiles(context: CommandContext, { desired, file = [] }: PlanInputOptions): Promise<GivenFiles> {
+export async function givenFiles(context: CommandContext, { desired, filename: file = [] }: PlanInputOptions): Promise<GivenFiles> {
   const policies = await readInputs(file, context);
   return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
 }
@@ -103,7 +103,7 @@ export async function readLiveInputs(
   const loaded = loadPolicies(files, { namespace });
   const desiredFiles = new Set(given.manifests.map(({ name }) => name));
   const manifests = loaded.manifests.filter(({ file }) => desiredFiles.has(file));
-  refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
+  refuseRepeats(options.desired === undefined ? '--filename' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
   const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
   const live = comparedObjects(listing);

@@ -29,7 +29,7 @@ describe('missing permissions of the agent', () => {
     expect(one?.details).toContain('agent/agent may not create pods/eviction in mimir: no pod is replaced by eviction');
     const look = { paint: (_style: string, text: string) => text, hasHints: false };
     const results = one === undefined ? [] : [one];
-    expect(renderChecks(results, look)).toContain('; details with -v or -o json (RG6007)');
+    expect(renderChecks(results, look)).toContain('; details with -v=1 or -o json (RG6007)');
     expect(renderChecks(results, { ...look, hasDetails: true })).toContain('\n      agent/agent may not create pods/eviction in mimir');
   });
 });

@@ -1,0 +1,87 @@
+// What the fingers know from kubectl, typed at the built plugin.
+import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type FakeApiServer, fakeApiServer } from './api-server.ts';
+import { done, rolling } from './live-kit.ts';
+import { publishedObject } from './live-objects.ts';
+import { builtFolder, runPlugin } from './process.ts';
+
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the plugin next to the server of this process. */
+function type({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
+  const words = [...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n=mimir'])];
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(builtFolder(), 'kubectl-rollout_group'), ...words], {
+      env: { PATH: process.env['PATH'], HOME: tmpdir(), LANG: 'C.UTF-8' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
+    child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+    child.on('close', (status) => resolve({ status, stdout, stderr }));
+  });
+}
+
+function now(decision: PublishedDecision): PublishedDecision {
+  return { ...decision, decidedMs: Date.now() };
+}
+
+const published = [publishedObject(now(rolling)), publishedObject({ ...now(done), group: 'querier' })];
+
+describe('flags of kubectl', () => {
+  it('are understood with an equals sign, short and as plain booleans', async () => {
+    const server = await fakeApiServer(published);
+    expect(await type(server, 'get -o=json')).toMatchObject({ status: 0, stdout: expect.stringContaining('"GroupList"') });
+    expect(await type(server, 'status querier -w')).toMatchObject({ status: 0 });
+    expect(await type(server, 'status ingester --watch=false')).toMatchObject({ status: 0, stdout: expect.stringContaining('ROLLING') });
+    expect(await type(server, 'status ingester -w=false -o json')).toMatchObject({ status: 0 });
+  });
+
+  it('-v=6 shows the requests, as in kubectl, and -v=1 does not', async () => {
+    const server = await fakeApiServer(published);
+    expect((await type(server, 'get -v=6')).stderr).toMatch(/^GET \S+ 200 \d+ms$/m);
+    expect((await type(server, 'get -v=1')).stderr).not.toContain('GET ');
+  });
+
+  it('get -w --timeout ends with 0 when every group is done, and with 7 after its time', async () => {
+    const server = await fakeApiServer(published);
+    expect((await type(server, 'get querier -w --timeout 60s')).status).toBe(0);
+    expect((await type(server, 'get -w --timeout 1s')).status).toBe(7);
+    expect((await type(server, 'get -w --timeout 1ms')).status).toBe(7);
+    expect((await type(server, 'status ingester --timeout 1ms')).status).toBe(7);
+    expect((await type(server, 'get --timeout 1s')).status).toBe(3);
+  });
+
+  it('have one name: --filename, --replicas and --yes', () => {
+    expect(runPlugin(['lint', '--filename', 'examples/kafka']).status).toBe(0);
+    expect(runPlugin(['lint', '--file', 'examples/kafka']).status).toBe(3);
+    for (const words of ['scale x --replicas 3 --to 3', 'apply x --auto-approve', 'undo x --confirm x', 'get --verbose'])
+      expect(runPlugin(words.split(' ')).stderr).toContain('unknown option');
+  });
+
+  it('of the connection are listed once, by the help of the program', () => {
+    expect(runPlugin(['--help']).stdout).toContain('--kubeconfig <file>');
+    const { stdout } = runPlugin(['get', '--help']);
+    expect(stdout).not.toContain('--kubeconfig');
+    expect(stdout).toContain('connection flags');
+  });
+});
+
+describe('verbs of kubectl', () => {
+  it.each([
+    ['describe ingester', 'kubectl rollout-group explain ingester'],
+    ['wait ingester', 'kubectl rollout-group status ingester --for CONDITION'],
+    ['list', 'kubectl rollout-group get'],
+  ])('%s names the verb to use', (line, verb) => {
+    const { status, stderr } = runPlugin(line.split(' '));
+    expect([status, stderr]).toEqual([3, expect.stringContaining(verb)]);
+  });
+});
