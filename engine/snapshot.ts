@@ -352,6 +352,16 @@ export interface Snapshot {
   readonly unread?: readonly UnreadObject[];
   /** Namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace?: string;
+  /** Why webhooks do not work; absent: unknown. */
+  readonly webhookProblems?: WebhookProblems;
+}
+
+/** Why a webhook does not work, as a sentence without a full stop, by its purpose. A webhook without a problem works. */
+export interface WebhookProblems {
+  /** Gives new pods their pinned revision. */
+  readonly pins?: string;
+  /** Records the requester of an approval. */
+  readonly requesters?: string;
 }
 
 /** Returns an empty snapshot. */

@@ -137,7 +137,8 @@ function remembered(world: World, group: GroupDefinition, decision: GroupDecisio
 /** Returns the approvals for which this decision waits. The plan assumes that people approve at once. */
 function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
   if (decision.actions.length > 0 || world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
-  const { intents, nowMs } = world.snapshot;
+  const { intents, nowMs, webhookProblems } = world.snapshot;
+  if (webhookProblems?.requesters !== undefined) return world;
   const given: IntentView[] = [];
   for (const request of approvalsAsked(world.snapshot, group, decision)) {
     for (let person = 1; person <= request.count; person += 1) {

@@ -1,5 +1,5 @@
 // Approvals and rejections. An approval counts only from a verified requester.
-import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
+import type { ApprovalDefinition, GroupDefinition, PolicyDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
@@ -53,11 +53,26 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   }
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
   const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;
+  const { requesters } = context.snapshot.webhookProblems ?? {};
+  const problem = requesters === undefined ? '' : `; no webhook records requesters, so no approval counts: ${requesters}`;
   const uncounted = [
     ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity (the webhook was not called)`]),
     ...(ahead === 0 ? [] : [`, and ${ahead} with a time in the future (spec.requestedBy.at)`]),
   ];
-  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
+  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}${problem}`, { limit, source, digest });
+}
+
+/** Reports whether a wave of a group or a rule of a policy needs an approval. */
+export function needsApproval(
+  groups: readonly Pick<GroupDefinition, 'rollout'>[],
+  policies: readonly Pick<PolicyDefinition, 'rules'>[],
+): boolean {
+  return (
+    groups.some(({ rollout }) =>
+      rollout.waves.some(({ before, after }) => before.approval !== undefined || after.approval !== undefined),
+    ) ||
+    policies.some(({ rules }) => rules.some(({ effect, onUnknown }) => effect === 'requireApproval' || onUnknown === 'requireApproval'))
+  );
 }
 
 /** Returns the users whose approvals do not count because of their digest. */

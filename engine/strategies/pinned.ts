@@ -80,10 +80,12 @@ function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): rea
 }
 
 /**
- * Blocks while pods came back at the wrong revision, as without the webhook on pod creation. After two attempts of one pod a person must
- * act; `retry` allows new attempts.
+ * Blocks while the webhook on pod creation is known not to work, and while pods came back at the wrong revision. After two attempts of one
+ * pod a person must act; `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
+  const { pins } = context.snapshot.webhookProblems ?? {};
+  if (pins !== undefined) return result('pin-applied', 'wait', `no pod is replaced without the webhook on pod creation: ${pins}`);
   const limit = `${maxPlacements} attempts`;
   const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
   const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));

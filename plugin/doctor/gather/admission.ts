@@ -4,15 +4,16 @@ import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
 import { enforceLabel, foreignInjectors } from '../../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
 import { membersOf } from '../../../install/scope.ts';
-import { pinConfigurationName } from '../../../install/webhooks.ts';
+import { configurationName, pinConfigurationName } from '../../../install/webhooks.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import type { Cluster } from '../../connection.ts';
 import { webhookRights } from '../agent-rights.ts';
 import type { AccountFact, AdmissionPolicyFact, RegistrationFact, UnansweredFact } from '../check.ts';
@@ -24,7 +25,8 @@ function resourceOf(kind: string): Resource {
   return { group: 'admissionregistration.k8s.io', version: 'v1', plural, kind, isNamespaced: false };
 }
 
-const configurations = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map(resourceOf);
+const mutatingConfigurations = resourceOf('MutatingWebhookConfiguration');
+const configurations = [resourceOf('ValidatingWebhookConfiguration'), mutatingConfigurations];
 const policyResources = admissionPolicyKinds.map(resourceOf);
 
 interface AdmissionScope {
@@ -64,6 +66,28 @@ export async function readRegistration(cluster: Cluster, { agentNamespace, group
   const unanswered = await readUnanswered(cluster, stored, isNeeded);
   const services = [...new Set(stored.flatMap(servicesOf))].sort();
   return { areThere, problems, namespaces, services, ...(unanswered.length === 0 ? {} : { unanswered }) };
+}
+
+/** Returns why the needed webhooks do not work. Unknown, with the missing permission, if they may not be read. */
+export async function readWebhookProblems(
+  cluster: Cluster,
+  {
+    agentNamespace: namespace,
+    needs,
+  }: { readonly agentNamespace: string; readonly needs: Readonly<Record<keyof WebhookProblems, boolean>> },
+): Promise<Known<WebhookProblems>> {
+  const pins = needs.pins ? await readWebhookProblem(cluster, pinConfigurationName({ namespace })) : undefined;
+  const requesters = needs.requesters ? await readWebhookProblem(cluster, configurationName({ namespace })) : undefined;
+  if (isUnknown(pins)) return pins;
+  return isUnknown(requesters) ? requesters : defined({ pins, requesters });
+}
+
+async function readWebhookProblem(cluster: Cluster, name: string): Promise<Known<string | undefined>> {
+  const stored = await readConfiguration(cluster, mutatingConfigurations, name);
+  if (stored === undefined) return `${mutatingConfigurations.kind} ${name} does not exist`;
+  if (isUnknown(stored)) return stored;
+  const [unanswered] = await readUnanswered(cluster, [stored], () => true);
+  return unanswered?.message;
 }
 
 function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): ReadonlySet<string> {

@@ -6,13 +6,15 @@ import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
 import type { Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
-import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
-import { isUnknown } from '../../../engine/snapshot.ts';
+import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { needsApproval } from '../../../engine/rules/approval.ts';
+import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
-import { loadPolicies } from '../../../policies/load.ts';
+import { type LoadedDocument, loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { resourcesOf, rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
@@ -28,6 +30,7 @@ import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../c
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
+import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
 import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
@@ -133,10 +136,8 @@ export async function readLiveInputs(
   // A live object such as a Service is in no list.
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
   const desired = replaceByDesired(current, desiredObjects);
-  const desiredGroups = new Set(
-    loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`),
-  );
-  const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
+  const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
+  const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, agentNamespace);
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   return {
     documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
@@ -148,7 +149,7 @@ export async function readLiveInputs(
       current: foreign(current),
       desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
-      running: snapshot,
+      running: isUnknown(webhookProblems) ? snapshot : { ...snapshot, webhookProblems },
       absent,
       nowMs,
     },
@@ -156,8 +157,31 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
-    notes: [...(await liveNotes(cluster, groups, listing)), ...notes, ...new Set(desiredObjects.flatMap(({ note }) => note ?? []))],
+    notes: [
+      ...(await liveNotes(cluster, groups, listing)),
+      ...unknownOf(webhookProblems),
+      ...notes,
+      ...new Set(desiredObjects.flatMap(({ note }) => note ?? [])),
+    ],
   };
+}
+
+function groupNames(documents: readonly LoadedDocument[]): ReadonlySet<string> {
+  return new Set(documents.filter(({ kind }) => kind === 'RolloutGroup').map(({ namespace, name }) => `${namespace}/${name}`));
+}
+
+/** Reads why webhooks that the groups need do not work. */
+function neededWebhooks(
+  cluster: Cluster,
+  { groups, policies }: Pick<PlanInput, 'groups' | 'policies'>,
+  agentNamespace: string,
+): Promise<Known<WebhookProblems>> {
+  const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: needsApproval(groups, policies) };
+  return readWebhookProblems(cluster, { agentNamespace, needs });
+}
+
+function unknownOf(value: Known<unknown>): readonly string[] {
+  return isUnknown(value) ? [value.unknown] : [];
 }
 
 function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectContent[] {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Assumptions, defaultAssumptions, type GroupPlan, type PlannedStep } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -155,6 +156,15 @@ describe('a plan of waves', () => {
     const plan = planOf(rollout({ groups: [slow], desired: [...next.slice(0, 1), ...manifests().slice(1)] }));
     expect(lines(plan)[1]).toBe('all: check * errors at 270 for 120 to 120');
     expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
+  });
+
+  it('waits where no webhook records who approves, also if approvals are assumed', () => {
+    const running = { ...readPlanSnapshots(rollout()).before, webhookProblems: { requesters: 'it does not exist' } };
+    const plan = planOf(rollout({ groups: [staged], running }));
+    expect([plan.outcome, plan.waits[0]?.fact]).toEqual([
+      'waits',
+      '0 of 1 approvals from oncall; no webhook records requesters, so no approval counts: it does not exist',
+    ]);
   });
 
   it('names the restarts that follow the wait, and counts them', () => {
