@@ -8,7 +8,6 @@ import type { Known } from '../../../engine/snapshot.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, type LatestDecision, leaseOfNamespace } from '../../live/agent.ts';
-import { namespacesFlagOf } from '../../source/cluster/live-plan.ts';
 import { type AgentRight, agentRights } from '../agent-rights.ts';
 import type { AccountFact, RightFact } from '../check.ts';
 
@@ -220,4 +219,14 @@ async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: strin
   const response = await env.kubernetes.request({ method: 'POST', path, body, timeoutMs, site });
   if (response.status < 200 || response.status > 299) throw new ApiFailure(response, site);
   return JSON.parse(response.body);
+}
+
+/** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */
+export function namespacesFlagOf(podSpec: unknown): readonly string[] | undefined {
+  const containers = fieldAt(podSpec, ['containers']);
+  const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>
+    ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
+  );
+  const named = words.flatMap((word) => (typeof word === 'string' ? (/^--?namespaces=(.+)$/.exec(word)?.[1]?.split(',') ?? []) : []));
+  return named.length === 0 ? undefined : named.map((one) => one.trim());
 }

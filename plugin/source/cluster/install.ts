@@ -15,12 +15,13 @@ import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
+import { namespacesFlagOf } from '../../doctor/gather/accounts.ts';
 import { exitCodes, Failure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { conflictsOf } from './apply.ts';
-import { comparedObjects, listForPlan, namespacesFlagOf } from './live-plan.ts';
+import { comparedObjects, listForPlan } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
 
 const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({

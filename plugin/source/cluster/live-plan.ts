@@ -359,13 +359,3 @@ export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly st
     `name one with --agent-namespace, such as --agent-namespace ${names[0] ?? ''}`,
   );
 }
-
-/** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */
-export function namespacesFlagOf(podSpec: unknown): readonly string[] | undefined {
-  const containers = fieldAt(podSpec, ['containers']);
-  const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>
-    ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
-  );
-  const named = words.flatMap((word) => (typeof word === 'string' ? (/^--?namespaces=(.+)$/.exec(word)?.[1]?.split(',') ?? []) : []));
-  return named.length === 0 ? undefined : named.map((one) => one.trim());
-}
