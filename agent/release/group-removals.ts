@@ -1,4 +1,4 @@
-// Reports once when the definition of a group is deleted. Only a completely known source can prove that.
+// Reports once that no definition of a group exists any more, as soon as every source of definitions was read completely.
 
 import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
@@ -15,70 +15,71 @@ interface GroupRemovalsOptions extends Omit<KnownParts, 'env'> {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
   readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
   readonly isLeading: () => boolean;
-  /** Returns the run of the group with this key while it is remembered. */
+  /** Returns the run of the group with this key, from the memory of its last turn. */
   readonly runOf: (key: string) => RunState | undefined;
   readonly onReport: (report: GroupRemovalReport) => void;
 }
 
-interface Former extends FormerGroup {
-  /** Monotonic: since when it has been gone for sure; absent while something may define it. */
-  goneSinceMs?: number | undefined;
+/** A group that was defined at an earlier check and is not defined now. */
+interface MissingGroup extends FormerGroup {
+  /** Time on the monotonic clock since which the definition has certainly been missing. Absent while an unread source may contain it. */
+  missingSinceMs?: number | undefined;
 }
 
-/** Objects that could not be read may be readable again without a word. */
-const unreadMs = 30_000;
+/** Delay of the next check while StatefulSets or pods cannot be read: no event reports that they can be read again. */
+const retryMs = 30_000;
 
-/** Knows of no group until the first check while this process leads. */
+/** Reports only groups that were defined at an earlier check by this process as leader. */
 export class GroupRemovals {
   readonly #options: GroupRemovalsOptions;
   /** The groups of the last check. */
   #defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
-  readonly #gone = new Map<string, Former>();
+  readonly #missing = new Map<string, MissingGroup>();
   #cancelCheck = (): void => undefined;
 
   constructor(options: GroupRemovalsOptions) {
     this.#options = options;
   }
 
-  /** Compares the defined groups with those of the last check. Call it before the memories of groups are deleted. */
+  /** Compares the defined groups with those of the last check. Call it before `runOf` forgets the groups that are no longer defined. */
   checkRemovals(): void {
     this.#cancelCheck();
     const { env, policies, isLeading, runOf } = this.#options;
-    const now = policies();
-    if (now === undefined || !isLeading()) {
+    const current = policies();
+    if (current === undefined || !isLeading()) {
       this.clear();
       return;
     }
     const nowMs = env.clock.monotonicMs();
-    const groups = new Map(now.groups.map((group) => [groupKey(group), group]));
-    for (const [key, group] of this.#defined) if (!groups.has(key)) this.#gone.set(key, { group, run: runOf(key) });
+    const groups = new Map(current.groups.map((group) => [groupKey(group), group]));
+    for (const [key, group] of this.#defined) if (!groups.has(key)) this.#missing.set(key, { group, run: runOf(key) });
     this.#defined = groups;
-    const leftMs = [...this.#gone].flatMap(([key, former]) => this.#judge(key, former, now, nowMs) ?? []);
-    if (leftMs.length > 0) this.#cancelCheck = env.timers.after(Math.min(...leftMs), () => this.checkRemovals());
+    const delaysMs = [...this.#missing].flatMap(([key, missing]) => this.#report(key, missing, current, nowMs) ?? []);
+    if (delaysMs.length > 0) this.#cancelCheck = env.timers.after(Math.min(...delaysMs), () => this.checkRemovals());
   }
 
-  /** Forgets all groups after the loss of leadership; the next leader reports deletions. */
+  /** Forgets all groups. */
   clear(): void {
     this.#cancelCheck();
     this.#defined = new Map();
-    this.#gone.clear();
+    this.#missing.clear();
   }
 
-  /** Reports the group if it is certainly removed. Returns the milliseconds until the next check if time alone decides. */
-  #judge(key: string, former: Former, now: ActivePolicies, nowMs: number): number | undefined {
+  /** Reports the group if it is certainly removed. Returns the delay until the next check; undefined if the next change causes it. */
+  #report(key: string, missing: MissingGroup, current: ActivePolicies, nowMs: number): number | undefined {
     const { env, sourceStates, onReport } = this.#options;
-    const snapshot = knownSnapshot(this.#options, former.group.namespace, { fresh: undefined, unread: [] });
-    const { group, run, goneSinceMs = nowMs } = former;
-    const removal = decideRemoval({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
-    former.goneSinceMs = removal.kind === 'unsure' ? undefined : goneSinceMs;
+    const snapshot = knownSnapshot(this.#options, missing.group.namespace, { fresh: undefined, unread: [] });
+    const { group, run, missingSinceMs = nowMs } = missing;
+    const removal = decideRemoval({ group, run, snapshot, sources: sourceStates(current), goneForMs: nowMs - missingSinceMs });
+    missing.missingSinceMs = removal.kind === 'unsure' ? undefined : missingSinceMs;
     if (removal.kind === 'unsure') return undefined;
-    if (removal.kind === 'wait') return removal.leftMs ?? unreadMs;
-    this.#gone.delete(key);
+    if (removal.kind === 'wait') return removal.leftMs ?? retryMs;
+    this.#missing.delete(key);
     if (removal.kind === 'none') return undefined;
     const { namespace, name } = group;
     for (const { statefulSet, isWarning, note } of removal.reports) {
-      const write = isWarning ? env.log.warn : env.log.info;
-      write('group is no longer defined', { namespace, group: name, statefulSet, note });
+      const log = isWarning ? env.log.warn : env.log.info;
+      log('group is no longer defined', { namespace, group: name, statefulSet, note });
     }
     onReport({ group: { namespace, name }, snapshot, reports: removal.reports });
     return undefined;
@@ -92,19 +93,19 @@ interface SourceParts {
   readonly policies: Pick<PolicySource, 'degradation'>;
 }
 
-/** Returns the state of each source for these policies. */
+/** Returns whether each source of group definitions exists and was read completely when these policies were loaded. */
 export function sourceStates({ config, hasDirectory, caches, policies }: SourceParts, { unsure }: ActivePolicies): Definitions['sources'] {
-  const { policySources: followed } = config;
-  const watch = (id: string) => caches.degradations().find((degradation) => degradation.id === id);
-  const objects = watch('watch/rolloutgroups');
+  const { policySources } = config;
+  const watchProblem = (id: string) => caches.degradations().find((degradation) => degradation.id === id);
+  const ofGroups = watchProblem('watch/rolloutgroups');
   return {
-    directory: stateOf(followed.includes('directory') && hasDirectory, policies.degradation()?.message ?? unsure.directory),
-    objects: stateOf(followed.includes('objects') && objects?.reason !== 'missing', objects?.message ?? unsure.objects),
-    adopted: stateOf(followed.includes('adopted'), watch('watch/statefulsets')?.message),
+    directory: stateOf(policySources.includes('directory') && hasDirectory, policies.degradation()?.message ?? unsure.directory),
+    objects: stateOf(policySources.includes('objects') && ofGroups?.reason !== 'missing', ofGroups?.message ?? unsure.objects),
+    adopted: stateOf(policySources.includes('adopted'), watchProblem('watch/statefulsets')?.message),
   };
 }
 
-function stateOf(isThere: boolean, problem: string | undefined): SourceState {
-  if (!isThere) return 'none';
+function stateOf(exists: boolean, problem: string | undefined): SourceState {
+  if (!exists) return 'none';
   return problem === undefined ? 'whole' : { unknown: problem };
 }

@@ -66,7 +66,7 @@ describe('S4', () => {
       pods: snapshot.pods.map((view) => (view.statefulSet === 'ing-b' ? { ...view, pods: { unknown: 'forbidden' } } : view)),
     };
     history.turn({ ...reportOf(snapshot, 2), snapshot: unread });
-    expect(history.found('S4')).toEqual(['a1: a decision disturbs although ing-b was not read']);
+    expect(history.found('S4')).toEqual(['a1: a decision disrupts although ing-b was not read']);
     history.turn({ snapshot: unread, group: definition });
     expect(history.found('S4')).toHaveLength(1);
   });
@@ -184,8 +184,8 @@ describe('S25', () => {
     const paused = { ...definition, labels: { other: 'yes' } };
     history.turn({ ...report, group: paused });
     expect(history.found('S25')).toEqual([
-      'a1: a decision is made by a definition of ingester that is not the one of its snapshot',
-      'a1: a decision has another definition of ingester under the digest d',
+      'a1: a decision uses another definition of ingester than its snapshot has',
+      'a1: a decision uses another definition of ingester than an earlier decision with the policy digest d',
     ]);
   });
 });
@@ -208,7 +208,7 @@ describe('L9 of decisions', () => {
     const snapshot = viewOf(history);
     const decision = decideGroup(snapshot, definition);
     history.turn({ snapshot, group: definition, decision: { ...decision, outcome: 'wait', waits: [] } });
-    expect(history.found('L9')).toEqual(['a1: a decision neither acts nor says why']);
+    expect(history.found('L9')).toEqual(['a1: a decision neither acts nor gives a reason']);
   });
 });
 
