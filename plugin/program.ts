@@ -34,7 +34,8 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(view, async (verb, options, flags) => {
     const run = await verb.load();
-    exitCode = await run(contextOf(view, flags), options as never);
+    const code = await run(contextOf(view, flags), options as never);
+    if (exitCode === exitCodes.done) exitCode = code;
   });
   try {
     await program.parseAsync(commanderWords(words), { from: 'user' });
@@ -78,8 +79,14 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
   }
   command.action(async () => {
     const byName = (verb.arguments ?? []).map((argument, index) => [argument.name, command.processedArgs[index]] as const);
-    const present = byName.filter(([, value]) => value !== undefined);
-    await action(verb, { ...command.opts(), ...Object.fromEntries(present) }, program.opts<GlobalFlags>());
+    const present = Object.fromEntries(byName.filter(([, value]) => value !== undefined));
+    const each = verb.arguments?.find(({ isEach }) => isEach === true)?.name;
+    const values: readonly unknown[] = each === undefined ? [undefined] : present[each];
+    const { output } = command.opts<{ output?: string }>();
+    if (values.length > 1 && (output === 'json' || output === 'yaml'))
+      throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
+    for (const value of values)
+      await action(verb, { ...command.opts(), ...present, ...(each === undefined ? {} : { [each]: value }) }, program.opts<GlobalFlags>());
   });
   return command;
 }

@@ -6,15 +6,14 @@ import { type EventSubject, type GroupEvent, isAbout, listEvents, watchEvents } 
 import { readGroups, scopeOf } from '../live/groups.ts';
 import { readRuns } from '../live/history.ts';
 import { onLeaving } from '../live/keyboard.ts';
-import { durationFlag, type GroupName, groupNamed } from '../live/target.ts';
+import { chosenScope, type GroupChoice } from '../live/named-group.ts';
+import { durationFlag, type GroupName } from '../live/target.ts';
 import { eventLine, renderEvents } from '../output/events.ts';
 import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';
 
-export interface EventsOptions extends ConnectionFlags {
-  readonly group?: string;
+export interface EventsOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
   readonly since?: string;
-  readonly allNamespaces?: boolean;
   readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
 }
 
@@ -40,10 +39,16 @@ interface Wanted {
   readonly isWanted: (event: GroupEvent) => boolean;
 }
 
-async function wanted(cluster: Cluster, { group, allNamespaces }: EventsOptions): Promise<Wanted> {
-  if (group === undefined) return { namespace: allNamespaces === true ? undefined : cluster.namespace, isWanted: () => true };
-  const name = groupNamed(group, cluster);
-  return { namespace: name.namespace, isWanted: isAbout(await subjectOf(cluster, name)) };
+async function wanted(cluster: Cluster, options: EventsOptions): Promise<Wanted> {
+  const scope = await chosenScope(cluster, options);
+  const { namespace } = scope;
+  if (scope.names.length === 0 && scope.only === undefined) return { namespace, isWanted: () => true };
+  const subjects =
+    scope.names.length > 0
+      ? await Promise.all(scope.names.map((name) => subjectOf(cluster, name)))
+      : (await readGroups(cluster, scope)).groups.map(({ decision }) => decision);
+  const about = subjects.map(isAbout);
+  return { namespace, isWanted: (event) => about.some((isAboutGroup) => isAboutGroup(event)) };
 }
 
 /** Returns the subject of the events. For a deleted group, the records of its runs name its StatefulSets. @throws Failure without any record. */

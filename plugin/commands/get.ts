@@ -4,20 +4,19 @@ import { type CommandContext, type OutputStream, suggestNext, writeNotes } from 
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
-import { type LiveGroup, type ReadGroups, readGroups, type Scope, scopeOf } from '../live/groups.ts';
+import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
+import { chosenScope, type GroupChoice } from '../live/named-group.ts';
 import { haveMembersChanged, listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { durationFlag, groupNamed, nameOf } from '../live/target.ts';
+import { durationFlag, nameOf } from '../live/target.ts';
 import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
-export interface GetOptions extends ConnectionFlags {
-  readonly groups?: readonly string[];
+export interface GetOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
   readonly timeout?: string;
   readonly heartbeat: string;
-  readonly allNamespaces?: boolean;
   readonly pods: PodDetail;
   readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml' | 'jsonl';
 }
@@ -27,18 +26,13 @@ export async function run(context: CommandContext, options: GetOptions): Promise
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
-  return withCluster(context, options, 'read', (cluster) => {
-    const scope = scopeWanted(cluster, options);
+  return withCluster(context, options, 'read', async (cluster) => {
+    const scope = await chosenScope(cluster, options);
     if (options.pods === 'all' && !isTree(scope, options)) {
       throw usageFailure('--pods=all needs exactly one group', 'name one group, and use -o table or wide');
     }
     return options.watch === true ? watch(context, cluster, scope, options) : once(context, cluster, scope, options);
   });
-}
-
-function scopeWanted(cluster: Cluster, { groups = [], allNamespaces }: GetOptions): Scope {
-  if (groups.length > 0) return scopeOf(groups.map((text) => groupNamed(text, cluster)));
-  return { namespace: allNamespaces === true ? undefined : cluster.namespace, names: [] };
 }
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {

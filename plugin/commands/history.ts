@@ -5,30 +5,44 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
 import { readRuns } from '../live/history.ts';
+import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
 import { releaseLines } from '../live/removed-group.ts';
-import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { type GroupName, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';
 import { renderRun, renderRuns } from '../output/history.ts';
 
-export interface HistoryOptions extends ConnectionFlags {
-  readonly group: string;
+export interface HistoryOptions extends ConnectionFlags, Omit<GroupChoice, 'groups'> {
+  readonly group?: string;
   readonly run?: string;
   readonly output: 'table' | 'json' | 'yaml';
 }
 
 export function run(context: CommandContext, options: HistoryOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
-    const name = groupNamed(options.group, cluster);
-    const { runs: records, unreadable } = await readRuns(cluster, name);
-    const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
-    for (const object of unreadable)
-      context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
-    // Records outlive their group. Without records, the group itself must exist.
-    if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
-    if (options.run === undefined) await writeRuns(context, options, name, runs);
-    else await writeRun(context, options, runNamed(runs, options.run, nameOf(name)));
+    const { group, selector, allNamespaces } = options;
+    const groups = await chosenGroups(cluster, {
+      ...(group !== undefined && { groups: [group] }),
+      ...(selector !== undefined && { selector }),
+      ...(allNamespaces !== undefined && { allNamespaces }),
+    });
+    refuseSeveral(groups, options.output);
+    for (const name of groups) {
+      if (groups.length > 1) context.stdout.write(`${nameOf(name)}\n`);
+      await writeHistory(context, cluster, options, name);
+    }
     return exitCodes.done;
   });
+}
+
+async function writeHistory(context: CommandContext, cluster: Cluster, options: HistoryOptions, name: GroupName): Promise<void> {
+  const { runs: records, unreadable } = await readRuns(cluster, name);
+  const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
+  for (const object of unreadable)
+    context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
+  // Records outlive their group. Without records, the group itself must exist.
+  if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
+  if (options.run === undefined) await writeRuns(context, options, name, runs);
+  else await writeRun(context, options, runNamed(runs, options.run, nameOf(name)));
 }
 
 async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {

@@ -5,9 +5,10 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups, scopeOf } from '../live/groups.ts';
 import { applyIntent, deleteIntent, listActivePauses, pauseIntent } from '../live/intents.ts';
+import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
-import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { zoneProgress } from '../output/group-text.ts';
 import { instantText, sourceText } from '../output/plan/plan-text.ts';
@@ -78,7 +79,7 @@ interface Place {
 }
 
 async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Promise<Place> {
-  const target = groupNamed(group, cluster);
+  const target = await findGroup(cluster, group);
   const [live] = (await readGroups(cluster, scopeOf([target]))).groups;
   return { target, live, zone: live === undefined ? undefined : findZone(live, zone) };
 }

@@ -10,8 +10,9 @@ import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { groupNamed, nameOf } from '../live/target.ts';
+import { nameOf } from '../live/target.ts';
 import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { plural } from '../output/text.ts';
 
@@ -24,7 +25,7 @@ export interface RestartOptions extends ConnectionFlags, PromptFlags {
 
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const target = groupNamed(options.group, cluster);
+    const target = await findGroup(cluster, options.group);
     const name = nameOf(target);
     const { live, members, snapshot } = await readMembers(cluster, target);
     const zone = findZone(live, options.zone);

@@ -7,8 +7,9 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
+import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { groupNamed, nameOf } from '../live/target.ts';
+import { nameOf } from '../live/target.ts';
 import {
   accessFor,
   confirmByName,
@@ -31,7 +32,7 @@ export interface ScaleOptions extends ConnectionFlags, PromptFlags {
 
 export function run(context: CommandContext, options: ScaleOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const group = groupNamed(options.group, cluster);
+    const group = await findGroup(cluster, options.group);
     const name = nameOf(group);
     const members = await readMembers(cluster, group);
     const target = await scaleTarget(cluster, members, options.zone);

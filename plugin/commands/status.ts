@@ -14,16 +14,16 @@ import {
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
+import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
 import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { durationFlag, type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
 import { etaDocument, infoText, personNeededText } from '../output/group-text.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
-export interface StatusOptions extends ConnectionFlags {
-  readonly group: string;
+export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly for: string;
   readonly timeout?: string;
   readonly failOnPause?: boolean;
@@ -38,10 +38,15 @@ const timeoutInCiMs = 30 * 60_000;
 export async function run(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
   const condition = parseCondition(options.for);
   const verdict: VerdictOptions = { condition, failOnPause: options.failOnPause === true };
-  return withCluster(context, options, 'read', (cluster) => {
-    const name = groupNamed(options.group, cluster);
-    const call = { context, cluster, name, options, verdict };
-    return options.watch === false ? once(call) : wait(call);
+  return withCluster(context, options, 'read', async (cluster) => {
+    const names = await chosenGroups(cluster, options);
+    refuseSeveral(names, options.output);
+    const codes: ExitCode[] = [];
+    for (const name of names) {
+      const call = { context, cluster, name, options, verdict };
+      codes.push(await (options.watch === false ? once(call) : wait(call)));
+    }
+    return codes.find((code) => code !== exitCodes.done) ?? exitCodes.done;
   });
 }
 

@@ -14,9 +14,10 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
 import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
-import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { plural } from '../output/text.ts';
@@ -33,7 +34,7 @@ interface MemberUndo {
 
 export function run(context: CommandContext, options: UndoOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const target = groupNamed(options.group, cluster);
+    const target = await findGroup(cluster, options.group);
     const name = nameOf(target);
     const members = await readMembers(cluster, target);
     const undos = await chooseUndos(cluster, target, members, options);

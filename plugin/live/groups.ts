@@ -28,6 +28,8 @@ export interface Scope {
   readonly namespace: string | undefined;
   /** Empty for every group. */
   readonly names: readonly GroupName[];
+  /** Limits every group to these, as NAMESPACE/GROUP. */
+  readonly only?: ReadonlySet<string>;
 }
 
 /** Returns the scope of the named groups, limited to one namespace if possible. */
@@ -171,8 +173,8 @@ export async function watchGroups(
   };
 }
 
-function wanted({ names, namespace }: Scope): (name: GroupName) => boolean {
-  if (names.length === 0) return (name) => namespace === undefined || name.namespace === namespace;
+function wanted({ names, namespace, only }: Scope): (name: GroupName) => boolean {
+  if (names.length === 0) return (name) => (namespace === undefined || name.namespace === namespace) && only?.has(nameOf(name)) !== false;
   const keys = new Set(names.map(nameOf));
   return (name) => keys.has(nameOf(name));
 }
@@ -285,11 +287,6 @@ export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'li
   throw new Failure({
     exitCode: exitCodes.notFound,
     what: `${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`,
-    todo: kindWords.test(wanted.namespace)
-      ? `give the name without its kind: ${name}`
-      : `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
+    todo: `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
   });
 }
-
-/** As in `kubectl describe pod/NAME`; here the first part is the namespace. */
-const kindWords = /^(?:po|pods?|sts|statefulsets?|rolloutgroups?)$/;

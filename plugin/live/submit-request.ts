@@ -12,8 +12,9 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
+import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
-import { type GroupName, groupNamed, nameOf } from './target.ts';
+import { type GroupName, nameOf } from './target.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
 export interface RequestFlags extends ConnectionFlags {
@@ -65,7 +66,7 @@ export function readAndSubmit(
 
 /** Reads the group of a request. @throws Failure when there is no such group. */
 export async function readRequestedGroup(cluster: Cluster, group: string): Promise<RequestedGroup> {
-  const target = groupNamed(group, cluster);
+  const target = await findGroup(cluster, group);
   const read = await readEvidence(cluster, scopeOf([target]));
   const [live] = read.groups;
   const name = nameOf(target);

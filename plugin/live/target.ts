@@ -1,4 +1,5 @@
-// Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, or `mimir/ingester`.
+// Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, `mimir/ingester`, or
+// `rolloutgroup/ingester`.
 import { durationMs } from '../../policies/duration.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
@@ -8,11 +9,21 @@ export interface GroupName {
   readonly group: string;
 }
 
-/** Parses a group name. @throws Failure when the text has neither form. */
+/** Kinds before the name, as in `kubectl get KIND/NAME`. A namespace of such a name needs -n. */
+const groupKinds = /^(?:rg|rolloutgroups?(?:\.rollout-group\.dev)?)\//i;
+const memberKinds = /^(?:(?:sts|statefulsets?)(?:\.apps)?|po|pods?)\//i;
+
+/** Reports whether the text names a StatefulSet or a pod. */
+export function isMemberName(text: string): boolean {
+  return memberKinds.test(text);
+}
+
+/** Parses the name of a group, or of a StatefulSet or pod with its kind. @throws Failure when the text has no such form. */
 export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace'>): GroupName {
-  const parts = text.split('/');
+  const parts = text.replace(groupKinds, '').replace(memberKinds, '').split('/');
   const [first = '', second] = parts;
-  if (parts.length > 2 || first === '' || second === '') throw usageFailure(`${text} is not a group name`, 'give GROUP or NAMESPACE/GROUP');
+  if (parts.length > 2 || first === '' || second === '')
+    throw usageFailure(`${text} is not a group name`, 'give GROUP, NAMESPACE/GROUP or KIND/NAME');
   return second === undefined ? { namespace, group: first } : { namespace: first, group: second };
 }
 

@@ -1,5 +1,5 @@
 // The verbs that change what happens to a group.
-import { actOptions, agentNamespaceOption, clusterExits, groupArgument, type OptionSpec, type Verb } from './verb.ts';
+import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.' } as const;
 const prompts: readonly OptionSpec[] = [
@@ -15,7 +15,7 @@ const pause: Verb = {
   name: 'pause',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
   description: 'Creates a RolloutIntent. Scaling goes on. If the group is already paused, updates only the reason and the end.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [zone, { flags: '--for <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
   examples: ['pause ingester --zone zone-c --for 2h --reason "read latency"'],
   exits,
@@ -27,7 +27,7 @@ const resume: Verb = {
   name: 'resume',
   summary: 'Resume a paused group or zone',
   description: 'Deletes the RolloutIntents that pause it. If nothing is paused, says so and exits with 0.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [zone, ...actOptions],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
   exits,
@@ -40,7 +40,7 @@ const restart: Verb = {
   summary: 'Restart all pods in the safe order of the group',
   description:
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [zone, ...prompts, ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
   exits: { 5: 'denied by policy, or not confirmed', ...exits },
@@ -53,7 +53,7 @@ const scale: Verb = {
   summary: 'Change the replicas at the source that the group follows',
   description:
     'Updates the scale subresource of the leading StatefulSet, of the mirrored object or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
     { flags: '--zone <name>', description: 'The leading zone, if the group has several.' },
@@ -81,7 +81,7 @@ const approve: Verb = {
   name: 'approve',
   summary: 'Approve a wave that waits for approval',
   description: `Creates a RolloutIntent. Fails if you belong to none of the groups that may approve. ${verified}`,
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --for 2h'],
   exits: requestExits,
@@ -93,7 +93,7 @@ const reject: Verb = {
   name: 'reject',
   summary: 'Reject a wave that waits for approval',
   description: `The wave does not start until you approve it or cancel the rejection. ${verified}`,
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
   exits: requestExits,
@@ -105,7 +105,7 @@ const promote: Verb = {
   name: 'promote',
   summary: 'Skip the soak and the gates of a wave',
   description: `Approvals, windows, policy rules and all availability rules still apply. ${verified}`,
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     { flags: '--wave <name>', description: 'The wave; default: the current wave.' },
     { flags: '--gate <name>', description: 'Skip only this gate, and no soak.' },
@@ -128,7 +128,7 @@ const abort: Verb = {
   summary: 'Abort the current run and keep all pods as they are, or roll back',
   description:
     'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     { flags: '--rollback', description: 'Return the updated pods to their previous revision. Only for groups with strategy: pinned.' },
     ...actOptions,
@@ -144,7 +144,7 @@ const retry: Verb = {
   name: 'retry',
   summary: 'Continue a run that failed or was aborted',
   description: `The run continues from its current state. Soaks, gates and deadlines start over. ${verified}`,
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [...actOptions, agentNamespaceOption],
   examples: ['retry ingester --reason "node was replaced"'],
   exits: requestExits,
@@ -157,7 +157,7 @@ const undo: Verb = {
   summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
     'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still ask for it. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
@@ -177,7 +177,7 @@ const override: Verb = {
   summary: 'Let one rule pass for a limited time',
   description:
     'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true },
     { flags: '--for <duration>', description: 'Duration, for example 30m.', isRequired: true },
@@ -212,7 +212,7 @@ const protect: Verb = {
   summary: 'Protect a group, a zone or single pods until a given time',
   description:
     'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. It ends by itself, or with cancel.',
-  arguments: [groupArgument],
+  arguments: [eachGroupArgument],
   options: [
     zone,
     { flags: '--pod <name>', description: 'Only this pod.', isRepeatable: true },

@@ -7,8 +7,10 @@ import {
   clusterExits,
   fileOption,
   groupArgument,
+  groupsArgument,
   namespaceOption,
   outputOption,
+  selectorOption,
   type Verb,
 } from './verb.ts';
 
@@ -24,7 +26,7 @@ const get: Verb = {
   description:
     'Shows the status that the agent published, its age, and when a run is likely to end. Without a published status, this command decides itself from the cluster and says so. On a terminal, keys show more details; a key asks before it changes anything.',
   arguments: [
-    { name: 'groups', description: 'Groups, or NAMESPACE/GROUP; default: all. A single group is shown with its zones.', isVariadic: true },
+    { ...groupsArgument, description: `${groupsArgument.description} Default: all groups. A single group is shown with its zones.` },
   ],
   options: [
     { flags: '-w, --watch', description: 'Watch for changes: redraw on a terminal, otherwise print one line per transition.' },
@@ -38,6 +40,7 @@ const get: Verb = {
     heartbeat,
     namespaceOption,
     allNamespacesOption,
+    selectorOption,
     agentNamespaceOption,
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl'),
   ],
@@ -52,7 +55,7 @@ const status: Verb = {
   summary: 'Show the progress of a rollout and wait until it ends',
   description:
     'Ends with an exit code for pipelines. Ctrl-C stops the waiting, not the rollout. Shows when the rollout is likely to end, as a range, or why the end is unknown. On a terminal, ? lists the keys.',
-  arguments: [groupArgument],
+  arguments: [groupsArgument],
   options: [
     {
       flags: '--for <condition>',
@@ -64,6 +67,8 @@ const status: Verb = {
     { flags: '-w, --watch', description: 'Wait until the rollout ends; --watch=false reports once.', default: 'true' },
     heartbeat,
     namespaceOption,
+    allNamespacesOption,
+    selectorOption,
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['status ingester -n mimir', 'status ingester --timeout 2h --fail-on-pause', 'status ingester --watch=false -o json'],
@@ -89,6 +94,8 @@ const explain: Verb = {
       name: 'group',
       description: 'A group, or NAMESPACE/GROUP. On a cluster also a pod, a StatefulSet, or decision/ID of a denial.',
       isRequired: true,
+      isVariadic: true,
+      isEach: true,
       completes: 'nothing',
     },
   ],
@@ -117,12 +124,13 @@ const explain: Verb = {
 const events: Verb = {
   name: 'events',
   summary: 'List the recorded decisions about groups',
-  arguments: [{ name: 'group', description: 'Name of the group, or NAMESPACE/GROUP; default: all groups.' }],
+  arguments: [{ ...groupsArgument, description: `${groupsArgument.description} Default: all groups.` }],
   options: [
     { flags: '-w, --watch', description: 'Watch for new events.' },
     { flags: '--since <duration>', description: 'Only events newer than this, for example 2h.' },
     namespaceOption,
     allNamespacesOption,
+    selectorOption,
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
@@ -134,9 +142,12 @@ const events: Verb = {
 const history: Verb = {
   name: 'history',
   summary: 'List the rollout runs of a group, or the steps of one run',
-  arguments: [groupArgument, { name: 'run', description: 'A run from the list; shows its steps.' }],
-  options: [namespaceOption, outputOption('table', 'json', 'yaml')],
-  examples: ['history ingester -n mimir', 'history ingester 4f1c9a02'],
+  arguments: [
+    { ...groupArgument, isRequired: false },
+    { name: 'run', description: 'A run from the list; shows its steps.' },
+  ],
+  options: [namespaceOption, allNamespacesOption, selectorOption, outputOption('table', 'json', 'yaml')],
+  examples: ['history ingester -n mimir', 'history -A', 'history ingester 4f1c9a02'],
   exits: { 10: 'the group, the run or its record does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/history.ts')).run,

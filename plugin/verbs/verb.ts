@@ -28,6 +28,8 @@ export interface ArgumentSpec {
   readonly isRequired?: boolean;
   /** The argument takes all remaining values. The command receives a list. */
   readonly isVariadic?: boolean;
+  /** With isVariadic: the command runs once per value, and receives one value. */
+  readonly isEach?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: Completes;
 }
@@ -153,7 +155,21 @@ export const actOptions: readonly OptionSpec[] = [
   namespaceOption,
 ];
 
-export const groupArgument: ArgumentSpec = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true };
+const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
+
+/** One group. */
+export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true };
+
+/** Groups of a verb that acts on one after the other. */
+export const eachGroupArgument: ArgumentSpec = { ...groupArgument, isEach: true, isVariadic: true };
+
+/** Groups of a verb that reads them together. */
+export const groupsArgument: ArgumentSpec = { name: 'groups', description: groupForms, isVariadic: true };
+
+export const selectorOption: OptionSpec = {
+  flags: '-l, --selector <selector>',
+  description: 'Only groups whose RolloutGroup has these labels, as in kubectl.',
+};
 
 /** Exit codes of every verb that talks to a cluster. */
 export const clusterExits = { 11: 'permission is missing', 12: 'the cluster is unreachable' } as const;

@@ -75,6 +75,50 @@ describe('flags of kubectl', () => {
   });
 });
 
+describe('names of groups', () => {
+  const labelled = (name: string, labels: object) => ({
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name, namespace: 'mimir', labels },
+    spec: { zones: [{ name: 'a', statefulSet: `${name}-zone-a` }] },
+  });
+  const groups = [...published, labelled('ingester', { team: 'metrics' }), labelled('querier', { team: 'logs' })];
+  const shown = ({ stdout }: Ended) => stdout.split('\n').flatMap((line) => /^(?:mimir[/ ]+)?(ingester|querier)\b/.exec(line)?.[1] ?? []);
+
+  it.each(['rolloutgroup/ingester', 'rg/ingester', 'mimir/ingester', 'sts/ingester-zone-a', 'pod/ingester-zone-a-0'])(
+    '%s is the group ingester',
+    async (name) => {
+      const server = await fakeApiServer(published);
+      expect(await type(server, `status ${name} --watch=false`)).toMatchObject({ stdout: expect.stringMatching(/^mimir\/ingester /) });
+      expect(await type(server, `get ${name}`)).toMatchObject({ stdout: expect.stringMatching(/^mimir\/ingester /) });
+      const paused = await type(server, `pause ${name} --reason x --dry-run=client`);
+      expect([paused.status, paused.stdout]).toEqual([0, expect.stringContaining('group: ingester')]);
+    },
+  );
+
+  it('can be several for every verb, one after the other', async () => {
+    const server = await fakeApiServer(published);
+    expect(shown(await type(server, 'status ingester querier --watch=false'))).toEqual(['ingester', 'querier']);
+    expect(shown(await type(server, 'explain ingester querier'))).toEqual(['ingester', 'querier']);
+    const { stdout } = await type(server, 'pause ingester querier --reason x --dry-run=client');
+    expect(stdout.match(/group: \S+/g)).toEqual(['group: ingester', 'group: querier']);
+    expect((await type(server, 'explain ingester querier -o json')).status).toBe(3);
+    expect((await type(server, 'status sts/missing --watch=false')).status).toBe(10);
+  });
+
+  it('are chosen by -l and -A', async () => {
+    const server = await fakeApiServer(groups);
+    expect(shown(await type(server, 'get -l team=metrics'))).toEqual(['ingester']);
+    expect(shown(await type(server, 'get -A -l team'))).toEqual(['ingester', 'querier']);
+    expect(shown(await type(server, 'status --selector team!=metrics --watch=false'))).toEqual(['querier']);
+    expect(shown(await type(server, 'status -A --watch=false'))).toEqual(['ingester', 'querier']);
+    expect((await type(server, 'history -A')).status).toBe(0);
+    expect((await type(server, 'events -l team=logs')).status).toBe(0);
+    expect((await type(server, 'status')).status).toBe(3);
+    expect((await type(server, 'get ingester -l team=metrics')).status).toBe(3);
+  });
+});
+
 describe('verbs of kubectl', () => {
   it.each([
     ['describe ingester', 'kubectl rollout-group explain ingester'],

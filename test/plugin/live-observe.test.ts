@@ -281,9 +281,9 @@ describe('explain', () => {
     expect([status, stderr.includes('mimir/ingester was paused or resumed')]).toEqual([0, isOutdated]);
   });
 
-  it('reads a kind before a name as a mistake, and says so', async () => {
-    const { status, stderr } = await ask([publishedObject(now(rolling))], 'explain pod/ingester-zone-b-12');
-    expect([status, stderr]).toEqual([10, expect.stringContaining('give the name without its kind: ingester-zone-b-12')]);
+  it('takes a pod with its kind', async () => {
+    const { status, stdout } = await ask([publishedObject(now(rolling))], 'explain pod/ingester-zone-b-12');
+    expect([status, stdout]).toEqual([0, expect.stringContaining('ingester-zone-b-12')]);
   });
 
   it('lists every rule of what was published', async () => {

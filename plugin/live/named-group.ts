@@ -1,0 +1,57 @@
+// Finds the groups that a command line names: by name, by one of their StatefulSets or pods, by labels, or all of them.
+import { ApiFailure } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
+import type { Cluster } from '../connection.ts';
+import { usageFailure } from '../failure.ts';
+import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
+import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
+
+/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. @throws Failure if a member does not exist */
+export async function findGroup(cluster: Cluster, text: string): Promise<GroupName> {
+  const name = groupNamed(text, cluster);
+  if (!isMemberName(text)) return name;
+  const { live } = findSubject(await readGroups(cluster, { namespace: name.namespace, names: [] }), name);
+  return { namespace: live.decision.namespace, group: live.decision.group };
+}
+
+export interface GroupChoice {
+  readonly groups?: readonly string[];
+  readonly selector?: string;
+  readonly allNamespaces?: boolean;
+}
+
+/** Returns the scope of the names or of the flags -l and -A. */
+export async function chosenScope(cluster: Cluster, { groups = [], selector, allNamespaces }: GroupChoice): Promise<Scope> {
+  if (groups.length > 0 && selector !== undefined) throw usageFailure('names and --selector exclude each other', 'omit one of them');
+  if (groups.length > 0) return scopeOf(await Promise.all(groups.map((text) => findGroup(cluster, text))));
+  const namespace = allNamespaces === true ? undefined : cluster.namespace;
+  return { namespace, names: [], ...(selector === undefined ? {} : { only: await labelled(cluster, namespace, selector) }) };
+}
+
+/** Returns the groups of the names or of the flags -l and -A. @throws Failure if the command line has none of them */
+export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promise<readonly GroupName[]> {
+  const { groups = [], selector, allNamespaces } = choice;
+  if (groups.length === 0 && selector === undefined && allNamespaces !== true)
+    throw usageFailure('a group is missing', 'name a group, or select groups with --selector or --all-namespaces');
+  const scope = await chosenScope(cluster, choice);
+  if (scope.names.length > 0) return scope.names;
+  return (await readGroups(cluster, scope)).groups.map(({ decision: { namespace, group } }) => ({ namespace, group }));
+}
+
+/** @throws Failure if the output is one document and the groups are several. */
+export function refuseSeveral(groups: readonly unknown[], output: string | undefined): void {
+  if (groups.length > 1 && (output === 'json' || output === 'yaml'))
+    throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
+}
+
+/** Only RolloutGroups have labels: a group in files of the agent is never selected. The API server parses the selector. */
+async function labelled({ env, timeoutMs }: Cluster, namespace: string | undefined, labelSelector: string): Promise<ReadonlySet<string>> {
+  try {
+    const { items } = await listObjects(env, rolloutGroups, { namespace, labelSelector, site: 'live.selector', timeoutMs });
+    return new Set(items.map(({ metadata }) => nameOf({ namespace: metadata.namespace ?? '', group: metadata.name })));
+  } catch (error) {
+    if (error instanceof ApiFailure && error.status === 404) return new Set();
+    throw error;
+  }
+}
