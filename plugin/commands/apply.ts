@@ -267,6 +267,7 @@ async function wait(context: CommandContext, options: ApplyOptions, groups: read
   const { run: status } = await import('./status.ts');
   const codes: ExitCode[] = [];
   const { plan: _plan, ...rest } = options;
-  for (const group of groups) codes.push(await status(context, { ...rest, groups: [group], for: options.for ?? 'complete', output: options.output }));
+  for (const group of groups)
+    codes.push(await status(context, { ...rest, groups: [group], for: options.for ?? 'complete', output: options.output }));
   return mostSevere(codes);
 }

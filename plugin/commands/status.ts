@@ -1,7 +1,7 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
-import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, mostSevere, usageFailure } from '../failure.ts';
 import {
   type Condition,
   conditionText,
@@ -46,7 +46,7 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
       const call = { context, cluster, name, options, verdict };
       codes.push(await (options.watch === false ? once(call) : wait(call)));
     }
-    return codes.find((code) => code !== exitCodes.done) ?? exitCodes.done;
+    return mostSevere(codes);
   });
 }
 

@@ -29,7 +29,7 @@ export async function chosenScope(cluster: Cluster, { groups = [], selector, all
   return { namespace, names: [], ...(selector === undefined ? {} : { only: await labelled(cluster, namespace, selector) }) };
 }
 
-/** Returns the groups of the names or of the flags -l and -A. @throws Failure if the command line has none of them */
+/** Returns the groups of the names or of the flags -l and -A. @throws Failure without a name and without these flags */
 export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promise<readonly GroupName[]> {
   const { groups = [], selector, allNamespaces } = choice;
   if (groups.length === 0 && selector === undefined && allNamespaces !== true)
