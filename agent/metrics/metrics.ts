@@ -1,4 +1,4 @@
-// Fills the metrics of the catalog from turns, requests and publications, in a separate registry.
+// Sets the metrics of the catalog from events of the agent and of the webhooks, and writes them as text.
 import { type Gauge, Registry } from 'prom-client';
 import type { Clock } from '../../cluster/env.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -8,10 +8,10 @@ import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
 import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
 
-/** The writers that run apart from the turns. */
+/** The writers that write after turns, as values of the label `writer`: published decisions, Events and RolloutRuns. */
 type Writer = 'decision' | 'event' | 'run';
 
-/** One HTTP exchange. */
+/** One request that the agent sent, with its answer. */
 interface Exchange {
   readonly method: string;
   readonly path: string;
@@ -19,7 +19,7 @@ interface Exchange {
   readonly durationMs: number;
 }
 
-/** Metrics of the webhooks. */
+/** Receives the events that the metrics of the webhooks count. */
 interface WebhookMetrics {
   readonly decided: (review: {
     readonly route: string;
@@ -27,17 +27,20 @@ interface WebhookMetrics {
     readonly failure?: string;
     readonly durationMs: number;
   }) => void;
+  /** A connection was closed before its first request. */
   readonly refusedConnection: (why: string) => void;
+  /** A ZoneAwarePodDisruptionBudget was read. */
   readonly zoneBudgetObserved: (result: string) => void;
   readonly evictionBegan: () => void;
   readonly evictionEnded: (outcome: { readonly reason: string; readonly code: number }) => void;
+  /** The ready time of a pod under a ZoneAwarePodDisruptionBudget was written or removed, or the write failed. */
   readonly readyTimeWritten: (result: string) => void;
-  /** Asked whenever the metrics are read. */
-  readonly follow: (certificates: ServedCertificates) => void;
+  /** Sets the source that every scrape reads the state of the certificate from. */
+  readonly setCertificateSource: (source: CertificateSource) => void;
 }
 
-/** State of the served certificate and of the webhook configurations. */
-interface ServedCertificates {
+/** Returns the end of the served certificate, and the failure policies of the webhook configurations. */
+interface CertificateSource {
   readonly expiry: () => { readonly notAfterMs: number } | undefined;
   readonly failurePolicies: () => readonly {
     readonly type: string;
@@ -47,23 +50,24 @@ interface ServedCertificates {
   }[];
 }
 
-/** The most different paths, API groups and names of other clusters that are counted apart. */
-const foreignLabelLimit = 200;
+/** Most different values of a label whose values come from outside, such as a path. Further values are counted as `other`. */
+const labelValueLimit = 200;
 
-/** Metrics that begin at zero. */
+/** Holds all metrics of the process. They start at zero with the process. */
 export class Metrics {
   readonly #clock: Clock;
   readonly #registry = new Registry();
+  /** The metrics of grafana/rollout-operator. */
   readonly #original = instrumentsOf(this.#registry, originalMetrics);
   readonly #own = instrumentsOf(this.#registry, ownMetrics);
   readonly #groups = new GroupMetrics();
   readonly #originalGroups = new OriginalGroupMetrics(this.#original);
-  readonly #kubernetesPaths = new BoundedLabel(foreignLabelLimit);
-  readonly #podPaths = new BoundedLabel(foreignLabelLimit);
-  readonly #apiGroups = new BoundedLabel(foreignLabelLimit);
-  readonly #clusters = new BoundedLabel(foreignLabelLimit);
-  readonly #parts = new BoundedLabel(foreignLabelLimit);
-  readonly #channels = new BoundedLabel(foreignLabelLimit);
+  readonly #kubernetesPaths = new BoundedLabel(labelValueLimit);
+  readonly #podPaths = new BoundedLabel(labelValueLimit);
+  readonly #apiGroups = new BoundedLabel(labelValueLimit);
+  readonly #clusters = new BoundedLabel(labelValueLimit);
+  readonly #parts = new BoundedLabel(labelValueLimit);
+  readonly #channels = new BoundedLabel(labelValueLimit);
   readonly listener: TurnListener = {
     turnEnded: (report) => {
       const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
@@ -101,7 +105,7 @@ export class Metrics {
         request_cluster_validation_label: this.#clusters.of(given),
       }),
   };
-  #certificates: ServedCertificates | undefined;
+  #certificateSource: CertificateSource | undefined;
   readonly webhook: WebhookMetrics = {
     decided: ({ route, allowed, failure = '', durationMs }) => {
       this.#own.admissions.inc({ route, allowed: `${allowed}`, failure });
@@ -115,8 +119,8 @@ export class Metrics {
       this.#original.evictionRequests.inc({ reason, status: `${code}` });
     },
     readyTimeWritten: (result) => this.#own.readyTimeWrites.inc({ result }),
-    follow: (served) => {
-      this.#certificates = served;
+    setCertificateSource: (source) => {
+      this.#certificateSource = source;
     },
   };
 
@@ -133,40 +137,42 @@ export class Metrics {
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
 
-  /** Counts one exchange with the API server. `path` contains the query. */
+  /** Observes the duration of one request to the API server. `path` may have a query. */
   kubernetesAnswered({ method, path, status, durationMs }: Exchange): void {
     const labels = { path: this.#kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
     this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
   }
 
+  /** Counts one request to the API server that timed out in the rate limiter of the client. */
   kubernetesThrottled(apiGroup: string): void {
     this.#original.kubernetesThrottled.inc({ api_group: this.#apiGroups.of(apiGroup) });
   }
 
-  /** Counts one exchange with a pod. `path` is that of its URL. */
+  /** Observes the duration of one request to a pod. `path` is the path of the URL. */
   podAnswered({ method, path, status, durationMs }: Exchange): void {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
-  /** Counts a pod that answered 511 with this `route`. */
+  /** Counts one request that a pod of another cluster refused with 511. `route` comes from its answer. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }
 
+  /** Counts one write, or one that was dropped. */
   wrote(writer: Writer, result: 'done' | 'failed' | 'dropped'): void {
     this.#own.writes.inc({ writer, result });
   }
 
-  /** `channel`: as a group names it. */
+  /** Counts one notification. `channel` is the name in the definition of the group. */
   notified(channel: string, result: string): void {
     this.#own.notifications.inc({ channel: this.#channels.of(channel), result });
   }
 
   #showCertificates(): void {
-    const expiry = this.#certificates?.expiry();
+    const expiry = this.#certificateSource?.expiry();
     if (expiry !== undefined) this.#own.certificateExpiry.set(expiry.notAfterMs / 1000);
     this.#original.failurePolicy.reset();
-    for (const { value, ...labels } of this.#certificates?.failurePolicies() ?? []) this.#original.failurePolicy.set(labels, value);
+    for (const { value, ...labels } of this.#certificateSource?.failurePolicies() ?? []) this.#original.failurePolicy.set(labels, value);
   }
 }
 

@@ -1,4 +1,4 @@
-// The log on standard error: one line per entry, logfmt or JSON, with the keys ts, level and msg first.
+// Writes log entries as lines of logfmt or JSON. Each line starts with the keys ts, level and msg.
 import { pino } from 'pino';
 import type { Clock } from '../../cluster/env.ts';
 import type { Log, LogFields } from '../env.ts';
@@ -8,19 +8,19 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 interface LogOptions {
   readonly format: LogFormat;
-  /** Less is not written. */
+  /** Entries below this level are not written. */
   readonly level: LogLevel;
   readonly clock: Pick<Clock, 'nowMs'>;
-  /** Receives whole lines with their line feed. */
+  /** Receives one complete line with its line feed. */
   readonly write: (line: string) => void;
 }
 
-/** Longer values are cut off, so that a server response cannot fill the disk of a node. */
-const longestValue = 4096;
+/** Most characters of a value. The rest is cut off, so that the answer of a server cannot fill the disk of a node. */
+const maxValueLength = 4096;
 
 /**
- * Creates a log without worker threads, so that no line is lost at the end of the process. Credentials in addresses and headers are
- * removed.
+ * Creates a log. It writes without worker threads, so that no line is lost when the process ends. Credentials in URLs and in
+ * Authorization headers are removed.
  */
 export function createLog({ format, level, clock, write }: LogOptions): Log {
   const logger = pino(
@@ -33,64 +33,64 @@ export function createLog({ format, level, clock, write }: LogOptions): Log {
     },
     { write: (line) => write(format === 'json' ? jsonLine(line) : logfmtLine(line)) },
   );
-  const at =
-    (one: LogLevel) =>
+  const logAt =
+    (entryLevel: LogLevel) =>
     (message: string, fields: LogFields = {}) =>
-      logger[one](cleaned(fields), message);
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+      logger[entryLevel](cleaned(fields), message);
+  return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 }
 
-/** Keys that every line has already. */
-const ownKeys: ReadonlySet<string> = new Set(['ts', 'level', 'msg', 'time']);
+/** Keys that the log itself writes. A field with such a key gets an underscore at its end. */
+const reservedKeys: ReadonlySet<string> = new Set(['ts', 'level', 'msg', 'time']);
 
 function cleaned(fields: LogFields): Readonly<Record<string, string | number | boolean>> {
   const clean: Record<string, string | number | boolean> = {};
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    const name = ownKeys.has(key) ? `${key}_` : key;
+    const name = reservedKeys.has(key) ? `${key}_` : key;
     clean[name] = typeof value === 'string' ? withoutSecrets(cutOff(value)) : value;
   }
   return clean;
 }
 
 function cutOff(text: string): string {
-  return text.length <= longestValue ? text : `${text.slice(0, longestValue)}... (${text.length - longestValue} characters more)`;
+  return text.length <= maxValueLength ? text : `${text.slice(0, maxValueLength)}... (${text.length - maxValueLength} characters more)`;
 }
 
-/** Removes credentials from the line. This is the last defence: the code that makes a message must not put credentials into it. */
+/** Replaces credentials with `***`. This is the last defence: the code that writes a message must not put credentials into it. */
 function withoutSecrets(text: string): string {
   return text.replace(/(\w:\/\/)[^/\s@"]+@/g, '$1***@').replace(/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, '$1 ***');
 }
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Puts what every line has before what only this one has. */
-function ordered(line: string): Line {
+/** Parses a line of pino, and puts the keys of every line before the fields of this one. */
+function withKeysInOrder(line: string): Line {
   const { ts, level, msg, ...rest } = JSON.parse(line) as Line;
   return { ts, level, msg, ...rest };
 }
 
 function jsonLine(line: string): string {
-  return `${visible(JSON.stringify(ordered(line)))}\n`;
+  return `${withEscapes(JSON.stringify(withKeysInOrder(line)))}\n`;
 }
 
 function logfmtLine(line: string): string {
-  const pairs = Object.entries(ordered(line)).map(([key, value]) => `${logfmtKey(key)}=${logfmtValue(value)}`);
+  const pairs = Object.entries(withKeysInOrder(line)).map(([key, value]) => `${logfmtKey(key)}=${logfmtValue(value)}`);
   return `${pairs.join(' ')}\n`;
 }
 
 function logfmtKey(key: string): string {
-  return visible(key.replace(/[\s="\p{Cc}]/gu, '_'));
+  return withEscapes(key.replace(/[\s="\p{Cc}]/gu, '_'));
 }
 
-/** Quotes a text with a blank, an equals sign, a quote or a control character of terminals. An empty text stays empty. */
+/** Quotes a text with a space, an equals sign, a quote, a backslash or a control character. An empty text gets no quotes. */
 function logfmtValue(value: unknown): string {
   const text = typeof value === 'string' ? value : String(value);
-  return /^[^\s="\\\p{Cc}\p{Cf}]*$/u.test(text) ? text : visible(JSON.stringify(text));
+  return /^[^\s="\\\p{Cc}\p{Cf}]*$/u.test(text) ? text : withEscapes(JSON.stringify(text));
 }
 
-/** Escapes the control characters that JSON leaves, such as those that change the direction of writing. */
-function visible(text: string): string {
+/** Escapes control characters that JSON does not escape, such as those that reverse the text direction in a terminal. */
+function withEscapes(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join(''),
   );

@@ -3,71 +3,73 @@ import type { Action, GroupDecision } from '../../engine/decision.ts';
 import type { Log, LogFields } from '../env.ts';
 import type { Degradation, PerformedAction, TurnListener } from '../report.ts';
 
-/** Logs turns. A turn without changes is logged at level debug only. */
+/** Creates the listener that logs turns. A turn without actions, new errors or new waits appears at level debug only. */
 export function turnLog(log: Log): TurnListener {
+  // By group, as `namespace/name`: the wait and the error that were logged last.
   const waits = new Map<string, string>();
   const errors = new Map<string, string>();
   return {
     turnEnded: ({ group, decision, performed, durationMs, error }) => {
       const key = `${group.namespace}/${group.name}`;
-      const name = { namespace: group.namespace, group: group.name };
-      for (const one of performed) logAction(log, name, one);
-      if (error !== undefined && errors.get(key) !== error) log.warn('reconcile failed', { ...name, err: error });
+      const groupFields = { namespace: group.namespace, group: group.name };
+      for (const action of performed) logAction(log, groupFields, action);
+      if (error !== undefined && errors.get(key) !== error) log.warn('reconcile failed', { ...groupFields, err: error });
       if (error === undefined) errors.delete(key);
       else errors.set(key, error);
       if (decision === undefined) return;
       log.debug('reconcile done', {
-        ...name,
+        ...groupFields,
         phase: decision.phase,
         goal: decision.goal,
         actions: performed.length,
         duration_ms: Math.round(durationMs),
       });
-      const wait = waitText(decision);
+      const wait = waitKey(decision);
       if (wait === (waits.get(key) ?? '')) return;
       waits.set(key, wait);
-      logWait(log, name, decision);
+      logWait(log, groupFields, decision);
     },
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const logged of [waits, errors]) forgetOthers(logged, keys);
+      for (const logged of [waits, errors]) forgetRemovedGroups(logged, keys);
       log.info('groups loaded', { groups: groups.length, findings: findings.length });
       for (const { code, severity, message, object, file, line } of findings.slice(0, 100)) {
         if (severity !== 'notice') log.warn(message, { code, severity, object, file: file === '' ? undefined : `${file}:${line}` });
       }
     },
-    degraded: degradationLog(log),
+    degraded: logDegradations(log),
     leadershipChanged: ({ isLeader, epoch, holder }) => log.info('leadership changed', { is_leader: isLeader, epoch, holder }),
   };
 }
 
-function forgetOthers(logged: Map<string, string>, keys: ReadonlySet<string>): void {
+function forgetRemovedGroups(logged: Map<string, string>, keys: ReadonlySet<string>): void {
   for (const key of logged.keys()) if (!keys.has(key)) logged.delete(key);
 }
 
-/** Returns the waits to log. While pods are replaced, budgets always block the next pod, so no wait is logged. */
+/** Returns the waits to log: none during a rollout or scaling, because then a budget blocks the next pod most of the time. */
 function loggedWaits({ phase, waits }: GroupDecision): GroupDecision['waits'] {
   return phase === 'Rolling' || phase === 'Scaling' ? [] : waits;
 }
 
-function waitText(decision: GroupDecision): string {
+/** Returns a key that changes when another wait must be logged. Empty without a wait. */
+function waitKey(decision: GroupDecision): string {
   const waits = loggedWaits(decision);
   return waits.length === 0 ? '' : `${decision.phase} ${waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;
 }
 
-function logWait(log: Log, name: LogFields, decision: GroupDecision): void {
+function logWait(log: Log, groupFields: LogFields, decision: GroupDecision): void {
   const { phase } = decision;
   const [first] = loggedWaits(decision);
   if (first === undefined) {
-    log.info('group is no longer blocked', { ...name, phase });
+    log.info('group is no longer blocked', { ...groupFields, phase });
     return;
   }
   const until = first.earliestMs === undefined ? undefined : new Date(first.earliestMs).toISOString();
-  log.info('group is blocked', { ...name, phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
+  log.info('group is blocked', { ...groupFields, phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
 }
 
-/** Logs each degradation when it begins, changes or ends. */
-function degradationLog(log: Log): (all: readonly Degradation[]) => void {
+/** Returns a function that logs each degradation when it begins, changes or ends. It expects the complete list at each call. */
+function logDegradations(log: Log): (all: readonly Degradation[]) => void {
   let before: ReadonlyMap<string, string> = new Map();
   return (all) => {
     const now = new Map(all.map(({ id, message }) => [id, message]));
@@ -77,13 +79,12 @@ function degradationLog(log: Log): (all: readonly Degradation[]) => void {
   };
 }
 
-function logAction(log: Log, name: LogFields, { action, result, message }: PerformedAction): void {
-  const fields = { ...name, ...fieldsOf(action), result, err: message };
+function logAction(log: Log, groupFields: LogFields, { action, result, message }: PerformedAction): void {
+  const fields = { ...groupFields, ...actionFields(action), result, err: message };
   if (result === 'failed' || result === 'unknown') log.warn(actionMessages[action.kind], fields);
   else log.info(actionMessages[action.kind], fields);
 }
 
-/** Log messages of the actions. */
 const actionMessages: Readonly<Record<Action['kind'], string>> = {
   deletePod: 'terminating pod',
   evictPod: 'evicting pod',
@@ -94,7 +95,7 @@ const actionMessages: Readonly<Record<Action['kind'], string>> = {
   advanceCurrentRevision: 'advancing the current revision',
 };
 
-function fieldsOf(action: Action): LogFields {
+function actionFields(action: Action): LogFields {
   if (action.kind === 'writeBackReplicas') return { kind: action.resourceKind, name: action.name, replicas: action.replicas };
   const member = { zone: action.zone, statefulset: action.statefulSet };
   switch (action.kind) {

@@ -1,4 +1,4 @@
-// RolloutRun objects where the kind is installed: one per rollout and per change of replicas, kept up while it goes on, bounded in number.
+// Writes RolloutRun objects if the kind is installed: one record for each rollout and each scaling. Deletes the oldest finished records.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
@@ -21,44 +21,47 @@ interface RunRecordsOptions {
 
 const rolloutRuns = resourceOfKind('RolloutRun');
 
-/** Turns of a group that wait until its records were read. */
+/** Most turns of a group that are kept until the stored records are read. Further turns are dropped. */
 const maxTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
-/** Interval of the check whether the kind is installed now. */
-const missingMs = 300_000;
-/** Pause after the records could not be read for another reason. */
-const reloadMs = 5000;
+/** Time between two checks whether the kind is installed and may be read. */
+const missingRetryMs = 300_000;
+/** Delay of the next read after any other failure. */
+const reloadDelayMs = 5000;
 
-/** One record as it should be, and as it was last written. */
-interface Kept {
+/** A record as it should be stored, and as it was last stored. */
+interface StoredRecord {
   record: RolloutRun;
   written?: { readonly target: Target; readonly spec: unknown };
 }
 
 interface GroupRuns {
-  /** The current or last record of rollouts, and that of changes of replicas. */
+  /** The record of the current or last rollout. */
   rollout?: RolloutRun;
+  /** The record of the current or last scaling. */
   scale?: RolloutRun;
-  readonly turns: TurnReport[];
-  /** Number of finished records to keep. Before the first turn it is unknown, and no record is deleted. */
+  /** Turns that wait until the stored records are read. */
+  readonly pendingTurns: TurnReport[];
+  /** Number of finished records to keep. Absent before the first turn is recorded: then no record is deleted. */
   historyLimit?: number;
 }
 
-/** Records while this process leads. Nothing waits for a record; failures are tried again. */
+/** Records runs while this process leads. Turns do not wait for the writes. Failed writes are tried again. */
 export class RunRecorder {
   readonly #options: RunRecordsOptions;
   readonly #groups = new Map<string, GroupRuns>();
-  /** By namespace and name of the object. */
-  readonly #kept = new Map<string, Kept>();
+  /** By namespace and name of the RolloutRun. */
+  readonly #records = new Map<string, StoredRecord>();
+  /** By namespace: whether its stored records were read. `missing`: the kind is not installed or must not be read. */
   readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
   readonly #timeoutMs: number;
   #isLeader = false;
   #isHandingOver = false;
-  /** Changes with the leadership, so that what was asked for before it is not believed. */
+  /** Grows when the leadership is lost, so that the answer to an earlier read is ignored. */
   #term = 0;
   #hasWarned = false;
   #isClosed = false;
-  /** By namespace: how to cancel that its records are read again. */
+  /** By namespace: the function that cancels the planned next read of its records. */
   readonly #reloads = new Map<string, () => void>();
   readonly #queue: WriteQueue;
   readonly listener: TurnListener = {
@@ -66,12 +69,12 @@ export class RunRecorder {
       if (!this.#isLeader || report.decision === undefined || !isRunRemembered(report)) return;
       const { namespace, name } = report.group;
       const key = `${namespace}/${name}`;
-      const runs: GroupRuns = this.#groups.get(key) ?? { turns: [] };
+      const runs: GroupRuns = this.#groups.get(key) ?? { pendingTurns: [] };
       this.#groups.set(key, runs);
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
       if (known?.state === 'missing' && this.#options.env.clock.monotonicMs() < known.untilMs) return;
-      if (runs.turns.length < maxTurnsWaiting) runs.turns.push(report);
+      if (runs.pendingTurns.length < maxTurnsWaiting) runs.pendingTurns.push(report);
       else this.#options.onWrite?.('dropped');
       if (known?.state !== 'loading') void this.#load(namespace);
     },
@@ -84,7 +87,7 @@ export class RunRecorder {
       if (this.#isLeader || this.#isHandingOver) return;
       this.#term += 1;
       this.#forgetReloads();
-      for (const one of [this.#groups, this.#kept, this.#loading]) one.clear();
+      for (const state of [this.#groups, this.#records, this.#loading]) state.clear();
       this.#queue.clear();
     },
   };
@@ -104,11 +107,12 @@ export class RunRecorder {
     });
   }
 
-  /** Begins the hand-over: waiting records are still written. Call it before the agent stops. */
+  /** Keeps the pending writes when the leadership ends, so that `close` can do them. Call it before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
+  /** Does the pending writes once, and stops. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#forgetReloads();
@@ -120,22 +124,23 @@ export class RunRecorder {
     this.#reloads.clear();
   }
 
+  /** Reads the stored records of the namespace, then records the pending turns. */
   async #load(namespace: string): Promise<void> {
-    const mine = this.#term;
+    const term = this.#term;
     this.#loading.set(namespace, { state: 'loading' });
     try {
       const { items } = await listObjects(this.#options.env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs: this.#timeoutMs });
-      if (mine !== this.#term) return;
-      for (const object of items) this.#keep(object);
+      if (term !== this.#term) return;
+      for (const object of items) this.#addStored(object);
       this.#loading.set(namespace, { state: 'loaded' });
       for (const [key, runs] of this.#groupsIn(namespace)) {
-        for (const report of runs.turns.splice(0)) this.#record(key, runs, report);
+        for (const report of runs.pendingTurns.splice(0)) this.#record(key, runs, report);
       }
     } catch (error) {
-      if (mine !== this.#term || this.#isClosed) return;
+      if (term !== this.#term || this.#isClosed) return;
       if (isStatus(error, 403, 404)) {
-        this.#loading.set(namespace, { state: 'missing', untilMs: this.#options.env.clock.monotonicMs() + missingMs });
-        for (const [, runs] of this.#groupsIn(namespace)) runs.turns.length = 0;
+        this.#loading.set(namespace, { state: 'missing', untilMs: this.#options.env.clock.monotonicMs() + missingRetryMs });
+        for (const [, runs] of this.#groupsIn(namespace)) runs.pendingTurns.length = 0;
         return;
       }
       this.#warn(error);
@@ -148,14 +153,14 @@ export class RunRecorder {
   }
 
   #loadLater(namespace: string): void {
-    const cancel = this.#options.env.timers.after(reloadMs, () => {
+    const cancel = this.#options.env.timers.after(reloadDelayMs, () => {
       this.#reloads.delete(namespace);
       void this.#load(namespace);
     });
     this.#reloads.set(namespace, cancel);
   }
 
-  #keep(object: KubernetesObject): void {
+  #addStored(object: KubernetesObject): void {
     const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
     const read = schemas.RolloutRun.safeParse({
       apiVersion: object.apiVersion,
@@ -165,9 +170,12 @@ export class RunRecorder {
     });
     if (!read.success) return;
     const record = read.data;
-    this.#kept.set(`${namespace}/${name}`, { record, written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec } });
+    this.#records.set(`${namespace}/${name}`, {
+      record,
+      written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec },
+    });
     const key = `${namespace}/${record.spec.group}`;
-    const runs: GroupRuns = this.#groups.get(key) ?? { turns: [] };
+    const runs: GroupRuns = this.#groups.get(key) ?? { pendingTurns: [] };
     this.#groups.set(key, runs);
     const lane = record.spec.kind === 'scale' ? 'scale' : 'rollout';
     const known = runs[lane];
@@ -175,41 +183,42 @@ export class RunRecorder {
   }
 
   #record(key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void {
-    // An earlier leader may have ended between the last word of a record and what was to go for it.
-    if (runs.historyLimit === undefined) this.#wantEnded(group.namespace, runs);
+    // An earlier leader may have stopped after it finished a record and before it deleted older ones.
+    if (runs.historyLimit === undefined) this.#queueFinished(group.namespace, runs);
     runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
     for (const lane of ['rollout', 'scale'] as const) {
-      // A record that ends may be followed by the next one in the same turn.
-      for (let follows = 0; follows < 2; follows += 1) {
+      // In one turn a record may end and the next one may start.
+      for (let count = 0; count < 2; count += 1) {
         const before = runs[lane];
         const next = runRecord(before, turn, lane);
         if (next === undefined || next === before) break;
         runs[lane] = next;
         const name = `${key.split('/')[0]}/${next.metadata.name}`;
-        this.#kept.set(name, { ...this.#kept.get(name), record: next });
+        this.#records.set(name, { ...this.#records.get(name), record: next });
         this.#queue.queueWrite(name);
       }
     }
   }
 
-  #wantEnded(namespace: string, { rollout, scale }: GroupRuns): void {
+  /** Queues the finished records: a write of an unchanged finished record deletes the records beyond the limit. */
+  #queueFinished(namespace: string, { rollout, scale }: GroupRuns): void {
     for (const record of [rollout, scale]) {
       if (record !== undefined && record.spec.outcome !== 'running') this.#queue.queueWrite(`${namespace}/${record.metadata.name}`);
     }
   }
 
   async #write(key: string): Promise<'written' | 'unchanged'> {
-    const one = this.#kept.get(key);
-    if (one === undefined) return 'unchanged';
-    const { record: wanted } = one;
-    const isWritten = one.written !== undefined && isSameJson(one.written.spec, wanted.spec);
+    const stored = this.#records.get(key);
+    if (stored === undefined) return 'unchanged';
+    const { record } = stored;
+    const isWritten = stored.written !== undefined && isSameJson(stored.written.spec, record.spec);
     if (!isWritten) {
-      const object = one.written === undefined ? await this.#create(wanted) : await this.#update(wanted, one.written);
+      const object = stored.written === undefined ? await this.#create(record) : await this.#update(record, stored.written);
       const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-      one.written = { target: { namespace, name, uid, resourceVersion }, spec: wanted.spec };
+      stored.written = { target: { namespace, name, uid, resourceVersion }, spec: record.spec };
     }
-    if (wanted.spec.outcome !== 'running') await this.#prune(wanted.metadata.namespace ?? '', wanted.spec.group);
+    if (record.spec.outcome !== 'running') await this.#prune(record.metadata.namespace ?? '', record.spec.group);
     return isWritten ? 'unchanged' : 'written';
   }
 
@@ -218,24 +227,24 @@ export class RunRecorder {
       return await createObject(this.#options.env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
-      // Its answer was lost, or an earlier leader made it: names follow from the run.
-      return await this.#refreshed(record);
+      // The record exists: the answer to an earlier request was lost, or an earlier leader created it under the same name.
+      return await this.#overwrite(record);
     }
   }
 
-  async #update(record: RolloutRun, { target, spec }: NonNullable<Kept['written']>): Promise<KubernetesObject> {
+  async #update(record: RolloutRun, { target, spec }: NonNullable<StoredRecord['written']>): Promise<KubernetesObject> {
     try {
       const patch = { spec: mergePatch(spec, record.spec) };
       return await patchObject(this.#options.env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
     } catch (error) {
       if (isStatus(error, 404)) return await this.#create(record);
       if (!isStatus(error, 409)) throw error;
-      return await this.#refreshed(record);
+      return await this.#overwrite(record);
     }
   }
 
-  /** Writes the record over the existing object. */
-  async #refreshed(record: RolloutRun): Promise<KubernetesObject> {
+  /** Reads the stored object and replaces its content; creates it if it is missing. */
+  async #overwrite(record: RolloutRun): Promise<KubernetesObject> {
     const { namespace = '', name } = record.metadata;
     const found = await getObject(this.#options.env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs: this.#timeoutMs });
     if (found === undefined)
@@ -250,24 +259,32 @@ export class RunRecorder {
     );
   }
 
-  /** Deletes the oldest finished records beyond the limit. */
+  /** Deletes the oldest finished records beyond the history limit of the group. */
   async #prune(namespace: string, group: string): Promise<void> {
-    const finished = [...this.#kept]
-      .filter(([key, { record: one }]) => key.startsWith(`${namespace}/`) && one.spec.group === group && one.spec.outcome !== 'running')
+    const finished = [...this.#records]
+      .filter(
+        ([
+          key,
+          {
+            record: { spec },
+          },
+        ]) => key.startsWith(`${namespace}/`) && spec.group === group && spec.outcome !== 'running',
+      )
       .sort(([, a], [, b]) => ((a.record.spec.endedAt ?? '') < (b.record.spec.endedAt ?? '') ? 1 : -1));
     const limit = this.#groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
     for (const [key, { written }] of finished.slice(limit)) {
-      this.#kept.delete(key);
+      this.#records.delete(key);
       if (written === undefined) continue;
       try {
         await deleteObject(this.#options.env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs: this.#timeoutMs });
       } catch (error) {
-        // Another writer changed the record and may want to keep it.
+        // 404: the record is deleted already. 409: another writer changed it, and may want to keep it.
         if (!isStatus(error, 404, 409)) this.#warn(error);
       }
     }
   }
 
+  /** Logs the first failure only. */
   #warn(error: unknown): void {
     if (!this.#hasWarned) this.#options.env.log.warn('run could not be recorded', { error: messageOf(error) });
     this.#hasWarned = true;

@@ -1,14 +1,14 @@
-// The plan as a document: its assumptions, and the output of `plan -o json`, which every other format renders. Its JSON Schema is published.
+// Defines the plan as a document: the output of `plan -o json`. Every other output format is made from it, and its JSON Schema is published.
 import type { Source } from '../../policies/definition.ts';
 import type { RuleResult } from '../decision.ts';
 
-/** A difference between what runs and what is asked for, and what follows from it. */
+/** A difference between the current and the requested state, and its consequence. */
 export interface PlannedChange {
-  /** Changes of members; `source` is the mirrored object, `budget` a disruption budget: their fields start with kind and name. */
+  /** `source` is a change of the mirrored object, and `budget` of a disruption budget. All other kinds are changes of StatefulSets of the group. */
   readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];
-  /** The field, as a path such as `spec.template.spec.containers[mimir].image`. */
+  /** Path of the field, such as `spec.template.spec.containers[mimir].image`. For `source` and `budget` it starts with kind and name of the object. */
   readonly field: string;
   readonly before?: unknown;
   readonly after?: unknown;
@@ -19,23 +19,27 @@ export interface PlannedChange {
 export interface PlannedStep {
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
   readonly zone?: string;
-  /** In the order in which they go. */
+  /** The replaced pods, in order. */
   readonly pods: readonly string[];
-  /** The most pods of the zone that are replaced at once. */
+  /** Most pods of the zone that are unavailable at the same time. */
   readonly atOnce?: number;
+  /** Replicas before the step. */
   readonly from?: number;
+  /** Replicas after the step. */
   readonly to?: number;
-  /** The gate, wave or rule that is waited for. */
+  /** The gate, wave or rule that the step waits for. */
   readonly waitsFor?: string;
-  /** Gates whose readings are asked for meanwhile. */
+  /** Gates that are read during the step. */
   readonly gates?: readonly string[];
+  /** Where the first rule that blocks the step is defined. */
   readonly source?: Source;
-  /** From the start of the plan; with the times of p50. */
+  /** Time from the start of the plan to the start of the step, if all durations are medians. */
   readonly startSeconds: number;
-  /** The duration; absent when it is unknown, as with people. */
+  /** Median duration. Absent if the step waits for a person, or for a change of a policy that denies. */
   readonly p50Seconds?: number;
+  /** 90th percentile of the duration. */
   readonly p90Seconds?: number;
-  /** The rules that were asked before the first pod. */
+  /** Results of the rules at the start of the step. */
   readonly rules: readonly RuleResult[];
 }
 
@@ -44,8 +48,9 @@ export interface PlannedWave {
   readonly steps: readonly PlannedStep[];
 }
 
-/** A requested change that policy denies. */
+/** A requested change that a policy denies. */
 export interface Refusal {
+  /** The denied request, such as `delete StatefulSet ingester-zone-a`. */
   readonly what: string;
   readonly zone?: string;
   readonly message: string;
@@ -61,7 +66,7 @@ export interface Risk {
   readonly source?: Source;
 }
 
-/** One pod, or the zone as a whole when pod is absent, between two instants; for timelines. */
+/** A step on the timeline. */
 export interface TimelineSpan {
   readonly zone: string;
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'soak' | 'wait';
@@ -73,12 +78,13 @@ export interface TimelineSpan {
 export interface GroupPlan {
   readonly namespace: string;
   readonly group: string;
+  /** Outcome of the group. */
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   readonly changes: readonly PlannedChange[];
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];
-  /** The results that still block the group at the end of the plan. */
+  /** Results of the rules that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
   readonly zones: readonly {
     readonly zone: string;
@@ -102,14 +108,14 @@ export interface GroupPlan {
   readonly timeline: readonly TimelineSpan[];
 }
 
-/** A plan of every group of the input. */
+/** The plans of all groups of the input. */
 export interface Plan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'Plan';
   readonly metadata: {
-    /** Digest of what policies say, positions left out. */
+    /** Digest of the content of the policies. Their positions in files have no influence. */
     readonly policyDigest: string;
-    /** The instant at which the plan begins; only when something in it depends on the calendar. */
+    /** Start of the plan. Present only if a rule depends on the calendar, such as a window. */
     readonly startsAt?: string;
   };
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
@@ -124,26 +130,28 @@ export interface Quantiles {
 }
 
 export interface PodTimes {
-  /** From the request to delete a pod until it is gone. */
+  /** From the request to delete a pod until the pod does not exist any more. */
   readonly drain: Quantiles;
   /** From the creation of a pod until it is ready. */
   readonly start: Quantiles;
 }
 
+/** Assumptions about what a plan cannot know. */
 export interface Assumptions {
   readonly pods: PodTimes;
-  /** Times of single groups, by name, where they differ. */
+  /** Other durations for single groups, by group name. */
   readonly groups: Readonly<Record<string, Partial<PodTimes>>>;
+  /** Result of every gate. */
   readonly gates: 'pass' | 'fail';
-  /** Approvals are taken as given at once, and the time of people is left out of every total. */
+  /** `given`: each approval is given at once, so no total contains the time of a person. */
   readonly approvals: 'given' | 'missing';
-  /** The answer of pods that are asked to prepare. */
+  /** Result of every request that asks a pod to prepare for its deletion. */
   readonly preparations: 'succeed' | 'fail';
-  /** Values of metrics that policies read, as `policy/input`; those left out get a value at which no rule of the policy holds, if there is one. */
+  /** Values of the metrics that policies read, by `policy/input`. An omitted metric gets a value at which no rule of its policy applies, if one exists. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** Plain defaults, stated in every plan; measure your own and put them into a file. */
+/** Default assumptions. Every plan states its assumptions; users can measure their own durations and pass them in a file. */
 export const defaultAssumptions: Assumptions = {
   pods: { drain: { p50Seconds: 30, p90Seconds: 120 }, start: { p50Seconds: 60, p90Seconds: 180 } },
   groups: {},

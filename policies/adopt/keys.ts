@@ -1,6 +1,6 @@
-// The labels, annotations and budgets of grafana/rollout-operator.
+// Names the labels, the annotations and the budget resource of grafana/rollout-operator.
 
-/** Keys that are effective only as labels of the StatefulSet. */
+/** Labels of a StatefulSet. As annotations these keys have no effect. */
 export const labelKeys = {
   group: 'rollout-group',
   noDownscale: 'grafana.com/no-downscale',
@@ -8,7 +8,7 @@ export const labelKeys = {
   minTimeBetweenZones: 'grafana.com/min-time-between-zones-downscale',
 } as const;
 
-/** Keys that are effective only as annotations of the StatefulSet. */
+/** Annotations of a StatefulSet. As labels these keys have no effect. */
 export const annotationKeys = {
   maxUnavailable: 'rollout-max-unavailable',
   leader: 'grafana.com/rollout-downscale-leader',
@@ -26,16 +26,16 @@ export const annotationKeys = {
   paused: 'grafana.com/rollout-paused',
 } as const;
 
-/** All labels and annotations that adoption reads. */
+/** All labels and annotations from which adoption makes a group. Adoption reads groups from StatefulSets with the label `rollout-group`. */
 export const adoptedKeys: ReadonlySet<string> = new Set([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
 
-/** Annotations of the endpoint that prepares pods for their deletion. */
+/** Annotations with the path and the port of the endpoint that prepares a pod for its deletion. */
 export const preparationKeys: readonly string[] = [annotationKeys.preparePath, annotationKeys.preparePort];
 
-/** The label of the pod template by which grafana/rollout-operator finds pods. */
+/** Key of the pod template's label by which grafana/rollout-operator finds the pods of a StatefulSet. */
 export const podNameLabel = 'name';
 
-/** The API resource of its disruption budgets. */
+/** The API resource of the disruption budgets of grafana/rollout-operator. */
 export const zoneBudgetResource = {
   group: 'rollout-operator.grafana.com',
   version: 'v1',

@@ -1,4 +1,4 @@
-// Lint checks of settings of a group that have no effect, or that exclude or need each other.
+// Checks settings of groups and policies that have no effect, contradict each other, or need another setting.
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec, ReplicasSpec } from '../schema/rollout-group.ts';
@@ -15,15 +15,15 @@ const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), message)];
 });
 
-/** Reports settings that the StatefulSet controller ignores: it deletes pods one by one from the highest ordinal down. */
+/** Reports settings that have no effect under `partition`: there the StatefulSet controller deletes the pods, one by one, the highest ordinal first. */
 const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   const { strategy, order } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
-  // An object from the API server contains every default, which its author did not write.
+  // An object from the API server contains the default of `rotateBy` even if its author did not write it.
   const isFromServer = group.find(['metadata', 'uid']) !== undefined;
   const rotateBy = isFromServer ? undefined : group.find(path('rotateBy'), 'key');
-  const inOrder = 'order: ascending has no effect: the StatefulSet controller starts at the highest ordinal';
+  const orderMessage = 'order: ascending has no effect: the StatefulSet controller starts at the highest ordinal';
   const limits = [
     [path('maxUnavailable'), group.value.spec.rollout.maxUnavailable] as const,
     ...(group.value.spec.members.zones ?? []).map(
@@ -31,7 +31,7 @@ const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
     ),
   ];
   return [
-    ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), inOrder)] : []),
+    ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), orderMessage)] : []),
     ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
     ...limits.flatMap(([limitPath, limit]) => {
       const place = limit === undefined || limit === 1 ? undefined : group.find(limitPath);
@@ -48,28 +48,29 @@ const checkWaveSchedule: LintCheck = eachGroup((group) => {
   const report = (message: string, field?: string): readonly Finding[] => [finding('RG2011', at(field), message)];
   if (waves !== undefined) return report('waves and schedule exclude each other');
   const { kind, start, step, factor } = schedule;
-  const named = { linear: 'a linear', geometric: 'a geometric', exponential: 'an exponential' }[kind];
+  const withArticle = { linear: 'a linear', geometric: 'a geometric', exponential: 'an exponential' }[kind];
   if (kind === 'linear' && step === undefined) return report('a linear schedule needs step');
-  if (kind !== 'linear' && factor === undefined) return report(`${named} schedule needs factor`);
+  if (kind !== 'linear' && factor === undefined) return report(`${withArticle} schedule needs factor`);
   return [
     ...(kind === 'linear' && factor !== undefined ? report('factor has no effect in a linear schedule', 'factor') : []),
-    ...(kind !== 'linear' && step !== undefined ? report(`step has no effect in ${named} schedule`, 'step') : []),
+    ...(kind !== 'linear' && step !== undefined ? report(`step has no effect in ${withArticle} schedule`, 'step') : []),
     ...(start === 0 ? report('start must be at least one pod', 'start') : []),
     ...(step === 0 ? report('step must be at least one pod', 'step') : []),
+    // Rounding to six decimals removes the error of the floating-point product.
     ...(factor !== undefined && !Number.isInteger(Math.round(factor * 1e6) / 1e5)
       ? report(`the factor ${factor} has too many decimals: at most one is allowed`, 'factor')
       : []),
   ];
 });
 
-/** Returns the replicas of the group and of its zones, with their paths. */
+/** Returns `replicas` of the group and of each zone that has it, with its path. */
 function replicasOf(group: Loaded<'RolloutGroup'>): readonly (readonly [ReplicasSpec, Path])[] {
   const { replicas, members } = group.value.spec;
   const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
   return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => (spec ? [[spec, path] as const] : []));
 }
 
-/** Reports `fieldPath` without `read: fieldPath`, and the reverse. */
+/** Reports `fieldPath` without `read: fieldPath`, and `read: fieldPath` without `fieldPath`. */
 const checkMirroredField: LintCheck = eachGroup((group) =>
   replicasOf(group).flatMap(([{ mirror }, path]) => {
     const from = mirror?.from;
@@ -87,7 +88,7 @@ const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   if (maxUnavailable !== undefined && group.find(['spec', 'disruption', 'maxUnavailablePercent'])) {
     return [finding('RG2011', place, 'maxUnavailable and maxUnavailablePercent exclude each other')];
   }
-  // A partition has few pods in several zones, so the base of a percentage would not be clear.
+  // A partition has few pods, in several zones, so it would not be clear to which number a percentage applies.
   if (partition && maxUnavailablePercent > 0)
     return [finding('RG2011', place, 'maxUnavailablePercent is not allowed with partition: use maxUnavailable')];
   return [];
@@ -132,12 +133,13 @@ function boundsFindings(group: Loaded<'RolloutGroup'>, { bounds, count }: Replic
   return [finding('RG2209', group.place([...path, 'count']), message)];
 }
 
+/** Returns whether the bounds allow this replica count. */
 function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }: Bounds, count: number): boolean {
   const isOfParity = parity === 'any' || (count % 2 === 0) === (parity === 'even');
   return count >= min && count <= max && count % multipleOf === 0 && isOfParity;
 }
 
-/** Multiples alternate in parity or keep it, so the first two multiples above the minimum decide. */
+/** Returns whether the bounds allow any replica count. Multiples all have one parity or alternate, so the first two from the minimum decide. */
 function allowsAny(bounds: Bounds): boolean {
   const first = Math.ceil((bounds.min ?? 0) / bounds.multipleOf) * bounds.multipleOf;
   return allows(bounds, first) || allows(bounds, first + bounds.multipleOf);
@@ -152,8 +154,8 @@ function boundsText({ min, max, multipleOf, parity }: Bounds): string {
   ].join(' and ');
 }
 
-/** Reports `onPolicyDeleted: release` for strategies without a partition, where there is nothing to release. */
-const findFieldsWithoutEffect: LintCheck = eachGroup((group) => {
+/** Reports `onPolicyDeleted: release` under a strategy that keeps no partition: a release lowers the partition and has no other effect. */
+const findReleaseWithoutEffect: LintCheck = eachGroup((group) => {
   const { strategy, onPolicyDeleted } = group.value.spec.rollout;
   if (strategyTraits[strategy].holdsPartition || onPolicyDeleted !== 'release') return [];
   const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
@@ -161,23 +163,23 @@ const findFieldsWithoutEffect: LintCheck = eachGroup((group) => {
   return [finding('RG2205', place, message)];
 });
 
-/** Reports the user groups that may approve: only the cluster knows whether they exist. */
+/** Reports each user group that may approve, because lint cannot check whether the group exists. */
 const findApproverGroups: LintCheck = ({ groups, policies }) => [
   ...groups.flatMap((group) =>
     (group.value.spec.rollout.waves ?? []).flatMap((wave, index) =>
       (['before', 'after'] as const).flatMap((part) =>
-        approvers(group, wave[part]?.approval, ['spec', 'rollout', 'waves', index, part, 'approval', 'from']),
+        approverFindings(group, wave[part]?.approval, ['spec', 'rollout', 'waves', index, part, 'approval', 'from']),
       ),
     ),
   ),
   ...policies.flatMap((policy: Loaded<'RolloutPolicy'>) =>
     (policy.value.spec.rules ?? []).flatMap((rule, index) =>
-      approvers(policy, rule.approval, ['spec', 'rules', index, 'approval', 'from']),
+      approverFindings(policy, rule.approval, ['spec', 'rules', index, 'approval', 'from']),
     ),
   ),
 ];
 
-function approvers(document: Places, approval: Pick<ApprovalSpec, 'from'> | undefined, path: Path): readonly Finding[] {
+function approverFindings(document: Places, approval: Pick<ApprovalSpec, 'from'> | undefined, path: Path): readonly Finding[] {
   return (approval?.from ?? []).map((name, index) =>
     finding('RG2206', document.place([...path, index]), `the user group ${name} cannot be checked: only the cluster knows its user groups`),
   );
@@ -192,6 +194,6 @@ export const rolloutChecks: readonly LintCheck[] = [
   checkPartitionPattern,
   checkReplicaBounds,
   checkPolicyBounds,
-  findFieldsWithoutEffect,
+  findReleaseWithoutEffect,
   findApproverGroups,
 ];

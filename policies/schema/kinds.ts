@@ -1,4 +1,4 @@
-// The registry of kinds: names in the API, schemas, and fields that the API server adds to documents.
+// Registers the kinds of the project: their schemas and their names in the API. Removes the fields that the API server adds to documents.
 import { z } from 'zod';
 import { isRecord } from '../values/is-record.ts';
 import { policyTestSpec } from './policy-test.ts';
@@ -23,7 +23,7 @@ function kindSchema<Kind extends string, Spec extends z.ZodType>(kind: Kind, spe
   return z.strictObject({ apiVersion: z.literal(apiVersion), kind: z.literal(kind), metadata, spec });
 }
 
-/** The schema of every kind, as a document of a policy file. */
+/** The schemas of all kinds, for documents as users write them: without `status` and without the fields of the API server. */
 export const schemas = {
   RolloutGroup: kindSchema('RolloutGroup', rolloutGroupSpec),
   RolloutPolicy: kindSchema('RolloutPolicy', rolloutPolicySpec),
@@ -55,12 +55,14 @@ export type PolicyDocument =
   | NotificationChannel
   | PolicyTest;
 
-/** Names of a kind in the API; a kind without a resource exists only in files. */
+/** A kind in the API. Without `plural` it has no API resource and exists only in files. */
 interface KindInfo {
   readonly plural?: string;
   readonly singular?: string;
   readonly shortNames?: readonly string[];
+  /** Schema of the status; absent if the kind has no status. */
   readonly status?: z.ZodType;
+  /** The resource has the subresource `scale`. */
   readonly hasScale?: boolean;
   readonly summary: string;
 }
@@ -103,14 +105,14 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
 
-/** Returns the API resource of a kind, which is not only for files. */
+/** Returns the API resource of a kind. Only for kinds with a resource: else `plural` is empty. */
 export function resourceOfKind(kind: Kind): {
   readonly [name in 'group' | 'version' | 'plural' | 'kind']: string;
 } & { readonly isNamespaced: true } {
   return { group: apiGroup, version: apiVersion.slice(apiGroup.length + 1), plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 
-/** Fields of `metadata` that the API server sets, or that refer to other objects of the cluster. */
+/** Fields of `metadata` that the cluster sets, and that have no meaning in a policy file. */
 const serverFields: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',
@@ -125,14 +127,14 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/** Returns a document without the fields that the API server adds, so that lint accepts the output of `kubectl get -o yaml`. */
+/** Returns a document without `status` and the fields above, so that lint accepts the output of `kubectl get -o yaml`. */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;
-  const hasStatus = Object.entries(kinds).some(([name, { status }]) => name === kind && status !== undefined);
+  const isKindWithStatus = Object.entries(kinds).some(([name, { status }]) => name === kind && status !== undefined);
   const { status: _status, ...withoutStatus } = value;
   return {
-    ...(hasStatus ? withoutStatus : value),
+    ...(isKindWithStatus ? withoutStatus : value),
     ...(isRecord(metadata) && { metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !serverFields.has(key))) }),
   };
 }

@@ -2,73 +2,85 @@
 import { z } from 'zod';
 import { instant, objectName } from './scalars.ts';
 
-/** Limits of one record; further steps are omitted and counted. */
+/** Limits of one record. Steps beyond the limit are omitted and counted. */
 export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
 
 const text = z.string().max(253);
 const seconds = z.int().min(0);
+const rule = z.string().max(317).describe('Name of the rule.');
+const fact = z.string().max(512).describe('State that the rule found.');
 
 const zone = z
   .strictObject({
-    zone: text,
-    statefulSet: text.optional(),
-    fromRevision: text.optional().describe('Revision before the run.'),
-    toRevision: text.optional(),
-    fromReplicas: z.int().min(0).optional(),
-    toReplicas: z.int().min(0).optional(),
+    zone: text.describe('Name of the zone.'),
+    statefulSet: text.optional().describe('Name of the StatefulSet of the zone.'),
+    fromRevision: text.optional().describe('Revision of the pods before the run.'),
+    toRevision: text.optional().describe('Revision that the run rolls out.'),
+    fromReplicas: z.int().min(0).optional().describe('Replicas before the scaling.'),
+    toReplicas: z.int().min(0).optional().describe('Replicas that were requested last.'),
   })
-  .describe('Change of one zone.');
+  .describe('One entry for each zone that changes.');
 
 const step = z
   .strictObject({
-    zone: text.optional(),
-    wave: text.optional(),
-    action: z.enum(['replace', 'scale', 'prepare', 'withdraw', 'writeBack', 'advanceRevision']),
-    what: z.string().max(1024).describe('Description of the action.'),
-    pods: z.string().max(1024).optional().describe('Ordinals as ranges.'),
+    zone: text.optional().describe('Zone of the actions.'),
+    wave: text.optional().describe('Wave of the rollout in which the actions happened.'),
+    action: z
+      .enum(['replace', 'scale', 'prepare', 'withdraw', 'writeBack', 'advanceRevision'])
+      .describe(
+        'Kind of the actions. `prepare` asks pods to prepare for their deletion, and `withdraw` withdraws that. `writeBack` writes the replicas to the mirrored object. `advanceRevision` sets the current revision of the StatefulSet.',
+      ),
+    what: z.string().max(1024).describe('Description of the last action.'),
+    pods: z.string().max(1024).optional().describe('Ordinals of the affected pods, as ranges such as 0-2,5.'),
     count: z.int().min(1).describe('Number of actions in this step.'),
     failures: z.int().min(0).optional().describe('Number of failed actions.'),
     message: z.string().max(256).optional().describe('Message of the last failure.'),
-    startedAt: instant,
-    endedAt: instant,
+    startedAt: instant.describe('Time of the first action.'),
+    endedAt: instant.describe('Time of the last action.'),
   })
-  .describe('Consecutive actions of one kind in one zone.');
+  .describe('Each step contains consecutive actions of one kind in one zone and wave.');
 
-const word = z
+const request = z
   .strictObject({
     name: text.describe('Name of the RolloutIntent, or of the RolloutException for `override`.'),
-    action: z.string().max(32),
+    action: z.string().max(32).describe('Action of the request, such as `approve`; `override` for a RolloutException.'),
     by: text.optional().describe('Verified requester. Absent if the requester could not be verified.'),
-    at: instant,
-    reason: z.string().max(256).optional(),
-    about: z.string().max(256).optional(),
+    at: instant.describe('Time of the request. Without a verified requester: when the agent first saw it.'),
+    reason: z.string().max(256).optional().describe('Reason that the user gave.'),
+    about: z.string().max(256).optional().describe('Subject of the request, such as `wave canary` or `zone a`.'),
   })
   .describe('Request of a user.');
 
 /** `spec` of a RolloutRun. */
 export const rolloutRunSpec = z.strictObject({
-  group: objectName,
-  id: z.string().min(1).max(128),
-  kind: z.enum(['rollout', 'rollback', 'scale']),
-  outcome: z.enum(['running', 'completed', 'failed', 'superseded', 'cancelled']),
-  failure: z.string().max(1024).optional(),
-  startedAt: instant,
-  endedAt: instant.optional(),
-  took: seconds.optional().describe('Duration in seconds.'),
-  waited: seconds.describe('Seconds in which a rule blocked the group.'),
+  group: objectName.describe('Name of the group.'),
+  id: z.string().min(1).max(128).describe('Identifier of the run.'),
+  kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run.'),
+  outcome: z
+    .enum(['running', 'completed', 'failed', 'superseded', 'cancelled'])
+    .describe('Outcome of the run. `superseded`: another run replaced it. `cancelled`: a scaling ended without a change of replicas.'),
+  failure: z.string().max(1024).optional().describe('Why the run failed.'),
+  startedAt: instant.describe('Start of the run.'),
+  endedAt: instant.optional().describe('End of the run. Absent while it is running.'),
+  took: seconds.optional().describe('Duration of the run in seconds. Absent while it is running.'),
+  waited: seconds.describe('Seconds for which rules blocked the group, without the current wait.'),
   zones: z.array(zone).max(runLimits.zones),
   steps: z.array(step).max(runLimits.steps),
-  stepsOmitted: z.int().min(0).optional().describe('Number of omitted steps, from the middle.'),
+  stepsOmitted: z.int().min(0).optional().describe('Number of steps that were removed from the middle of a long list.'),
   waits: z
-    .array(z.strictObject({ rule: z.string().max(317), fact: z.string().max(512), seconds }))
+    .array(z.strictObject({ rule, fact, seconds: seconds.describe('Seconds for which the rule blocked the group.') }))
     .max(runLimits.waits)
-    .describe('Rules that blocked the group, and for how long.'),
+    .describe('One entry for each rule that blocked the group.'),
   waiting: z
-    .strictObject({ rule: z.string().max(317), fact: z.string().max(512), since: instant })
+    .strictObject({ rule, fact, since: instant.describe('Start of the wait.') })
     .optional()
     .describe('Rule that blocks the group now.'),
-  people: z.array(word).max(runLimits.people).optional().describe('Requests of users; only the first if there are many.'),
-  policyDigest: z.string().max(64).optional(),
+  people: z
+    .array(request)
+    .max(runLimits.people)
+    .optional()
+    .describe('Requests of users that concern the run, and exceptions. At most 30; later requests are omitted.'),
+  policyDigest: z.string().max(64).optional().describe('Digest of the policies at the start of the run.'),
   planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
   commit: z.string().max(253).optional().describe('Commit of the change, from the annotations of the StatefulSet.'),
   cause: z.string().max(512).optional().describe('Annotation `kubernetes.io/change-cause` of the StatefulSet.'),
