@@ -31,7 +31,7 @@ export interface PlannedStep {
   readonly waitsFor?: string;
   /** Gates that are read during the step. */
   readonly gates?: readonly string[];
-  /** Where the first rule that blocks the step is defined. */
+  /** Definition of the first rule that blocks the step. */
   readonly source?: Source;
   /** Time from the start of the plan to the start of the step, if all durations are medians. */
   readonly startSeconds: number;
