@@ -53,17 +53,18 @@ export interface LoadResult {
 export interface LoadOptions {
   /** Namespace of objects that name none; `default` when left out. */
   readonly namespace?: string;
+  /** Returns the object that a valid document becomes when it is applied; undefined if it stays as written. Places are those of the file. */
+  readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Reads policy files and the Kubernetes objects in them. Never throws. Documents and manifests are in the order of file names, then of lines. */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
-  const namespace = options.namespace ?? 'default';
   const sorted = [...files].sort((a, b) => compareText(a.name, b.name));
   const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
   const results = parsed
     .flatMap((file) => file.documents)
     .flatMap(withoutLists)
-    .map((document) => readDocument(document, namespace));
+    .map((document) => readDocument(document, options));
   return {
     documents: results.flatMap((result) => result.document ?? []),
     manifests: results.flatMap((result) => result.manifest ?? []),
@@ -102,7 +103,7 @@ function listItems(value: unknown): readonly unknown[] | undefined {
 }
 
 /** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
-export function readDocument(document: YamlDocument, namespace: string): ReadResult {
+export function readDocument(document: YamlDocument, { namespace = 'default', storedForm = () => undefined }: LoadOptions): ReadResult {
   const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
   const version = valueAt(value, ['apiVersion']);
@@ -113,7 +114,7 @@ export function readDocument(document: YamlDocument, namespace: string): ReadRes
   const name = nameOf(value, kind, namespace);
   if (!isOurs(value)) {
     const { file, find, place } = document;
-    return { findings: [], manifest: { ...name, apiVersion: version, file, value, find, place } };
+    return { findings: [], manifest: { ...name, apiVersion: version, file, value: storedForm(name) ?? value, find, place } };
   }
   if (version !== apiVersion) {
     const message = `the kind ${kind} has the apiVersion ${version}; the supported version is ${apiVersion}`;
@@ -124,7 +125,9 @@ export function readDocument(document: YamlDocument, namespace: string): ReadRes
     const hint = suggestion(kind, known) ?? `kinds are ${listed(known, 'and')}`;
     return { findings: [...document.dialect, finding('RG2001', document.place(['kind']), `the kind ${kind} does not exist`, { hint })] };
   }
-  return readOurs(document, { ...name, kind });
+  const result = readOurs(document, { ...name, kind });
+  const stored = result.document === undefined ? undefined : storedForm(name);
+  return stored === undefined ? result : readOurs({ ...document, value: stored }, { ...name, kind });
 }
 
 function nameOf(value: unknown, kind: string, defaultNamespace: string): ObjectName {

@@ -6,14 +6,15 @@ import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, usageFailure } from '../failure.ts';
-import { type ApplyReport, renderApplied, renderStale, renderTaken, type Shown } from '../output/apply.ts';
+import { type ApplyReport, renderApplied, renderStale, type Shown } from '../output/apply.ts';
 import { todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
-import { type AppliedObject, applyAll, gitOpsOwner, type ReadyObject, type Trouble, tryAll } from '../source/cluster/apply.ts';
-import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster/live-plan.ts';
+import { type AppliedObject, applyAll } from '../source/cluster/apply.ts';
+import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
+import { refusalOf } from '../source/cluster/refusal.ts';
 import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-inputs.ts';
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
@@ -49,18 +50,22 @@ export async function run(context: CommandContext, options: ApplyOptions): Promi
 }
 
 function requestOf(context: CommandContext, options: ApplyOptions): Request {
-  const { plan: path, filename: file = [], desired, group = [] } = options;
+  const { plan: path, filename: file = [], desired, group = [], forceConflicts = false } = options;
   if (path === undefined) {
     if (file.length === 0 && desired === undefined) throw usageFailure('there is nothing to apply', 'give a saved plan, or files with -f');
     return { options: { ...options, mayHaveNoGroup: true } };
   }
-  if (file.length + group.length > 0 || desired !== undefined) {
-    throw usageFailure('a saved plan cannot be combined with -f, --desired or --group', 'omit them; the plan contains everything');
+  if (file.length + group.length > 0 || desired !== undefined || forceConflicts) {
+    throw usageFailure(
+      'a saved plan cannot be combined with -f, --desired, --group or --force-conflicts',
+      'omit them; the plan contains everything',
+    );
   }
   const saved = readSavedPlan(path, context.cwd);
-  const { namespaces, agentNamespace, groups, files } = saved.scope;
+  const { namespaces, agentNamespace, groups, files, forceConflicts: isForced = false } = saved.scope;
   const where = agentNamespace === undefined ? {} : { agentNamespace };
-  return { options: { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0 }, files, saved };
+  const scope = { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0, forceConflicts: isForced };
+  return { options: scope, files, saved };
 }
 
 interface Ending {
@@ -80,28 +85,25 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
   await showPlan(context, plan, planned.notes, isTable);
-  refuseMissingKinds(planned);
   refuseBlocked(plan.groups);
-  refuseGitOpsOwned(ready);
+  refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
   if (ready.length === 0) {
     await show([]);
     return { exitCode: exitCodes.done, groups };
   }
-  const { troubles, taken } = options.dryRun === 'client' ? untried : await tryAll(cluster, ready);
-  refuseTroubles(troubles, cluster);
+  if (options.dryRun !== 'client') refuseTroubles(ready, cluster);
   if (options.dryRun !== undefined) {
-    await show(ready.map((one) => wouldBe(one, taken.get(nameOf(one.object)))));
+    await show(ready.map(wouldBe));
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
-  for (const [object, fields] of taken) context.stderr.write(`note: ${object}: ${renderTaken(fields)}\n`);
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   // The user can take an hour to answer.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now.basis);
-  const { applied, error } = await applyAll(cluster, readyObjects(now), digest);
+  const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
@@ -128,16 +130,14 @@ async function planAgain(
   });
 }
 
-const untried: Awaited<ReturnType<typeof tryAll>> = { troubles: [], taken: new Map() };
-
 /** Returns the digest of a plan of these files, so that a direct apply has a digest too. */
 async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): Promise<Pick<SavedPlan, 'metadata'>> {
   const isSecret = (object: Planned['desiredObjects'][number]): boolean => object.manifest['kind'] === 'Secret';
   return savedOf(cluster, { ...planned, desiredObjects: planned.desiredObjects.filter((one) => !isSecret(one)) }, nowMs);
 }
 
-function wouldBe({ live, object }: ReadyObject, taken: readonly string[] | undefined): AppliedObject {
-  return { object: nameOf(object), result: live === undefined ? 'created' : 'configured', ...(taken === undefined ? {} : { taken }) };
+function wouldBe({ live, object, taken }: TriedObject): AppliedObject {
+  return { object: nameOf(object), result: live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) };
 }
 
 async function refuseOtherCluster(cluster: Cluster, { scope }: SavedPlan, path: string): Promise<void> {
@@ -166,23 +166,10 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
   });
 }
 
-/** @throws Failure if a kind is not installed. Applying only the rest would silently omit policies. */
-function refuseMissingKinds({ desiredObjects }: Planned): void {
-  const missing = [
-    ...new Set(desiredObjects.flatMap(({ resource, manifest }) => (resource === undefined ? [String(manifest['kind'])] : []))),
-  ];
-  if (missing.length === 0) return;
-  const ours = desiredObjects.filter(
-    ({ resource, manifest }) => resource === undefined && String(manifest['apiVersion']).startsWith('rollout-group.dev/'),
-  );
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `nothing was applied: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed in this cluster`,
-    todo:
-      ours.length === 0
-        ? 'install the CRDs of these kinds first'
-        : `kubectl rollout-group schema ${String(ours[0]?.manifest['kind'])} -o crd | kubectl apply -f -`,
-  });
+/** @throws Failure if the request is refused as a whole. */
+function refuse(inputs: Planned): void {
+  const refusal = refusalOf(inputs);
+  if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
@@ -212,43 +199,16 @@ function isTouched({ changes, refused }: GroupPlan): boolean {
   return changes.length + refused.length > 0;
 }
 
-/** @throws Failure if a GitOps tool owns an object, because the tool would revert the change. */
-function refuseGitOpsOwned(ready: readonly ReadyObject[]): void {
-  const owned = ready.flatMap(({ live }) => {
-    const owner = live === undefined ? undefined : gitOpsOwner(live);
-    return live === undefined || owner === undefined ? [] : [{ object: nameOf(live), owner }];
-  });
-  const [first] = owned;
+/** @throws Failure if the API server would refuse an object. */
+function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster): void {
+  const first = ready.find(({ trouble }) => trouble !== undefined);
   if (first === undefined) return;
-  const { owner } = first;
-  const others = owned.length === 1 ? '' : ` and ${plural(owned.length - 1, 'other object')}`;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `nothing was applied: ${owner.tool} owns ${first.object}${others}`,
-    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; the tool would revert the change`,
-    todo: `commit the change to the Git repository that ${owner.tool} applies`,
-  });
+  const failure = connectionFailure(first.trouble, cluster.server);
+  if (!(failure instanceof Failure)) throw failure;
+  throw new Failure({ ...failure.details, what: `nothing was applied: ${nameOf(first.object)}: ${failure.details.what}` });
 }
 
-function refuseTroubles(troubles: readonly Trouble[], cluster: Cluster): void {
-  const [first] = troubles;
-  if (first === undefined) return;
-  const conflict = first.conflicts[0];
-  if (conflict === undefined) {
-    const failure = connectionFailure(first.error, cluster.server);
-    if (!(failure instanceof Failure)) throw failure;
-    throw new Failure({ ...failure.details, what: `nothing was applied: ${first.object}: ${failure.details.what}` });
-  }
-  const fields = troubles.flatMap(({ conflicts }) => conflicts.map(({ object, manager, field }) => `${object} ${field} (${manager})`));
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `nothing was applied: ${plural(fields.length, 'field')} ${fields.length === 1 ? 'belongs' : 'belong'} to another field manager`,
-    why: fields.slice(0, 5).join(', '),
-    todo: `remove the ${fields.length === 1 ? 'field' : 'fields'} from the manifests, or change them in ${conflict.manager}`,
-  });
-}
-
-async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOptions, ready: readonly ReadyObject[]): Promise<boolean> {
+async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOptions, ready: readonly TriedObject[]): Promise<boolean> {
   if (yes === true) return true;
   const answer = await ask?.(`Apply ${plural(ready.length, 'object')}? [y/N] `);
   if (/^y(?:es)?$/i.test(answer?.trim() ?? '')) return true;

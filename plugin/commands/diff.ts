@@ -27,15 +27,17 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
     return show(context, options, inputs);
   }
   if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
-  const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
+  const [{ withCluster }, { givenFiles, readLiveInputs }, { refusalNotes }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster/live-plan.ts'),
+    import('../source/cluster/refusal.ts'),
   ]);
   const inputs = await withCluster(context, options, 'read', async (cluster) =>
     readLiveInputs(context, options, cluster, await givenFiles(context, options)),
   );
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
+  for (const note of refusalNotes(inputs)) context.stderr.write(`note: ${note}\n`);
   // Without a request, the zones are compared as they run.
   const hasRequest = inputs.desiredObjects.length > 0 || (options.set ?? []).length > 0;
   return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });

@@ -35,14 +35,15 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   if (options.out !== undefined && (options.set ?? []).length > 0) {
     throw usageFailure('a plan with --set cannot be saved', 'put the change into manifests to apply it');
   }
-  const [{ withCluster }, { readAndPlan, savedOf }] = await Promise.all([
+  const [{ withCluster }, { readAndPlan, savedOf }, { refusalNotes }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster/live-plan.ts'),
+    import('../source/cluster/refusal.ts'),
   ]);
   return withCluster(context, options, 'read', async (cluster) => {
     const planned = await readAndPlan(context, options, cluster);
     if ('errors' in planned) return writeErrors(context, planned.errors);
-    for (const note of planned.notes) context.stderr.write(`note: ${note}\n`);
+    for (const note of [...planned.notes, ...refusalNotes(planned)]) context.stderr.write(`note: ${note}\n`);
     if (options.out !== undefined) {
       const saved = await savedOf(cluster, planned, context.nowMs());
       writePlanFile(saved, options.out, context.cwd);

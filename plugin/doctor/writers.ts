@@ -2,7 +2,7 @@
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { gitOpsOwner } from '../source/cluster/apply.ts';
+import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
 import { type AutoscalerFact, type Check, type CheckResult, orOk, result, skipped } from './check.ts';
 
 /** Reports grafana/rollout-operator running next to the agent. */

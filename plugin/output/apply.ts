@@ -2,6 +2,7 @@
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/plan-basis.ts';
+import { takenText } from '../source/cluster/server-apply.ts';
 import { plural } from './text.ts';
 
 export type Shown = Pick<OutputStream, 'paint'>;
@@ -29,19 +30,11 @@ export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyRep
   if (isNothing) return 'Nothing to apply: the cluster already has the requested state.\n';
   const suffix = isDryRun === undefined ? '' : ` (dry run, ${isDryRun})`;
   const lines = objects.map(({ object, result, message, taken = [] }) => {
-    const over = taken.length === 0 ? '' : `; ${renderTaken(taken)}`;
+    const over = taken.length === 0 ? '' : `; ${takenText(taken)}`;
     const text = `${object} ${words[result]}${suffix}${message === undefined ? '' : `: ${message}`}${over}`;
     return result === 'failed' || result === 'unknown' ? paint('red', text) : text;
   });
   return `${[...lines, summary(objects, digest, isDryRun)].join('\n')}\n`;
-}
-
-const shownFields = 3;
-
-/** Returns the fields that `undo` or `restart` wrote and that the manifests now overwrite. */
-export function renderTaken(fields: readonly string[]): string {
-  const more = fields.length <= shownFields ? '' : ` and ${fields.length - shownFields} more`;
-  return `the manifest overwrites fields written by undo or restart: ${fields.slice(0, shownFields).join(', ')}${more}`;
 }
 
 function summary(objects: readonly AppliedObject[], digest: string, isDryRun: ApplyReport['isDryRun']): string {

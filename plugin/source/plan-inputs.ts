@@ -200,6 +200,8 @@ function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
 export interface LivePlanOptions extends PlanInputOptions {
   readonly live?: boolean;
   readonly allNamespaces?: boolean;
+  /** Apply moves fields of kubectl to its own field manager. */
+  readonly forceConflicts?: boolean;
   /** Replaces the namespaces that the files name; empty for all. */
   readonly namespaces?: readonly string[];
 }

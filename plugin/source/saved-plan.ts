@@ -42,6 +42,8 @@ interface PlanScope {
   readonly groups: readonly string[];
   /** The contents of its files, so that they can be read again without the files. */
   readonly files: GivenFiles;
+  /** Present if apply moves fields of kubectl to its own field manager. */
+  readonly forceConflicts?: boolean;
 }
 
 /** Returns a saved plan with its digest. */

@@ -45,6 +45,11 @@ const planInputs: readonly OptionSpec[] = [
   agentNamespaceOption,
 ];
 
+const forceConflicts: OptionSpec = {
+  flags: '--force-conflicts',
+  description: 'Take over the fields that people wrote with kubectl. Fields of other tools and of autoscalers stay with them.',
+};
+
 const plan: Verb = {
   name: 'plan',
   summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
@@ -54,6 +59,7 @@ const plan: Verb = {
     ...planInputs,
     live,
     allNamespacesOption,
+    forceConflicts,
     { flags: '--out <file>', description: 'Also save the plan. A plan of the cluster can be applied.', completes: 'file' },
     { flags: '--detailed-exitcode', description: 'Exit with 2 if there are changes, and with 1 on errors.' },
     outputOption('table', 'wide', 'json', 'yaml', 'markdown', 'html'),
@@ -88,6 +94,7 @@ const diff: Verb = {
     { flags: '--against <state>', description: 'live, or a source to use as the running state.', completes: 'source' },
     live,
     allNamespacesOption,
+    forceConflicts,
     { flags: '--zones', description: 'Compare the zones of one group with each other.' },
     namespace,
     agentNamespaceOption,
@@ -112,13 +119,14 @@ const apply: Verb = {
   name: 'apply',
   summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
   description:
-    'Uses server-side apply without force, object by object. The command refuses a saved plan if an object of the plan has changed since. It also refuses objects that another tool syncs from Git.',
+    'Uses server-side apply, object by object. Takes no field of another field manager, except as --force-conflicts says. The command refuses a saved plan if an object of the plan has changed since. It also refuses objects that another tool syncs from Git.',
   arguments: [{ name: 'plan', description: 'A plan saved by plan --out.', completes: 'file' }],
   options: [
     fileOption,
     desiredState,
     { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
     { flags: '--group <name>', description: 'Plan only this group.', isRepeatable: true },
+    forceConflicts,
     { flags: '--yes', description: 'Do not ask for confirmation.' },
     { flags: '--no-input', description: 'Never prompt. Without --yes, the command fails if a confirmation is required.' },
     {

@@ -14,7 +14,7 @@ export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
     .map(documentOf)
     .sort((a, b) => compareText(a.name, b.name))
-    .map(({ document }) => readDocument(document, 'default'));
+    .map(({ document }) => readDocument(document, {}));
   return {
     documents: results.flatMap((result) => result.document ?? []),
     manifests: [],

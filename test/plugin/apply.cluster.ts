@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
@@ -9,7 +9,20 @@ import { TestGroup } from '../control-plane/group.ts';
 import { grant } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
+import { commitSeed, rounds } from '../kit/share.ts';
 import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
+import {
+  changedPaths,
+  contentOf,
+  createClientSide,
+  drawManifestPair,
+  kindPath,
+  lastApplied,
+  pathOf,
+  type Stored,
+  shareWithPlatform,
+} from './manifest-pairs.ts';
+import { runPlugin } from './process.ts';
 
 const fieldManager = 'kubectl-rollout-group';
 
@@ -45,6 +58,23 @@ describeOnControlPlane('apply', (controlPlane) => {
       kind: 'StatefulSet',
       metadata: { name: `ingester-zone-${zone}`, namespace, labels: { 'rollout-group': 'ingester' }, annotations: { team: 'storage' } },
       spec: overrides,
+    };
+  }
+
+  /** The group of both StatefulSets, with waves unless `after` is undefined. */
+  function stores(after: object | undefined): object {
+    const waves = [
+      { name: 'canary', zones: ['a'], percent: 100, ...(after && Object.keys(after).length > 0 ? { after } : {}) },
+      { name: 'rest', zones: ['b'], percent: 100 },
+    ];
+    return {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'stores', namespace },
+      spec: {
+        members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
+        rollout: { strategy: 'onDelete', ...(after === undefined ? {} : { waves }) },
+      },
     };
   }
 
@@ -307,6 +337,117 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '-f', '2.json', '--yes', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
   });
 
+  it('removes what the manifest no longer names, as plan and diff show it before', async () => {
+    await serveKinds(controlPlane(), namespace);
+    const folder = filesOf({ 'a.json': asked('a', withEnv('A', 'B')), 'group.json': stores({ soak: '10m', approval }) });
+    const bundle = bundleOf(writer, folder);
+    const run = (line: string) => writer.run(line.split(' '), { cwd: folder });
+    expect(await run('apply -f . --yes')).toMatchObject({ status: 0 });
+    expect(await run('diff -f .')).toMatchObject({ status: 0, stdout: expect.not.stringContaining('spec') });
+    writeFileSync(join(folder, 'a.json'), JSON.stringify(asked('a', withEnv('A'))));
+    writeFileSync(join(folder, 'group.json'), JSON.stringify(stores({})));
+    const difference = bundle('diff -f .');
+    expect(difference).toMatchObject({ status: 1, stdout: expect.stringMatching(/env\[B\]/) });
+    expect(difference.stdout).toMatch(/soak/);
+    const plan = bundle('plan -f . --out the.plan');
+    expect(plan).toMatchObject({ status: 0, stdout: expect.stringMatching(/env/) });
+    expect(plan.stdout).not.toMatch(/approve|soak +canary/);
+    expect(bundle('apply the.plan --yes')).toMatchObject({ status: 0, stdout: expect.stringContaining('2 objects applied') });
+    expect(JSON.stringify(await setOf('a'))).not.toContain('"B"');
+    const stored = await controlPlane().client.get<Managed>(`${kindPath(namespace, 'rolloutgroups')}/stores`);
+    expect(JSON.stringify(stored.spec)).not.toMatch(/soak|approval/);
+    expect(await run('diff -f .')).toMatchObject({ status: 0 });
+    expect((await run('apply -f . --yes')).stdout).toContain('Nothing to apply');
+    // A manifest without waves removes the waves, and nothing else is asked.
+    writeFileSync(join(folder, 'group.json'), JSON.stringify(stores(undefined)));
+    expect(await run('diff -f .')).toMatchObject({ status: 1, stdout: expect.stringMatching(/waves/) });
+    expect((await run('apply -f . --yes')).stdout).toContain('1 object applied');
+    expect(await run('diff -f .')).toMatchObject({ status: 0 });
+  });
+
+  it('refuses fields of client-side apply, says so before, and adopts them with --force-conflicts', async () => {
+    const { client } = controlPlane();
+    const manifest = (image: string, more: object) => {
+      const { metadata, spec } = statefulSet({ name: 'adopted-zone-a', replicas: 1, image }) as {
+        readonly metadata: object;
+        readonly spec: object;
+      };
+      return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...metadata, namespace }, spec: { ...spec, ...more } };
+    };
+    await createClientSide(client, group.setsPath, manifest('example.com/server:1', { minReadySeconds: 7 }));
+    const folder = filesOf({ 'a.json': manifest('example.com/server:2', {}) });
+    const bundle = bundleOf(writer, folder);
+    const run = (line: string) => writer.run(line.split(' '), { cwd: folder });
+    for (const line of ['plan -f .', 'diff -f .']) {
+      expect(bundle(line).stderr, line).toMatch(
+        /apply refuses this: 1 field belongs .* \(kubectl-client-side-apply\); .*--force-conflicts/,
+      );
+    }
+    expect(await run('apply -f . --yes')).toMatchObject({ status: 5, stderr: expect.stringContaining('--force-conflicts') });
+    const difference = bundle('diff -f . --force-conflicts');
+    expect(difference).toMatchObject({ status: 1, stdout: expect.stringContaining('minReadySeconds') });
+    expect(difference.stderr).toContain('apply moves the fields of kubectl-client-side-apply to kubectl-rollout-group');
+    expect(await run('plan -f . --force-conflicts --out the.plan')).toMatchObject({ status: 0 });
+    expect(await run('apply the.plan --yes')).toMatchObject({ status: 0 });
+    const adopted = await client.get<Managed>(`${group.setsPath}/adopted-zone-a`);
+    expect(adopted.spec).not.toHaveProperty('minReadySeconds');
+    expect(adopted.metadata.annotations ?? {}).not.toHaveProperty(lastApplied);
+    expect(adopted.metadata.managedFields?.map(({ manager }) => manager)).not.toContain('kubectl-client-side-apply');
+    expect(await run('diff -f .')).toMatchObject({ status: 0 });
+    expect((await run('apply -f . --yes')).stdout).toContain('Nothing to apply');
+    // An autoscaler keeps its replicas.
+    await client.patch(`${group.setsPath}/adopted-zone-a/scale?fieldManager=kube-controller-manager`, 'merge', { spec: { replicas: 2 } });
+    const forced = await run('apply -f . --force-conflicts --yes');
+    expect(forced).toMatchObject({ status: 5, stderr: expect.stringContaining('.spec.replicas (kube-controller-manager)') });
+  });
+
+  it.each([
+    ['of our manager', false],
+    ['of client-side apply', true],
+  ])('reaches the state that diff promised, from manifests %s', async (_what, isClientSide) => {
+    const { client } = controlPlane();
+    await serveKinds(controlPlane(), namespace);
+    const pairs = Array.from({ length: rounds(60, 6) }, (_, index) =>
+      drawManifestPair(commitSeed + index * 2 + Number(isClientSide), { namespace, name: `drawn-${index}` }),
+    );
+    const folder = filesOf({});
+    const write = (objects: readonly object[]): void =>
+      writeFileSync(join(folder, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+    write(pairs.flatMap(({ first }) => first));
+    const flags = isClientSide ? ['--force-conflicts'] : [];
+    if (isClientSide) for (const object of pairs.flatMap(({ first }) => first)) await createClientSide(client, pathOf(object), object);
+    else expect((await writer.run(['apply', '-f', '.', '--yes'], { cwd: folder })).status).toBe(0);
+    for (const { first } of pairs) await shareWithPlatform(client, first[0] ?? {});
+    write(pairs.flatMap(({ second }) => second));
+    const env = { KUBECTL_EXTERNAL_DIFF: `sh ${join(folder, 'keep.sh')}` };
+    writeFileSync(join(folder, 'keep.sh'), `cp -r "$2" ${folder}/promised\n`);
+    const diff = ['diff', '-f', 'all.json', ...flags];
+    await writer.run([...diff, '-o', 'external'], { cwd: folder, env });
+    const before = await writer.run(['plan', '-f', 'all.json', '-o', 'json', ...flags], { cwd: folder });
+    // Without the permission for a dry run the result is computed from the field managers.
+    const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
+    const [tried, computed] = [writer, reader].map((one) => one.run([...diff, '-o', 'json'], { cwd: folder }));
+    // It also shows a removed field that the API server sets again by default.
+    expect(changedPaths(await computed)).toEqual(expect.arrayContaining([...changedPaths(await tried)]));
+    expect((await computed)?.stderr).toContain('is computed from the field managers');
+    const applied = await writer.run(['apply', '-f', 'all.json', '--yes', ...flags], { cwd: folder });
+    expect({ status: applied.status, stderr: applied.stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
+    for (const object of pairs.flatMap(({ second }) => second)) {
+      const { kind, metadata } = object as unknown as KubernetesObject;
+      const text = readFileSync(join(folder, 'promised', `${kind}.${namespace}.${metadata.name}.yaml`), 'utf8');
+      const promised = parse(text) as Stored;
+      const { spec, ...stored } = await client.get<Stored>(`${pathOf(object)}/${metadata.name}`);
+      // A plan takes replicas that no manifest names for those of another controller.
+      const { replicas, ...rest } = { replicas: undefined, ...spec };
+      const compared = { ...stored, spec: { ...rest, ...('replicas' in promised.spec ? { replicas } : {}) } };
+      expect(contentOf(compared), `${kind} ${metadata.name} of seed ${commitSeed}`).toEqual(contentOf(promised));
+    }
+    expect(await writer.run(['diff', '-f', 'all.json'], { cwd: folder })).toMatchObject({ status: 0 });
+    expect((await writer.run(['apply', '-f', 'all.json', '--yes'], { cwd: folder })).stdout).toContain('Nothing to apply');
+    const after = await writer.run(['plan', '-f', 'all.json', '-o', 'json'], { cwd: folder });
+    expect(JSON.parse(after.stdout).metadata.policyDigest).toBe(JSON.parse(before.stdout).metadata.policyDigest);
+  });
+
   it('accepts only unchanged saved plans', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
@@ -319,6 +460,25 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '--yes'], { cwd })).status).toBe(3);
   });
 });
+
+const approval = { count: 1, from: ['oncall'] };
+
+function withEnv(...names: readonly string[]): object {
+  const env = names.map((name) => ({ name, value: '1' }));
+  return { template: { spec: { containers: [{ name: 'server', env }] } } };
+}
+
+async function serveKinds(controlPlane: ControlPlane, namespace: string): Promise<void> {
+  for (const kind of ['RolloutGroup', 'RolloutPolicy'] as const) {
+    await controlPlane.client.ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition(kind));
+    await untilServed(controlPlane, pathOf({ kind, metadata: { namespace } }));
+  }
+}
+
+/** Runs the executable as this person. */
+function bundleOf({ identity }: Person, cwd: string): (line: string) => ReturnType<typeof runPlugin> {
+  return (line) => runPlugin(line.split(' '), { cwd, env: { KUBECONFIG: identity.kubeconfig } });
+}
 
 async function untilForbidden(controlPlane: ControlPlane, { identity }: Person, path: string): Promise<void> {
   const client = controlPlane.clientOf(identity);

@@ -1,16 +1,21 @@
-// Computes desired objects as the cluster would store them: by a dry run, else by merging the manifest into the live object.
+// Desired objects as the cluster would store them: the answer to the dry run of the apply, else the same result computed here.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
-import { createObject, patchObject } from '../../../cluster/request/write.ts';
-import { entryKey, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
+import { entryKey, fieldDiff, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
+import { fieldManager } from '../../live/intents.ts';
+import { gitOpsOwner } from './git-ops-owner.ts';
+import { adoptionOf, applied } from './managed-fields.ts';
+import { mergePatch } from './merge-patch.ts';
+import { planAnnotation } from './plan-basis.ts';
+import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply, targetIn } from './server-apply.ts';
 
 /** A manifest with its resource and the live object of the same name. */
 export interface ManifestObject {
@@ -21,42 +26,90 @@ export interface ManifestObject {
 
 export interface StoredObject {
   readonly object: ObjectContent;
-  /** Why the object was computed here; absent when the API server computed it or nothing changes. */
-  readonly note?: string;
+  /** Facts about the result, each as one sentence part. */
+  readonly notes: readonly string[];
+  /** Why the API server would refuse the apply. */
+  readonly trouble?: ApiFailure;
+  /** Fields that others wrote and that the manifest owns after the apply. */
+  readonly taken: readonly Conflict[];
 }
 
-/**
- * Returns the object as the API server would store it, by a dry run without conflicts. If the dry run fails,
- * returns the live object with the manifest merged into it.
- */
-export async function storedObject(cluster: Cluster, desired: ManifestObject): Promise<StoredObject> {
+/** Returns the object as the API server stores it after the apply. It asks with the same request as the apply, as a dry run. */
+export async function storedObject(cluster: Cluster, desired: ManifestObject, forceConflicts: boolean): Promise<StoredObject> {
   const { live, manifest, resource } = desired;
-  const object = overlaid(live, manifest);
-  if (resource === undefined) return { object, note: `the kind of ${nameOf(manifest)} is not installed` };
+  if (resource === undefined || !hasName(manifest)) return { object: manifest, notes: [], taken: [] };
+  if (live !== undefined && gitOpsOwner(live) !== undefined) return laidOver(cluster, resource, live, manifest);
+  const ready = { resource, live, object: toApply(manifest, live) };
+  const mode = { isDryRun: true, forceConflicts };
   try {
-    return { object: live === undefined ? await tryCreate(cluster, resource, manifest) : await tryPatch(cluster, resource, live, object) };
+    const { object, taken, moved } = await serverApply(cluster, ready, mode);
+    return { object, taken, notes: moved.length > 0 ? [movedText(ready, moved)] : keptNotes(ready, object) };
   } catch (error) {
-    if (!(error instanceof ApiFailure)) throw error;
-    return { object, note: `${nameOf(manifest)}: the API server refused the dry run: ${error.message}` };
+    if (error instanceof ApiFailure) return { ...(await refusedObject(cluster, ready, error, mode)), trouble: error };
+    if (error instanceof WriteRefused) return refusedObject(cluster, ready, error, mode);
+    throw error;
   }
 }
 
-async function tryCreate({ env, timeoutMs }: Cluster, resource: Resource, manifest: ObjectContent): Promise<ObjectContent> {
-  if (!hasName(manifest)) return manifest;
-  return createObject(env, resource, withoutIdentity(manifest), { site: 'source.tryCreate', timeoutMs, dryRun: true });
+/** Returns the result of an apply that the API server refuses: with the fields of other managers, or computed here. */
+async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error, mode: ApplyMode): Promise<StoredObject> {
+  const { live } = ready;
+  const merged = applied(live, ready.object);
+  // Client-side apply also owns defaults, which stay. Its last manifest names the fields that go.
+  const object = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
+  if (conflictsOf(error).length > 0) return { object: await forced(cluster, ready, object), notes: [], taken: [] };
+  const isChanged = live === undefined || fieldDiff(live, object).length > 0;
+  return { object, notes: isChanged ? [computedText(ready, error)] : [], taken: [] };
 }
 
-async function tryPatch(
+function movedText({ object }: ReadyObject, managers: readonly string[]): string {
+  return `${nameOf(object)}: apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
+}
+
+function computedText({ object }: ReadyObject, { message }: Error): string {
+  return `${nameOf(object)}: the API server refused the dry run, so the result is computed from the field managers: ${message}`;
+}
+
+/** Names fields that stay although the last `kubectl apply` named them and the manifest does not. */
+function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readonly string[] {
+  const adoption = adoptionOf(live);
+  if (adoption === undefined) return [];
+  const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => operation === 'remove');
+  if (first === undefined) return [];
+  const fields = `${first.path}${others.length === 0 ? '' : ` and ${others.length} more`}`;
+  return [`${nameOf(object)}: ${fields} of ${adoption.managers.join(' and ')} stay; remove them with --force-conflicts`];
+}
+
+/** Returns what the manifest asks for, as if the apply forced its conflicts. Apply itself is refused. */
+async function forced(
+  { env, timeoutMs }: Cluster,
+  { resource, live, object }: ReadyObject,
+  otherwise: ObjectContent,
+): Promise<ObjectContent> {
+  const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
+  return applyObject(env, resource, preconditioned(object, live), options).catch((error: unknown) => {
+    if (error instanceof ApiFailure) return otherwise;
+    throw error;
+  });
+}
+
+/** Returns the object as the tool that owns it makes it of the manifest. Apply itself is refused. */
+async function laidOver(
   { env, timeoutMs }: Cluster,
   resource: Resource,
   live: KubernetesObject,
-  wanted: ObjectContent,
-): Promise<ObjectContent> {
-  const patch = mergePatch(live, wanted);
-  if (patch === undefined) return live;
-  const { namespace, name, uid = '', resourceVersion = '' } = live.metadata;
-  const target = { name, uid, resourceVersion, ...(namespace === undefined ? {} : { namespace }) };
-  return patchObject(env, resource, target, { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+  manifest: ObjectContent,
+): Promise<StoredObject> {
+  const object = overlaid(live, manifest);
+  const patch = mergePatch(live, object);
+  if (patch === undefined) return { object: live, notes: [], taken: [] };
+  try {
+    const tried = await patchObject(env, resource, targetIn(live), { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+    return { object: tried, notes: [], taken: [] };
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    return { object, notes: [`${nameOf(manifest)}: the API server refused the dry run: ${error.message}`], taken: [] };
+  }
 }
 
 /** Pairs each manifest with the live object of the same name. Objects in `seen` are not read again. */
@@ -89,19 +142,6 @@ export async function pairWithLiveObjects(
   }
 }
 
-/** Returns the JSON merge patch (RFC 7386) from one object to another; undefined without a change. Lists are replaced as a whole. */
-export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectContent | undefined {
-  const members = [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key): readonly (readonly [string, unknown])[] => {
-    const [before, after] = [from[key], to[key]];
-    if (isSameValue(before, after)) return [];
-    if (after === undefined) return [[key, null]];
-    if (!isRecord(before) || !isRecord(after)) return [[key, after]];
-    const inner = mergePatch(before, after);
-    return inner === undefined ? [] : [[key, inner]];
-  });
-  return members.length === 0 ? undefined : Object.fromEntries(members);
-}
-
 /** Removes the identity and status of the object from which a manifest was exported. */
 function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metadata'>): KubernetesObject {
   const {
@@ -116,11 +156,13 @@ function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metad
   return { ...rest, metadata };
 }
 
-/** Returns the manifest to apply, without status and identity of an exported object. */
-export function toApply(manifest: ObjectContent): KubernetesObject {
+/** Returns the manifest to apply, without status and identity of an exported object. The mark of the last plan stays. */
+export function toApply(manifest: ObjectContent, live?: KubernetesObject): KubernetesObject {
   if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
   const { selfLink: _link, ...metadata } = withoutIdentity(manifest).metadata;
-  const { 'kubectl.kubernetes.io/last-applied-configuration': _last, ...annotations } = metadata.annotations ?? {};
+  const { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = metadata.annotations ?? {};
+  const mark = live?.metadata.annotations?.[planAnnotation];
+  const annotations = mark === undefined ? own : { ...own, [planAnnotation]: mark };
   const { annotations: _all, ...rest } = metadata;
   return {
     ...withoutIdentity(manifest),
@@ -141,10 +183,12 @@ export function overlaid(live: ObjectContent | undefined, manifest: ObjectConten
   return isRecord(merged) ? merged : manifest;
 }
 
-/** Removes replicas that only the cluster names: a plan takes the number in a manifest as desired. */
-export function withManifestReplicas(object: ObjectContent, manifest: ObjectContent | undefined): ObjectContent {
+/** Removes replicas that the manifest neither names nor changes: a plan takes the number in a manifest as desired. */
+export function withManifestReplicas(object: ObjectContent, desired?: Pick<ManifestObject, 'manifest' | 'live'>): ObjectContent {
   const spec = object['spec'];
-  if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return object;
+  if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(desired?.manifest, ['spec', 'replicas']) !== undefined) return object;
+  // An apply that no longer names its replicas resets them to the default.
+  if (desired?.live !== undefined && fieldAt(desired.live, ['spec', 'replicas']) !== spec['replicas']) return object;
   const { replicas: _replicas, ...rest } = spec;
   return { ...object, spec: rest };
 }

@@ -20,9 +20,9 @@ import { exitCodes, Failure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import { conflictsOf } from './apply.ts';
 import { comparedObjects, listForPlan } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
+import { conflictsOf } from './server-apply.ts';
 
 const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({
   group,
@@ -115,7 +115,7 @@ function installFailure(
   const name = nameOf(object);
   const rest = done === 0 || isDryRun ? 'nothing was applied' : `${done} of ${of} objects were applied and stay`;
   if (isStatus(error, 409)) {
-    const [first, ...others] = conflictsOf(name, error);
+    const [first, ...others] = conflictsOf(error);
     if (first !== undefined) {
       const more = others.length === 0 ? '' : ` and ${others.length} more`;
       return new Failure({

@@ -47,7 +47,6 @@ import {
 } from '../plan-inputs.ts';
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
 import { applyWhatIf } from '../what-if.ts';
-import type { ReadyObject } from './apply.ts';
 import {
   type ManifestObject,
   pairWithLiveObjects,
@@ -56,15 +55,21 @@ import {
   toApply,
   withManifestReplicas,
 } from './desired-objects.ts';
+import { adoptionOf } from './managed-fields.ts';
 import { basisOf, type ReadObject } from './plan-basis.ts';
 import { documentsOf, isOurs, policiesOver } from './plan-policies.ts';
+import { type ReadyObject, takenText } from './server-apply.ts';
 
 /** A desired object with the live object of the same name, and as the API server would store it. */
 type DesiredObject = ManifestObject & StoredObject;
 
+/** An object to apply, with the result of its dry run. */
+export type TriedObject = ReadyObject & Pick<StoredObject, 'trouble' | 'taken'>;
+
 export interface LivePlanInputs extends PlanInputs {
   /** The desired objects in the order in which they are applied. */
   readonly desiredObjects: readonly DesiredObject[];
+  readonly forceConflicts: boolean;
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly basis: readonly ReadObject[];
@@ -112,14 +117,11 @@ export async function readLiveInputs(
   const live = comparedObjects(listing);
   const requested = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
   const manifestObjects = await pairWithLiveObjects(cluster, requested, await resourcesOf(cluster, requested), live);
-  const { bundle, groupsBefore, errors } = policiesOver({
-    files,
-    desiredFiles,
-    desiredObjects: manifestObjects,
-    live,
-    namespace,
-    agentNamespace,
-  });
+  const forceConflicts = options.forceConflicts === true;
+  const desiredObjects = await Promise.all(
+    manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one, forceConflicts)) })),
+  );
+  const { bundle, groupsBefore, errors } = policiesOver({ files, desiredObjects, live, namespace, agentNamespace });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
 
   const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
@@ -131,7 +133,6 @@ export async function readLiveInputs(
     nowMs,
     replicaSources: sources.map(({ view }) => view),
   });
-  const desiredObjects = await Promise.all(manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one)) })));
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
   // A live object such as a Service is in no list.
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
@@ -154,6 +155,7 @@ export async function readLiveInputs(
       nowMs,
     },
     desiredObjects,
+    forceConflicts,
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
@@ -161,7 +163,7 @@ export async function readLiveInputs(
       ...(await liveNotes(cluster, groups, listing)),
       ...unknownOf(webhookProblems),
       ...notes,
-      ...new Set(desiredObjects.flatMap(({ note }) => note ?? [])),
+      ...new Set(desiredObjects.flatMap(notesOf)),
     ],
   };
 }
@@ -184,6 +186,10 @@ function unknownOf(value: Known<unknown>): readonly string[] {
   return isUnknown(value) ? [value.unknown] : [];
 }
 
+function notesOf({ manifest, notes, taken }: DesiredObject): readonly string[] {
+  return taken.length === 0 ? notes : [...notes, `${nameOf(manifest)}: ${takenText(taken)}`];
+}
+
 function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectContent[] {
   const byName = new Map<string, ObjectContent>();
   for (const object of objects) if (!byName.has(nameOf(object))) byName.set(nameOf(object), object);
@@ -195,7 +201,7 @@ function replaceByDesired(current: readonly ObjectContent[], desiredObjects: rea
   const byName = new Map(desiredObjects.map((one) => [nameOf(one.manifest), one]));
   return firstOfEachName([...current, ...desiredObjects.map(({ object }) => object)]).map((object) => {
     const one = byName.get(nameOf(object));
-    return withManifestReplicas(one?.object ?? object, one?.manifest);
+    return withManifestReplicas(one?.object ?? object, one);
   });
 }
 
@@ -232,11 +238,16 @@ export async function liveAbsence(
 }
 
 /** Returns the desired objects that change something, as they are applied. */
-export function readyObjects({ desiredObjects }: LivePlanInputs): readonly ReadyObject[] {
-  return desiredObjects.flatMap(({ manifest, resource, live, object }): readonly ReadyObject[] => {
+export function readyObjects({
+  desiredObjects,
+  forceConflicts,
+}: Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>): readonly TriedObject[] {
+  return desiredObjects.flatMap((one): readonly TriedObject[] => {
+    const { manifest, resource, live, object } = one;
     if (resource === undefined) return [];
-    if (live !== undefined && fieldDiff(live, object).length === 0) return [];
-    return [{ resource, live, object: toApply(manifest) }];
+    const isMoved = forceConflicts && adoptionOf(live) !== undefined;
+    if (live !== undefined && !isMoved && fieldDiff(live, object).length === 0) return [];
+    return [{ ...one, resource, object: toApply(manifest, live) }];
   });
 }
 
@@ -254,6 +265,7 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
     agentNamespace,
     groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
     files: given,
+    ...(planned.forceConflicts ? { forceConflicts: true } : {}),
   };
   return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
 }

@@ -8,6 +8,7 @@ import { matchesSelector } from '../../../policies/label-selector.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { nameOf } from '../../difference.ts';
+import { removableFields } from './managed-fields.ts';
 
 /** One object of the basis. */
 export interface ReadObject {
@@ -46,7 +47,12 @@ export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput):
   };
   for (const group of groups) for (const read of readsOf(group, snapshot)) add(read);
   const byName = new Map(live.map((object) => [nameOf(object), object]));
-  for (const object of desiredObjects) add(targetOf(nameOf(object), byName.get(nameOf(object))));
+  for (const object of desiredObjects) {
+    const [name, running] = [nameOf(object), byName.get(nameOf(object))];
+    add(targetOf(name, running));
+    // An apply removes these fields if the manifest omits them.
+    if (running !== undefined) add({ object: name, parts: digests({ owned: removableFields(running) }) });
+  }
   for (const object of live) if (bindsOneOf(groups, object)) add(targetOf(nameOf(object), object));
   return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
 }

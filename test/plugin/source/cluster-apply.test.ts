@@ -3,15 +3,16 @@ import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import type { Cluster } from '../../../plugin/connection.ts';
-import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/cluster/apply.ts';
+import { applyAll } from '../../../plugin/source/cluster/apply.ts';
+import { conflictsOf, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
 
 type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
 
-/** An API server that answers as it is told, and what it was desiredObjects. */
-function serverWith(answer: Answer): { readonly cluster: Cluster; readonly desiredObjects: KubernetesRequest[] } {
-  const desiredObjects: KubernetesRequest[] = [];
+/** An API server that answers as it is told, and what it was asked. */
+function serverWith(answer: Answer): { readonly cluster: Cluster; readonly asked: KubernetesRequest[] } {
+  const asked: KubernetesRequest[] = [];
   const request = async (sent: KubernetesRequest): Promise<KubernetesResponse> => {
-    desiredObjects.push(sent);
+    asked.push(sent);
     const given = answer(sent);
     if (given instanceof Error) throw given;
     return given;
@@ -27,7 +28,7 @@ function serverWith(answer: Answer): { readonly cluster: Cluster; readonly desir
   };
   return {
     cluster: { env, namespace: 'm', server: 'https://x', contextName: '', timeoutMs: 1000, close: () => undefined },
-    desiredObjects,
+    asked,
   };
 }
 
@@ -36,6 +37,9 @@ function ready(name: string, live?: Partial<KubernetesObject>): ReadyObject {
   const seen = live === undefined ? undefined : { ...object, metadata: { name, namespace: 'm', uid: 'u', resourceVersion: '1' }, ...live };
   return { resource: resources.statefulSets, object, live: seen };
 }
+
+const run = { plan: 'abc', forceConflicts: false };
+const dryRun = { isDryRun: true, forceConflicts: false };
 
 const ok: KubernetesResponse = { status: 200, headers: {}, body: JSON.stringify({ metadata: { name: 'a' } }) };
 
@@ -49,23 +53,21 @@ const conflict = status(409, {
 
 describe('applying', () => {
   it('marks every object with the plan, names the state it expects, and never takes by force', async () => {
-    const { cluster, desiredObjects } = serverWith(() => ok);
-    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} }), ready('b')], 'abc');
+    const { cluster, asked } = serverWith(() => ok);
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} }), ready('b')], run);
     expect(error).toBeUndefined();
     expect(applied.map(({ object, result }) => `${object} ${result}`)).toEqual(['StatefulSet m/a configured', 'StatefulSet m/b created']);
-    const bodies = desiredObjects.map(({ body = '' }) => JSON.parse(body).metadata);
+    const bodies = asked.map(({ body = '' }) => JSON.parse(body).metadata);
     expect(bodies).toEqual([
       { name: 'a', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' }, uid: 'u', resourceVersion: '1' },
       { name: 'b', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' } },
     ]);
-    expect(desiredObjects.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(
-      true,
-    );
+    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(true);
   });
 
   it('stops at the first failure and tells the rest', async () => {
     const { cluster } = serverWith(({ path }) => (path.includes('/b?') ? status(403, { reason: 'Forbidden' }) : ok));
-    const { applied, error } = await applyAll(cluster, [ready('a'), ready('b'), ready('c')], 'abc');
+    const { applied, error } = await applyAll(cluster, [ready('a'), ready('b'), ready('c')], run);
     expect(applied.map(({ result }) => result)).toEqual(['created', 'failed', 'notAttempted']);
     expect(error).toMatchObject({ status: 403 });
   });
@@ -73,7 +75,7 @@ describe('applying', () => {
   it('does not know what became of an object whose answer was lost', async () => {
     const lost = new TransportFailure('cut', { site: 'apply.apply', mayBeApplied: true });
     const { cluster } = serverWith(() => lost);
-    const { applied } = await applyAll(cluster, [ready('a')], 'abc');
+    const { applied } = await applyAll(cluster, [ready('a')], run);
     expect(applied).toEqual([{ object: 'StatefulSet m/a', result: 'unknown', message: 'cut' }]);
   });
 
@@ -85,20 +87,20 @@ describe('applying', () => {
       status: { x: 1 },
     };
     let tries = 0;
-    const { cluster, desiredObjects } = serverWith(({ method }) => {
+    const { cluster, asked } = serverWith(({ method }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
       tries += 1;
       return tries === 1 ? status(409) : ok;
     });
-    const { applied } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], 'abc');
+    const { applied } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], run);
     expect(applied).toMatchObject([{ result: 'configured' }]);
-    expect(JSON.parse(desiredObjects.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
+    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
   });
 
   it('stops at an object that says something else now', async () => {
     const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: { replicas: 4 } };
     const { cluster } = serverWith(({ method }) => (method === 'GET' ? { ...ok, body: JSON.stringify(now) } : status(409)));
-    const { applied, error } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], 'abc');
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
     expect(error).toMatchObject({ status: 409 });
   });
@@ -116,36 +118,35 @@ describe('a template that undo has patched', () => {
   };
 
   it('is taken over, in the state that was looked at', async () => {
-    const { cluster, desiredObjects } = serverWith(refusing(ours));
-    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toEqual([
-      { object: 'StatefulSet m/a', result: 'configured', taken: ['.spec.template.spec.containers[name="x"].image'] },
+      { object: 'StatefulSet m/a', result: 'configured', taken: [{ manager: 'kubectl-rollout_group', field: ours.field }] },
     ]);
-    expect(desiredObjects.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
-    expect(JSON.parse(desiredObjects.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
+    expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
+    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
   });
 
   it('is said to be taken over before anything is applied', async () => {
-    const { cluster, desiredObjects } = serverWith(refusing(ours));
-    const { troubles, taken } = await tryAll(cluster, [ready('a', { spec: {} })]);
-    expect(troubles).toEqual([]);
-    expect([...taken]).toEqual([['StatefulSet m/a', ['.spec.template.spec.containers[name="x"].image']]]);
-    expect(desiredObjects.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { taken } = await serverApply(cluster, ready('a', { spec: {} }), dryRun);
+    expect(taken).toEqual([{ manager: 'kubectl-rollout_group', field: ours.field }]);
+    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 
-  it('is taken over in the state of the last look alone: what became newer meanwhile is desiredObjects about first', async () => {
+  it('is taken over in the state of the last look alone: what became newer meanwhile is asked about first', async () => {
     const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: {} };
     // Somebody else owns the field by then, too.
-    const { cluster, desiredObjects } = serverWith(({ method, path, body = '' }) => {
+    const { cluster, asked } = serverWith(({ method, path, body = '' }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
       if (path.includes('force=true')) return status(409);
       const isLate = body.includes('"resourceVersion":"2"');
       return status(409, { details: { causes: isLate ? [ours, owned('helm', ours.field)] : [ours] } });
     });
-    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
     expect(error).toMatchObject({ status: 409 });
-    expect(desiredObjects.map(({ method, path }) => /force=\w+/.exec(path)?.[0] ?? method)).toEqual([
+    expect(asked.map(({ method, path }) => /force=\w+/.exec(path)?.[0] ?? method)).toEqual([
       'force=false',
       'force=true',
       'GET',
@@ -155,7 +156,7 @@ describe('a template that undo has patched', () => {
 
   it('of an object that changes all the time is given up', async () => {
     let version = 1;
-    const { cluster, desiredObjects } = serverWith(({ method, path }) => {
+    const { cluster, asked } = serverWith(({ method, path }) => {
       if (method === 'GET') {
         version += 1;
         const metadata = { name: 'a', namespace: 'm', uid: 'u', resourceVersion: `${version}` };
@@ -163,9 +164,9 @@ describe('a template that undo has patched', () => {
       }
       return path.includes('force=true') ? status(409) : status(409, { details: { causes: [ours] } });
     });
-    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(desiredObjects.length).toBeLessThan(8);
+    expect(asked.length).toBeLessThan(8);
   });
 
   it.each([
@@ -176,10 +177,10 @@ describe('a template that undo has patched', () => {
     ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
   ])('is left alone where %s', async (_name, causes) => {
-    const { cluster, desiredObjects } = serverWith(refusing(...causes));
-    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    const { cluster, asked } = serverWith(refusing(...causes));
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(desiredObjects.some(({ path }) => path.includes('force=true'))).toBe(false);
+    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
   });
 
   it.each([
@@ -187,24 +188,19 @@ describe('a template that undo has patched', () => {
     ['of one whose version nobody knows', ready('a', { metadata: { name: 'a', namespace: 'm', uid: 'u' } })],
     ['of another kind', { ...ready('a', { spec: {} }), object: { ...ready('a').object, kind: 'Deployment' } }],
   ])('is not taken over: %s', async (_what, one) => {
-    const { cluster, desiredObjects } = serverWith(refusing(ours));
-    const { applied } = await applyAll(cluster, [one], 'abc');
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { applied } = await applyAll(cluster, [one], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
-    expect(desiredObjects.some(({ path }) => path.includes('force=true'))).toBe(false);
+    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
   });
 });
 
 describe('trying', () => {
-  it('keeps nothing, and gathers everything that stands in the way', async () => {
-    const { cluster, desiredObjects } = serverWith(({ path }) =>
-      path.includes('/a?') ? conflict : path.includes('/b?') ? status(422, { reason: 'Invalid' }) : ok,
-    );
-    const { troubles, taken } = await tryAll(cluster, [ready('a'), ready('b'), ready('c')]);
-    expect(taken.size).toBe(0);
-    expect(troubles.map(({ object, conflicts, error }) => ({ object, conflicts, status: error.status }))).toEqual([
-      { object: 'StatefulSet m/a', conflicts: [{ object: 'StatefulSet m/a', manager: 'helm', field: '.spec.replicas' }], status: 409 },
-      { object: 'StatefulSet m/b', conflicts: [], status: 422 },
-    ]);
-    expect(desiredObjects.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+  it('keeps nothing, and says what stands in the way', async () => {
+    const { cluster, asked } = serverWith(({ path }) => (path.includes('/a?') ? conflict : status(422, { reason: 'Invalid' })));
+    const [a, b] = await Promise.all(['a', 'b'].map((name) => serverApply(cluster, ready(name), dryRun).catch((error: unknown) => error)));
+    expect([conflictsOf(a), conflictsOf(b)]).toEqual([[{ manager: 'helm', field: '.spec.replicas' }], []]);
+    expect(b).toMatchObject({ status: 422 });
+    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 });

@@ -26,12 +26,12 @@ function withLast(last: object) {
 
 describe('a manifest laid over the live object', () => {
   it('changes what it names and keeps what it leaves out', () => {
-    const desiredObjects = {
+    const desired = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm' },
       spec: { template: { spec: { containers: [{ name: 'main', image: 'x:2' }] } } },
     };
-    expect(overlaid(live, desiredObjects)).toMatchObject({
+    expect(overlaid(live, desired)).toMatchObject({
       metadata: { labels: { app: 'a', team: 'x' } },
       spec: {
         replicas: 3,
@@ -53,12 +53,12 @@ describe('a manifest laid over the live object', () => {
       metadata: { labels: { app: 'a', team: 'x' } },
       spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'sidecar' }] } } },
     };
-    const desiredObjects = {
+    const desired = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm', labels: { app: 'a' } },
       spec: { template: { spec: { containers: [{ name: 'main' }] } } },
     };
-    const result = overlaid(withLast(last), desiredObjects);
+    const result = overlaid(withLast(last), desired);
     expect(result['metadata']).toMatchObject({ labels: { app: 'a' } });
     expect(JSON.stringify(result)).not.toContain('"team":"x"');
     expect(result['spec']).toEqual({
@@ -73,8 +73,8 @@ describe('a manifest laid over the live object', () => {
   });
 
   it('is the manifest where nothing runs, and survives a last manifest that is cut off', () => {
-    const desiredObjects = { kind: 'StatefulSet', metadata: { name: 'new' } };
-    expect(overlaid(undefined, desiredObjects)).toBe(desiredObjects);
+    const desired = { kind: 'StatefulSet', metadata: { name: 'new' } };
+    expect(overlaid(undefined, desired)).toBe(desired);
     const broken = {
       ...live,
       metadata: { ...live.metadata, annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"spec":' } },
@@ -82,10 +82,13 @@ describe('a manifest laid over the live object', () => {
     expect(overlaid(broken, { ...live, spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } });
   });
 
-  it('asks for replicas only when the manifest names them', () => {
-    expect(withManifestReplicas(live, undefined)['spec']).not.toHaveProperty('replicas');
-    expect(withManifestReplicas(live, { spec: { replicas: 3 } })).toBe(live);
+  it('asks for replicas only when the manifest names or resets them', () => {
+    expect(withManifestReplicas(live)['spec']).not.toHaveProperty('replicas');
+    expect(withManifestReplicas(live, { manifest: { spec: { replicas: 3 } }, live })).toBe(live);
+    expect(withManifestReplicas(live, { manifest: {}, live })['spec']).not.toHaveProperty('replicas');
+    const reset = { ...live, spec: { replicas: 1 } };
+    expect(withManifestReplicas(reset, { manifest: {}, live })).toBe(reset);
     const service = { kind: 'Service', spec: { replicas: 3 } };
-    expect(withManifestReplicas(service, undefined)).toBe(service);
+    expect(withManifestReplicas(service)).toBe(service);
   });
 });

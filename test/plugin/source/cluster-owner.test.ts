@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster/apply.ts';
+import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster/git-ops-owner.ts';
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ManifestObject } from '../../../plugin/source/cluster/desired-objects.ts';
+import { type ManifestObject, overlaid } from '../../../plugin/source/cluster/desired-objects.ts';
 import { policiesOver } from '../../../plugin/source/cluster/plan-policies.ts';
 import { resolveLive } from '../../../policies/live/sources.ts';
 import { manifest } from '../../kit/manifests.ts';
@@ -24,8 +24,7 @@ function over(files: Readonly<Record<string, object>>, objects: readonly object[
   return policiesOver({
     ...context,
     files: list,
-    desiredFiles: new Set(list.map(({ name }) => name)),
-    desiredObjects,
+    desiredObjects: desiredObjects.map((one) => ({ ...one, object: overlaid(one.live, one.manifest) })),
     live: objects.map((one) => ({ ...one })),
   });
 }
@@ -81,7 +80,7 @@ describe('policies over a cluster', () => {
 
   it('report every file that cannot be read', () => {
     const files = [{ name: 'a.yaml', text: 'kind: [' }];
-    const { errors } = policiesOver({ ...context, files, desiredFiles: new Set(['a.yaml']), desiredObjects: [], live });
+    const { errors } = policiesOver({ ...context, files, desiredObjects: [], live });
     expect(errors.map(({ code }) => code)).toEqual(['RG1004']);
   });
 

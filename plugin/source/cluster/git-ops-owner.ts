@@ -1,0 +1,67 @@
+// The other writers of an object: GitOps tools that would revert a change, and managers of its replicas.
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { managedFields } from './managed-fields.ts';
+
+/** A tool that reverts an object to its state in Git. */
+interface GitOpsOwner {
+  /** Such as Argo CD. */
+  readonly tool: string;
+  /** The application or release, where the object names it. */
+  readonly of?: string;
+  /** The evidence: a field manager, a label or an annotation. */
+  readonly evidence: string;
+  /** The tool owns `spec.replicas`. */
+  readonly ownsReplicas: boolean;
+}
+
+const managers: readonly (readonly [RegExp, string])[] = [
+  [/^argocd-(?:application-)?controller$|^argocd-server$|^argocd$/, 'Argo CD'],
+  [/^kustomize-controller$/, 'Flux'],
+  [/^helm-controller$/, 'Flux'],
+  [/^flux(?:$|-)/, 'Flux'],
+  [/^helm$/, 'Helm'],
+  [/^(?:config-sync|configsync|applier-manager)/, 'Config Sync'],
+  [/^fleet(?:agent|-agent)/, 'Fleet'],
+];
+
+const marks: readonly (readonly [kind: 'labels' | 'annotations', key: string, tool: string])[] = [
+  ['annotations', 'argocd.argoproj.io/tracking-id', 'Argo CD'],
+  ['labels', 'argocd.argoproj.io/instance', 'Argo CD'],
+  ['labels', 'kustomize.toolkit.fluxcd.io/name', 'Flux'],
+  ['labels', 'helm.toolkit.fluxcd.io/name', 'Flux'],
+  ['annotations', 'meta.helm.sh/release-name', 'Helm'],
+  ['annotations', 'configmanagement.gke.io/managed', 'Config Sync'],
+];
+
+/** Returns the GitOps tool that owns a live object, from labels and annotations, else from field managers; undefined without one. */
+export function gitOpsOwner(live: unknown): GitOpsOwner | undefined {
+  const ownsReplicas = replicaOwners(live).some((name) => toolOf(name) !== undefined);
+  for (const [kind, key, tool] of marks) {
+    const value = fieldAt(live, ['metadata', kind, key]);
+    if (typeof value !== 'string') continue;
+    const of = key.endsWith('tracking-id') ? (value.split(':')[0] ?? value) : value;
+    return { tool, of, evidence: `${kind === 'labels' ? 'label' : 'annotation'} ${key}`, ownsReplicas };
+  }
+  for (const { manager } of managedFields(live)) {
+    const tool = toolOf(manager);
+    if (tool !== undefined) return { tool, evidence: `field manager ${manager}`, ownsReplicas };
+  }
+  return undefined;
+}
+
+/** Returns the managers that own `spec.replicas`, in the order of the object. */
+export function replicaOwners(live: unknown): readonly string[] {
+  return managedFields(live)
+    .filter(({ fields }) => fieldAt(fields, ['f:spec', 'f:replicas']) !== undefined)
+    .map(({ manager }) => manager);
+}
+
+/** Returns when a manager last wrote the object, in milliseconds. */
+export function lastWriteMs(live: unknown, manager: string): number | undefined {
+  const times = managedFields(live).flatMap((entry) => (entry.manager === manager && entry.timeMs !== undefined ? [entry.timeMs] : []));
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+function toolOf(manager: string): string | undefined {
+  return managers.find(([pattern]) => pattern.test(manager))?.[1];
+}

@@ -1,0 +1,200 @@
+// The field managers of a live object, and the result of a server-side apply computed from them.
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { instantMs } from '../../../policies/instant.ts';
+import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { isRecord } from '../../../policies/values/is-record.ts';
+import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
+import { fieldManager } from '../../live/intents.ts';
+
+interface ManagedFields {
+  readonly manager: string;
+  /** The manager applies the object, and a field that it no longer names is removed. */
+  readonly isApplier: boolean;
+  /** A tree (FieldsV1): `f:NAME` is a field, `k:KEYS` and `v:VALUE` are list entries, `.` is the value itself. */
+  readonly fields: unknown;
+  readonly timeMs?: number;
+}
+
+export function managedFields(live: unknown): readonly ManagedFields[] {
+  return entriesOf(live).flatMap((entry): readonly ManagedFields[] => {
+    const { manager, time } = entry;
+    // A writer of only the status does not own the spec.
+    if (typeof manager !== 'string' || entry['subresource'] === 'status') return [];
+    const timeMs = typeof time === 'string' ? instantMs(time) : undefined;
+    return [{ manager, isApplier: isApplier(entry), fields: entry['fieldsV1'], ...(timeMs === undefined ? {} : { timeMs }) }];
+  });
+}
+
+function entriesOf(live: unknown): readonly ObjectContent[] {
+  const list = fieldAt(live, ['metadata', 'managedFields']);
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
+  return operation === 'Apply' && subresource === '';
+}
+
+/** Managers of `kubectl apply` without --server-side, and of every writer before the API server recorded managers. */
+const clientSideManagers: ReadonlySet<unknown> = new Set(['kubectl-client-side-apply', 'before-first-apply']);
+
+interface Adoption {
+  /** The managers whose fields move. */
+  readonly managers: readonly string[];
+  /** The managed fields of the object with these fields in our entry. */
+  readonly managedFields: readonly ObjectContent[];
+}
+
+/**
+ * Returns the managed fields after the fields of client-side apply moved to our manager, as `UpgradeManagedFields` of client-go moves them;
+ * undefined without such a field.
+ */
+export function adoptionOf(live: unknown): Adoption | undefined {
+  const entries = entriesOf(live);
+  const moving = entries.filter(
+    ({ manager, operation, subresource = '' }) => clientSideManagers.has(manager) && operation === 'Update' && subresource === '',
+  );
+  const [first] = moving;
+  if (first === undefined) return undefined;
+  const own = entries.find(isOwn);
+  const into = own ?? first;
+  const joined = [into, ...moving].filter(({ apiVersion }) => apiVersion === into['apiVersion']).map(({ fieldsV1 }) => fieldsV1);
+  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: joined.reduce(union) };
+  return {
+    managers: [...new Set(moving.map(({ manager }) => String(manager)))],
+    managedFields: [...entries.filter((one) => one !== own && !moving.includes(one)), entry],
+  };
+}
+
+function isOwn(entry: ObjectContent): boolean {
+  return entry['manager'] === fieldManager && isApplier(entry);
+}
+
+/** Returns the live object with the managed fields of the adoption. */
+export function adopted<Live extends { readonly metadata?: unknown }>(live: Live, { managedFields: list }: Adoption): Live {
+  return { ...live, metadata: { ...Object(live.metadata), managedFields: list } };
+}
+
+/** Returns the live object after our manager applies `asked`, without the defaults of the API server. Every conflict is forced. */
+export function applied(live: ObjectContent | undefined, asked: ObjectContent): ObjectContent {
+  if (live === undefined) return asked;
+  const { ours, others } = ownersOf(live);
+  return mergeMaps(live, asked, ours, others);
+}
+
+/** Returns the fields that an apply removes if it omits them: no other manager owns them. Counts client-side apply as ours. */
+export function removableFields<Live extends { readonly metadata?: unknown }>(live: Live): readonly string[] {
+  const adoption = adoptionOf(live);
+  const { ours, others } = ownersOf(adoption === undefined ? live : adopted(live, adoption));
+  const walk = (mine: unknown, theirs: unknown, path: string): readonly string[] => {
+    if (!isRecord(mine)) return [];
+    const parts = Object.entries(mine);
+    if (parts.length === 0) return theirs === undefined ? [path] : [];
+    return parts.flatMap(([key, part]) => walk(part, fieldAt(theirs, [key]), `${path}/${key}`));
+  };
+  return walk(ours, others, '').toSorted();
+}
+
+function ownersOf(live: unknown): { readonly ours: unknown; readonly others: unknown } {
+  const of = (isMeant: (entry: ManagedFields) => boolean): unknown =>
+    managedFields(live)
+      .filter(isMeant)
+      .map(({ fields }) => fields)
+      .reduce(union, undefined);
+  const isOurs = ({ manager, isApplier }: ManagedFields): boolean => manager === fieldManager && isApplier;
+  return { ours: of(isOurs), others: of((entry) => !isOurs(entry)) };
+}
+
+function union(left: unknown, right: unknown): unknown {
+  if (!isRecord(left) || !isRecord(right)) return left ?? right;
+  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return Object.fromEntries([...keys].map((key) => [key, union(left[key], right[key])]));
+}
+
+function merge(live: unknown, asked: unknown, ours: unknown, others: unknown): unknown {
+  if (asked === undefined) return withoutOurs(live, ours, others);
+  // If no part of a map or list has an owner, it is one value.
+  const known = union(ours, others);
+  const isWhole = isRecord(known) && Object.keys(known).length === 0;
+  if (isRecord(live) && isRecord(asked) && !isWhole) return mergeMaps(live, asked, ours, others);
+  const identify = Array.isArray(live) && Array.isArray(asked) ? identityOf(known) : undefined;
+  return identify === undefined ? asked : mergeLists({ live: asList(live), asked: asList(asked), ours, others, identify });
+}
+
+function mergeMaps(live: ObjectContent, asked: ObjectContent, ours: unknown, others: unknown): ObjectContent {
+  return mapOf([...new Set([...Object.keys(live), ...Object.keys(asked)])], (key) =>
+    merge(live[key], asked[key], fieldAt(ours, [`f:${key}`]), fieldAt(others, [`f:${key}`])),
+  );
+}
+
+/** Returns what an apply leaves of a value that it does not name; undefined if nothing is left. Parts of other managers stay. */
+function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
+  if (ours === undefined) return live;
+  if (others === undefined) return undefined;
+  if (isRecord(live)) {
+    return mapOf(Object.keys(live), (key) => withoutOurs(live[key], fieldAt(ours, [`f:${key}`]), fieldAt(others, [`f:${key}`])));
+  }
+  const identify = Array.isArray(live) ? identityOf(union(ours, others)) : undefined;
+  return identify === undefined ? live : mergeLists({ live: asList(live), asked: [], ours, others, identify });
+}
+
+function mapOf(keys: readonly string[], fieldOf: (key: string) => unknown): ObjectContent {
+  return Object.fromEntries(keys.map((key) => [key, fieldOf(key)] as const).filter(([, value]) => value !== undefined));
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+type Identify = (entry: unknown) => string;
+
+interface Lists {
+  readonly live: readonly unknown[];
+  readonly asked: readonly unknown[];
+  readonly ours: unknown;
+  readonly others: unknown;
+  readonly identify: Identify;
+}
+
+/** Merges entry by entry in the order of the API server: the desired order, and each other live entry after the same predecessors. */
+function mergeLists({ live, asked, ours, others, identify }: Lists): readonly unknown[] {
+  const [mine, theirs] = [entryFields(ours, identify), entryFields(others, identify)];
+  const running = new Map(live.map((entry) => [identify(entry), entry]));
+  const wanted = new Set(asked.map(identify));
+  const done = new Set<string>();
+  const result: unknown[] = [];
+  let next = 0;
+  const takeOthers = (): void => {
+    for (; next < live.length; next += 1) {
+      const id = identify(live[next]);
+      if (wanted.has(id) && !done.has(id)) return;
+      if (!wanted.has(id)) result.push(withoutOurs(live[next], mine.get(id), theirs.get(id)));
+    }
+  };
+  for (const entry of asked) {
+    takeOthers();
+    const id = identify(entry);
+    result.push(merge(running.get(id), entry, mine.get(id), theirs.get(id)));
+    done.add(id);
+  }
+  takeOthers();
+  return result.filter((entry) => entry !== undefined);
+}
+
+/** Returns how the owners identify the entries of a list: by keys or by value. Undefined for a list that is one value. */
+function identityOf(known: unknown): Identify | undefined {
+  const [first] = entryNames(known);
+  if (first === undefined) return undefined;
+  if (first.startsWith('v:')) return canonicalJson;
+  const keys = Object.keys(Object(tryParseJson(first.slice(2)))).sort();
+  // The only key with a default.
+  return (entry) => canonicalJson(keys.map((key) => fieldAt(entry, [key]) ?? (key === 'protocol' ? 'TCP' : null)));
+}
+
+function entryNames(fields: unknown): readonly string[] {
+  return Object.keys(isRecord(fields) ? fields : {}).filter((key) => /^[kv]:/.test(key));
+}
+
+function entryFields(fields: unknown, identify: Identify): ReadonlyMap<string, unknown> {
+  return new Map(entryNames(fields).map((name) => [identify(tryParseJson(name.slice(2))), fieldAt(fields, [name])]));
+}

@@ -1,0 +1,76 @@
+// Why apply refuses a request: plan and diff show it before apply ends with it.
+
+import { nameOf } from '../../difference.ts';
+import { exitCodes, type FailureDetails } from '../../failure.ts';
+import { plural } from '../../output/text.ts';
+import { gitOpsOwner } from './git-ops-owner.ts';
+import { type LivePlanInputs, readyObjects, type TriedObject } from './live-plan.ts';
+import { conflictsOf, isOfKubectl } from './server-apply.ts';
+
+type Question = Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>;
+
+/** Returns the first reason for which apply refuses the request as a whole; undefined if it carries it out. */
+export function refusalOf(inputs: Question): FailureDetails | undefined {
+  const ready = readyObjects(inputs);
+  return missingKinds(inputs) ?? gitOpsOwned(ready) ?? conflicting(ready, inputs.forceConflicts);
+}
+
+/** Returns the refusal as a note of plan and diff. */
+export function refusalNotes(inputs: Question): readonly string[] {
+  const refusal = refusalOf(inputs);
+  if (refusal === undefined) return [];
+  return [[`apply refuses this: ${refusal.what}`, refusal.why, refusal.todo].filter((part) => part !== undefined).join('; ')];
+}
+
+/** Applying only the rest would silently omit policies. */
+function missingKinds({ desiredObjects }: Question): FailureDetails | undefined {
+  const missing = desiredObjects.filter(({ resource }) => resource === undefined).map(({ manifest }) => manifest);
+  if (missing.length === 0) return undefined;
+  const kinds = [...new Set(missing.map(({ kind }) => String(kind)))];
+  const ours = missing.find(({ apiVersion }) => String(apiVersion).startsWith('rollout-group.dev/'));
+  return {
+    exitCode: exitCodes.notFound,
+    what: `${kinds.join(', ')} ${kinds.length === 1 ? 'is' : 'are'} not installed in this cluster`,
+    todo:
+      ours === undefined
+        ? 'install the CRDs of these kinds first'
+        : `kubectl rollout-group schema ${String(ours['kind'])} -o crd | kubectl apply -f -`,
+  };
+}
+
+/** A GitOps tool would revert the change. */
+function gitOpsOwned(ready: readonly TriedObject[]): FailureDetails | undefined {
+  const owned = ready.flatMap(({ live }) => {
+    const owner = live === undefined ? undefined : gitOpsOwner(live);
+    return live === undefined || owner === undefined ? [] : [{ object: nameOf(live), owner }];
+  });
+  const [first] = owned;
+  if (first === undefined) return undefined;
+  const { owner } = first;
+  const others = owned.length === 1 ? '' : ` and ${plural(owned.length - 1, 'other object')}`;
+  return {
+    exitCode: exitCodes.refused,
+    what: `${owner.tool} owns ${first.object}${others}`,
+    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; the tool would revert the change`,
+    todo: `commit the change to the Git repository that ${owner.tool} applies`,
+  };
+}
+
+const shownFields = 5;
+
+function conflicting(ready: readonly TriedObject[], forceConflicts: boolean): FailureDetails | undefined {
+  const all = ready.flatMap(({ object, trouble }) => conflictsOf(trouble).map((one) => ({ ...one, object: nameOf(object) })));
+  const conflicts = forceConflicts ? all.filter((one) => !isOfKubectl(one)) : all;
+  const [first] = conflicts;
+  if (first === undefined) return undefined;
+  const [fields, belong, them] = conflicts.length === 1 ? ['field', 'belongs', 'the field'] : ['fields', 'belong', 'the fields'];
+  const named = conflicts.slice(0, shownFields).map(({ object, manager, field }) => `${object} ${field} (${manager})`);
+  return {
+    exitCode: exitCodes.refused,
+    what: `${conflicts.length} ${fields} ${belong} to another field manager`,
+    why: `${named.join(', ')}${conflicts.length <= shownFields ? '' : ` and ${conflicts.length - shownFields} more`}`,
+    todo: conflicts.every(isOfKubectl)
+      ? `take over what kubectl wrote with --force-conflicts, or remove ${them} from the manifests`
+      : `remove ${them} from the manifests, or change them in ${(conflicts.find((one) => !isOfKubectl(one)) ?? first).manager}`,
+  };
+}

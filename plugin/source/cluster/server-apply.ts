@@ -1,0 +1,197 @@
+// The server-side apply of one object: the same request, as a dry run for plan and diff, and for apply. It takes fields of people only.
+import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
+import { getObject } from '../../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
+import { applyObject, patchByOperations, patchObject, type Target } from '../../../cluster/request/write.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import type { Cluster } from '../../connection.ts';
+import { fieldManager } from '../../live/intents.ts';
+import { adopted, adoptionOf, applied } from './managed-fields.ts';
+import { mergePatch } from './merge-patch.ts';
+import { planAnnotation, targetOf } from './plan-basis.ts';
+
+export interface ReadyObject {
+  readonly resource: Resource;
+  /** The object to apply. */
+  readonly object: KubernetesObject;
+  /** The object as last read; undefined if it does not exist. */
+  readonly live: KubernetesObject | undefined;
+}
+
+export interface ApplyMode {
+  readonly isDryRun: boolean;
+  /** Fields of kubectl move to our manager. */
+  readonly forceConflicts: boolean;
+}
+
+/** A field that another manager owns. */
+export interface Conflict {
+  readonly manager: string;
+  readonly field: string;
+}
+
+interface Applied {
+  /** The object as the API server stores it. */
+  readonly object: KubernetesObject;
+  /** Fields that others wrote and that the manifest owns from now on. */
+  readonly taken: readonly Conflict[];
+  /** Managers of client-side apply whose fields move to our manager. */
+  readonly moved: readonly string[];
+}
+
+/** A status update in between is no change. A change of the spec stops the apply. */
+const attempts = 4;
+
+/** Applies the object in the state in which it was read. @throws ApiFailure 409 with the conflicts if a manager keeps a field. */
+export async function serverApply(cluster: Cluster, given: ReadyObject, mode: ApplyMode): Promise<Applied> {
+  const adoption = mode.forceConflicts ? adoptionOf(given.live) : undefined;
+  const moved = adoption?.managers ?? [];
+  if (adoption === undefined) return { ...(await send(cluster, given, mode)), moved };
+  if (!mode.isDryRun) return { ...(await send(cluster, await adopt(cluster, given), mode)), moved };
+  const { taken } = await send(cluster, given, mode);
+  const isMoved = ({ manager }: Conflict): boolean => moved.includes(manager);
+  return { object: await afterAdoption(cluster, given), taken: taken.filter((one) => !isMoved(one)), moved };
+}
+
+async function send(cluster: Cluster, ready: ReadyObject, { isDryRun, forceConflicts }: ApplyMode): Promise<Omit<Applied, 'moved'>> {
+  const { env, timeoutMs } = cluster;
+  const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
+  const mayTake = (one: Conflict): boolean => isOurField(ready, one) || (forceConflicts && isOfKubectl(one));
+  let { live } = ready;
+  let taken: readonly Conflict[] = [];
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const body = preconditioned(ready.object, live);
+      return { object: await applyObject(env, ready.resource, body, { ...options, takesFields: taken.length > 0 }), taken };
+    } catch (error) {
+      if (attempt >= attempts) throw error;
+      // Forces the apply only on exactly the state in which no other manager owns these fields.
+      taken = taken.length === 0 && isExact(live) ? takeable(error, mayTake) : [];
+      if (taken.length === 0) live = await readUnchanged(cluster, ready, error);
+    }
+  }
+}
+
+/** Moves the fields of client-side apply to our manager, so that the apply also removes fields that the manifest omits. */
+function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject> {
+  const { env, timeoutMs } = cluster;
+  return onNewest(cluster, ready, 422, async (live) => {
+    const adoption = adoptionOf(live);
+    if (live === undefined || adoption === undefined) return { ...ready, live };
+    const target = targetIn(live);
+    const operations = [
+      { op: 'test', path: '/metadata/resourceVersion', value: target.resourceVersion },
+      { op: 'replace', path: '/metadata/managedFields', value: adoption.managedFields },
+    ] as const;
+    return { ...ready, live: await patchByOperations(env, ready.resource, target, { operations, site: 'apply.adopt', timeoutMs }) };
+  });
+}
+
+/** Returns the object as it is after its fields moved and the apply. No single dry run can do both. */
+function afterAdoption(cluster: Cluster, ready: ReadyObject): Promise<KubernetesObject> {
+  const { env, timeoutMs } = cluster;
+  return onNewest(cluster, ready, 409, async (live) => {
+    if (live === undefined) return ready.object;
+    const adoption = adoptionOf(live);
+    const patch = mergePatch(live, applied(adoption === undefined ? live : adopted(live, adoption), ready.object));
+    if (patch === undefined) return live;
+    return patchObject(env, ready.resource, targetIn(live), { patch, site: 'apply.try', timeoutMs, dryRun: true });
+  });
+}
+
+/** Acts on the object as it was read. If the answer says that it is not the newest version, acts again on that. */
+async function onNewest<Result>(
+  cluster: Cluster,
+  ready: ReadyObject,
+  stale: number,
+  act: (live: KubernetesObject | undefined) => Promise<Result>,
+): Promise<Result> {
+  let { live } = ready;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await act(live);
+    } catch (error) {
+      if (attempt >= attempts || !isStatus(error, stale)) throw error;
+      live = await readAgain(cluster, ready, error);
+    }
+  }
+}
+
+export function targetIn({ metadata: { namespace, name, uid = '', resourceVersion = '' } }: KubernetesObject): Target {
+  return { namespace, name, uid, resourceVersion };
+}
+
+/** Reads the object again after a conflict of versions. @throws the error if it has another cause, or the spec changed. */
+async function readUnchanged(cluster: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
+  if (!isStatus(error, 409) || conflictsOf(error).length > 0) throw error;
+  return readAgain(cluster, ready, error);
+}
+
+/** Reads the object again. @throws the error if the spec changed. */
+async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
+  const { namespace, name } = ready.object.metadata;
+  const target = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const now = await getObject(env, ready.resource, target, { site: 'apply.read', timeoutMs });
+  if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
+  return now;
+}
+
+/** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
+const patchManager = 'kubectl-rollout_group';
+
+/** Reports whether `undo` or `restart` wrote the field, which manifests may overwrite, or it is the mark of a plan. */
+function isOurField({ object }: ReadyObject, { manager, field }: Conflict): boolean {
+  if (field === `.metadata.annotations.${planAnnotation}`) return true;
+  return object.kind === 'StatefulSet' && manager === patchManager && field.startsWith('.spec.template.');
+}
+
+const shownFields = 3;
+
+/** Names fields that the manifest takes over, by writer. */
+export function takenText(taken: readonly Conflict[]): string {
+  const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
+    const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
+    const more = fields.length <= shownFields ? '' : ` and ${fields.length - shownFields} more`;
+    return `${manager === patchManager ? 'undo or restart' : manager}: ${fields.slice(0, shownFields).join(', ')}${more}`;
+  });
+  return `the manifest overwrites fields written by ${writers.join('; by ')}`;
+}
+
+/** Reports whether a person wrote the field with kubectl. A GitOps tool or an autoscaler keeps its fields. */
+export function isOfKubectl({ manager }: Conflict): boolean {
+  return /^kubectl(?:-|$)/.test(manager) || manager === 'before-first-apply';
+}
+
+/** Returns the conflicting fields if all of them may be taken, else none. */
+function takeable(error: unknown, mayTake: (one: Conflict) => boolean): readonly Conflict[] {
+  if (!(error instanceof ApiFailure)) return [];
+  const { causes } = error.details;
+  const conflicts = conflictsOf(error);
+  const isAll = conflicts.length === (Array.isArray(causes) ? causes.length : 0);
+  return isAll && conflicts.every(mayTake) ? conflicts : [];
+}
+
+/** Reports whether a precondition can name exactly this state of the object. */
+function isExact(live: KubernetesObject | undefined): boolean {
+  return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
+}
+
+/** Adds UID and resource version, so that the apply changes only the object as it was read. */
+export function preconditioned(object: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
+  if (live === undefined) return object;
+  const { uid = '', resourceVersion = '' } = live.metadata;
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
+}
+
+/** Returns the fields that other managers own, from the Status of a failed apply. */
+export function conflictsOf(error: unknown): readonly Conflict[] {
+  if (!(error instanceof ApiFailure) || error.status !== 409) return [];
+  const { causes } = error.details;
+  if (!Array.isArray(causes)) return [];
+  return causes.flatMap((cause): readonly Conflict[] => {
+    if (fieldAt(cause, ['reason']) !== 'FieldManagerConflict') return [];
+    const manager = /conflict with "((?:[^"\\]|\\.)*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'another manager';
+    return [{ manager, field: String(fieldAt(cause, ['field']) ?? '') }];
+  });
+}
