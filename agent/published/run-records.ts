@@ -22,7 +22,7 @@ interface RunRecordsOptions {
 const rolloutRuns = resourceOfKind('RolloutRun');
 
 /** Most turns of a group that are kept until the stored records are read. Further turns are dropped. */
-const maxTurnsWaiting = 100;
+const maxPendingTurns = 100;
 const longestTimeoutMs = 30_000;
 /** Time between two checks whether the kind is installed and may be read. */
 const missingRetryMs = 300_000;
@@ -30,7 +30,7 @@ const missingRetryMs = 300_000;
 const reloadDelayMs = 5000;
 
 /** A record as it should be stored, and as it was last stored. */
-interface StoredRecord {
+interface RecordEntry {
   record: RolloutRun;
   written?: { readonly target: Target; readonly spec: unknown };
 }
@@ -51,7 +51,7 @@ export class RunRecorder {
   readonly #options: RunRecordsOptions;
   readonly #groups = new Map<string, GroupRuns>();
   /** By namespace and name of the RolloutRun. */
-  readonly #records = new Map<string, StoredRecord>();
+  readonly #records = new Map<string, RecordEntry>();
   /** By namespace: whether its stored records were read. `missing`: the kind is not installed or must not be read. */
   readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
   readonly #timeoutMs: number;
@@ -74,7 +74,7 @@ export class RunRecorder {
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
       if (known?.state === 'missing' && this.#options.env.clock.monotonicMs() < known.untilMs) return;
-      if (runs.pendingTurns.length < maxTurnsWaiting) runs.pendingTurns.push(report);
+      if (runs.pendingTurns.length < maxPendingTurns) runs.pendingTurns.push(report);
       else this.#options.onWrite?.('dropped');
       if (known?.state !== 'loading') void this.#load(namespace);
     },
@@ -209,14 +209,14 @@ export class RunRecorder {
   }
 
   async #write(key: string): Promise<'written' | 'unchanged'> {
-    const stored = this.#records.get(key);
-    if (stored === undefined) return 'unchanged';
-    const { record } = stored;
-    const isWritten = stored.written !== undefined && isSameJson(stored.written.spec, record.spec);
+    const entry = this.#records.get(key);
+    if (entry === undefined) return 'unchanged';
+    const { record } = entry;
+    const isWritten = entry.written !== undefined && isSameJson(entry.written.spec, record.spec);
     if (!isWritten) {
-      const object = stored.written === undefined ? await this.#create(record) : await this.#update(record, stored.written);
+      const object = entry.written === undefined ? await this.#create(record) : await this.#update(record, entry.written);
       const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-      stored.written = { target: { namespace, name, uid, resourceVersion }, spec: record.spec };
+      entry.written = { target: { namespace, name, uid, resourceVersion }, spec: record.spec };
     }
     if (record.spec.outcome !== 'running') await this.#prune(record.metadata.namespace ?? '', record.spec.group);
     return isWritten ? 'unchanged' : 'written';
@@ -232,7 +232,7 @@ export class RunRecorder {
     }
   }
 
-  async #update(record: RolloutRun, { target, spec }: NonNullable<StoredRecord['written']>): Promise<KubernetesObject> {
+  async #update(record: RolloutRun, { target, spec }: NonNullable<RecordEntry['written']>): Promise<KubernetesObject> {
     try {
       const patch = { spec: mergePatch(spec, record.spec) };
       return await patchObject(this.#options.env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
@@ -262,14 +262,7 @@ export class RunRecorder {
   /** Deletes the oldest finished records beyond the history limit of the group. */
   async #prune(namespace: string, group: string): Promise<void> {
     const finished = [...this.#records]
-      .filter(
-        ([
-          key,
-          {
-            record: { spec },
-          },
-        ]) => key.startsWith(`${namespace}/`) && spec.group === group && spec.outcome !== 'running',
-      )
+      .filter(([key, { record }]) => key.startsWith(`${namespace}/`) && record.spec.group === group && record.spec.outcome !== 'running')
       .sort(([, a], [, b]) => ((a.record.spec.endedAt ?? '') < (b.record.spec.endedAt ?? '') ? 1 : -1));
     const limit = this.#groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
     for (const [key, { written }] of finished.slice(limit)) {

@@ -127,7 +127,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/** Returns a document without `status` and the fields above, so that lint accepts the output of `kubectl get -o yaml`. */
+/** Returns a document without the fields above, and without `status` if its kind has one, so that lint accepts the output of `kubectl get -o yaml`. */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;
