@@ -93,7 +93,7 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
 
 function toOption(spec: OptionSpec): Option {
   const option = new Option(spec.flags, spec.description);
-  if (spec.choices !== undefined) option.choices([...spec.choices]);
+  if (spec.choices !== undefined) option.choices([...spec.choices]).argParser((text) => chosenValue(text, spec.choices));
   if (isOnByDefault(spec)) option.default(true);
   else if (spec.default !== undefined) option.default(spec.default);
   if (spec.isRequired === true) option.makeOptionMandatory();
@@ -108,6 +108,12 @@ function toArgument(spec: ArgumentSpec): Argument {
   const argument = new Argument(spec.isRequired === true ? `<${name}>` : `[${name}]`, spec.description);
   if (spec.choices !== undefined) argument.choices([...spec.choices]);
   return argument;
+}
+
+function chosenValue(text: string, choices: readonly string[] = []): string {
+  const isAllowed = choices.some((choice) => (choice.endsWith('=') ? text.startsWith(choice) && text !== choice : text === choice));
+  if (!isAllowed) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+  return text;
 }
 
 function wholeNumber(text: string, atLeast: number): number {

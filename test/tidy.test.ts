@@ -33,6 +33,7 @@ const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
   croner: ['policies'],
   luxon: ['policies'],
   commander: ['plugin', 'agent'],
+  'jsonpath-plus': ['plugin'],
   'log-update': ['plugin'],
   diff: ['plugin'],
   express: ['webhook'],

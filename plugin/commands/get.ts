@@ -18,11 +18,11 @@ export interface GetOptions extends ConnectionFlags, GroupChoice {
   readonly timeout?: string;
   readonly heartbeat: string;
   readonly pods: PodDetail;
-  readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml' | 'jsonl';
+  readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml' | 'jsonl' | `jsonpath=${string}` | `custom-columns=${string}`;
 }
 
 export async function run(context: CommandContext, options: GetOptions): Promise<ExitCode> {
-  if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
+  if (options.watch === true && !['table', 'wide', 'name', 'jsonl'].includes(options.output)) {
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
@@ -66,18 +66,29 @@ async function write(
         stream.write(tableOrTree(stream, { scope, read, nowMs, isWide: output === 'wide', pods, estimate: estimationOf }));
       return;
     case 'name':
-      return stream.write(groups.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
+      return stream.write(groups.map(resourceName).join(''));
     case 'jsonl':
       return writeLines(
         stream,
         groups.map((live) => ({ kind: 'Group', ...groupDocument(live) })),
       );
-    case 'json':
-    case 'yaml': {
+    default: {
+      const documents = groups.map(groupDocument);
+      if (isColumns(output))
+        return stream.write((await import('../output/json-path.ts')).customColumns(output.slice('custom-columns='.length), documents));
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server, context: cluster.contextName };
-      return writeDocument(stream, output, { kind: 'GroupList', metadata, groups: groups.map(groupDocument) });
+      return writeDocument(stream, output, { kind: 'GroupList', metadata, groups: documents });
     }
   }
+}
+
+/** Returns the line of `-o name`, in the form of kubectl. */
+function resourceName({ decision }: LiveGroup): string {
+  return `rolloutgroup.rollout-group.dev/${decision.group}\n`;
+}
+
+function isColumns(output: string): output is `custom-columns=${string}` {
+  return output.startsWith('custom-columns=');
 }
 
 interface Shown {
@@ -128,7 +139,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = groups.filter((live) => isNew(seen, live, isText));
-      if (options.output === 'name') stdout.write(changed.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
+      if (options.output === 'name') stdout.write(changed.map(resourceName).join(''));
       else if (isText) stdout.write(changed.map((live) => `${statusLine(live, nowMs)}\n`).join(''));
       else
         writeLines(

@@ -11,10 +11,15 @@ export interface ResultDocument {
   readonly [key: string]: unknown;
 }
 
-/** Writes one result. Loads the YAML writer only if needed. */
-export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml', document: ResultDocument): Promise<void> {
+/** Writes one result. Loads the writers of YAML and JSONPath only if needed. */
+export async function writeDocument(
+  stream: OutputStream,
+  format: 'json' | 'yaml' | `jsonpath=${string}`,
+  document: ResultDocument,
+): Promise<void> {
   const enveloped = { apiVersion: cliApiVersion, ...document };
   if (format === 'json') stream.write(`${JSON.stringify(enveloped, null, 2)}\n`);
+  else if (format !== 'yaml') stream.write((await import('./json-path.ts')).jsonPathText(format.slice('jsonpath='.length), enveloped));
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
 }
 

@@ -10,7 +10,7 @@ export interface OptionSpec {
   /** The flag as typed: `-o, --output <format>`, `--set <key=value>`, `--strict`. */
   readonly flags: string;
   readonly description: string;
-  /** The allowed values. */
+  /** The allowed values. One that ends in `=` is the beginning of a value. */
   readonly choices?: readonly string[];
   readonly default?: string;
   readonly isRequired?: boolean;

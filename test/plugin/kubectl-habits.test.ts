@@ -75,6 +75,30 @@ describe('flags of kubectl', () => {
   });
 });
 
+describe('get -o', () => {
+  it.each([
+    ['name', 'rolloutgroup.rollout-group.dev/ingester\nrolloutgroup.rollout-group.dev/querier\n'],
+    ['jsonpath={.groups[*].group.name}', 'ingester querier'],
+    ['jsonpath={.groups[?(@.phase=="Done")].group.name}{"\\n"}', 'querier\n'],
+    ['jsonpath=.kind', 'GroupList'],
+    ['jsonpath={.groups[0].nothing}', ''],
+    ['custom-columns=NAME:.group.name,PHASE:.phase,X:.x', 'NAME      PHASE    X\ningester  Rolling  <none>\nquerier   Done     <none>\n'],
+  ])('%s prints as kubectl', async (format, stdout) => {
+    expect(await type(await fakeApiServer(published), `get -o ${format}`)).toEqual({ status: 0, stdout, stderr: '' });
+  });
+
+  it.each(['jsonpath={range', 'jsonpath=', 'jsonpath={.a', 'custom-columns=NAME', 'go-template={{.}}'])('%s is refused', async (format) => {
+    const { status, stdout } = await type(await fakeApiServer(published), `get -o ${format}`);
+    expect([status, stdout]).toEqual([3, '']);
+  });
+
+  it('names are names for every verb', async () => {
+    const server = await fakeApiServer(published);
+    const [name] = (await type(server, 'get -o name')).stdout.split('\n');
+    expect((await type(server, `status ${name} --watch=false`)).status).toBe(0);
+  });
+});
+
 describe('names of groups', () => {
   const labelled = (name: string, labels: object) => ({
     apiVersion: 'rollout-group.dev/v1alpha1',

@@ -48,8 +48,9 @@ describe('get', () => {
     ]);
   });
 
-  it('names them so that the names can be given to every verb', async () => {
-    expect((await ask(published, 'get -A -o name')).stdout).toBe('mimir/ingester\nmimir/querier\n');
+  it('names them as kubectl does, so that the names can be given to every verb', async () => {
+    const names = 'rolloutgroup.rollout-group.dev/ingester\nrolloutgroup.rollout-group.dev/querier\n';
+    expect((await ask(published, 'get -o name')).stdout).toBe(names);
   });
 
   it('gives programs one envelope, with instants and no milliseconds', async () => {

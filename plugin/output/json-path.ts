@@ -1,0 +1,60 @@
+// Prints fields of a result by JSONPath, as -o jsonpath and -o custom-columns of kubectl.
+import { JSONPath } from 'jsonpath-plus';
+import { usageFailure } from '../failure.ts';
+import { alignTable } from './text.ts';
+
+/** Fills the expressions in braces, such as `{.groups[*].phase}` and `{"\n"}`. Adds no newline. @throws Failure for an invalid template */
+export function jsonPathText(template: string, document: object): string {
+  const text = template.includes('{') ? template : `{${template}}`;
+  const filled = text.replace(bracesPattern, (_match, expression: string) => expressionText(expression.trim(), document));
+  if (text.replace(bracesPattern, '').includes('{')) throw invalid(template, 'a brace is not closed');
+  return filled;
+}
+
+const bracesPattern = /\{((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^{}"'])*)\}/g;
+
+function expressionText(expression: string, document: object): string {
+  if (/^(?:range\b|end$)/.test(expression))
+    throw invalid(`{${expression}}`, 'range and end are not supported; [*] prints every element, and -o custom-columns one line per group');
+  if (!expression.startsWith('"')) return valuesText(expression, document, '');
+  try {
+    return String(JSON.parse(expression));
+  } catch {
+    throw invalid(expression, 'it is no text in double quotes');
+  }
+}
+
+/** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. @throws Failure for an invalid column */
+export function customColumns(spec: string, objects: readonly object[]): string {
+  const columns = spec.split(/,(?=[^,:[\]]+:)/).map((part) => {
+    const [, title, path] = /^([^:]+):(.+)$/.exec(part) ?? [];
+    if (title === undefined || path === undefined) throw invalid(part, 'give NAME:.group.name,PHASE:.phase');
+    return { title, path: path.replace(/^\{(.*)\}$/, '$1') };
+  });
+  const rows = objects.map((object) => ({ cells: columns.map(({ path }) => valuesText(path, object, '<none>', ',')) }));
+  const shown = columns.map(({ title }) => ({ title, align: 'left' as const }));
+  const { header, lines } = alignTable(shown, rows, { width: undefined, ellipsis: '' });
+  return [header, ...lines].map((line) => `${line}\n`).join('');
+}
+
+function valuesText(path: string, object: object, absent: string, separator = ' '): string {
+  const rooted = path.startsWith('$') ? path : `$${/^[.[]/.test(path) ? '' : '.'}${path}`;
+  const values = found(rooted, object).filter((value) => value !== undefined);
+  return values.length === 0
+    ? absent
+    : values.map((value) => (typeof value === 'object' ? JSON.stringify(value) : String(value))).join(separator);
+}
+
+function found(path: string, json: object): readonly unknown[] {
+  try {
+    // Filters such as [?(@.phase=="Done")] are parsed by the library and never run as code.
+    const values: readonly unknown[] = JSONPath({ path, json, wrap: true, eval: 'safe' });
+    return values;
+  } catch (error) {
+    throw invalid(path, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function invalid(text: string, why: string): Error {
+  return usageFailure(`${text} is not valid: ${why}`, 'kubectl rollout-group docs output');
+}
