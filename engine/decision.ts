@@ -36,6 +36,8 @@ export interface RuleResult {
   readonly earliestMs?: number;
   /** The digest that an approval must name. */
   readonly digest?: string;
+  /** The name of the exception that permits what the rule would block. */
+  readonly exception?: string;
 }
 
 interface PodTarget {

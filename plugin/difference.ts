@@ -2,9 +2,10 @@
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../engine/observe/raw.ts';
 import { comparedMember } from '../engine/plan/changes.ts';
-import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
+import type { GroupPlan, Plan, PlannedChange, PolicyChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
 /** Zones of a group with the changes that they share. */
@@ -19,6 +20,7 @@ export interface GroupDifference {
   /** Parts of all zones first. */
   readonly parts: readonly ZonePart[];
   readonly refused: readonly Refusal[];
+  readonly permitted?: GroupPlan['permitted'];
   readonly zones: GroupPlan['zones'];
 }
 
@@ -43,7 +45,7 @@ export function isDifferent({ groups, objects }: Difference): boolean {
 
 /** Returns the changes of the plan's groups, in parts. */
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
-  return plan.groups.map(({ namespace, group, changes, refused, zones }) => {
+  return plan.groups.map(({ namespace, group, changes, refused, permitted, zones }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
     // Replica sources and budgets are among the other objects.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
@@ -52,7 +54,14 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
       part.changes.push(change);
       parts.set(key, part);
     }
-    return { namespace, group, refused, zones, parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length) };
+    return {
+      namespace,
+      group,
+      refused,
+      ...defined({ permitted }),
+      zones,
+      parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length),
+    };
   });
 }
 
@@ -69,6 +78,18 @@ export function objectDifferences(
     const changes = fieldDiff(before, after);
     return changes.length === 0 ? [] : [{ object, operation: 'changed', changes }];
   });
+}
+
+/** Returns the changes of policies for a plan. */
+export function policyChanges({
+  current,
+  desired,
+}: Readonly<Record<'current' | 'desired', readonly ObjectContent[]>>): readonly PolicyChange[] {
+  return objectDifferences(current, desired, { members: new Set() }).map(({ object, operation, changes }) => ({
+    object,
+    operation,
+    fields: changes.map(({ path }) => path),
+  }));
 }
 
 /** Both versions of an object, at least one of them present. */

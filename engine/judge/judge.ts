@@ -2,6 +2,7 @@
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
+import { permittedResults } from '../rules/exception.ts';
 import type { PolicyAnswer } from '../rules/policy.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { announcedByAgent, grantedBefore } from './admission-claims.ts';
@@ -35,7 +36,7 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     request,
     message:
       leading === undefined
-        ? `${describe(request)} is allowed`
+        ? [`${describe(request)} is allowed`, ...permittedResults(results).map(({ rule, fact }) => `${rule}: ${fact}`)].join('; ')
         : denialText(`${describe(request)} in namespace ${request.namespace}`, leading),
     effect: effectOf(blocking, policies),
     results,

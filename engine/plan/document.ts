@@ -84,6 +84,8 @@ export interface GroupPlan {
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];
+  /** Results that pass only because of an exception in force; absent without any. */
+  readonly permitted?: readonly RuleResult[];
   /** Results of the rules that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
   readonly zones: readonly {
@@ -119,8 +121,18 @@ export interface Plan {
     readonly startsAt?: string;
   };
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
+  /** Changes of groups, policies and other objects of this project; absent without any. */
+  readonly policyChanges?: readonly PolicyChange[];
   readonly assumptions: Assumptions;
   readonly groups: readonly GroupPlan[];
+}
+
+export interface PolicyChange {
+  /** `kind namespace/name`. */
+  readonly object: string;
+  readonly operation: 'created' | 'deleted' | 'changed';
+  /** Paths of the changed fields. */
+  readonly fields: readonly string[];
 }
 
 /** The median and the 90th percentile of a duration. */

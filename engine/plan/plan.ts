@@ -6,11 +6,12 @@ import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
+import { permittedResults } from '../rules/exception.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
-import type { Assumptions, GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './document.ts';
+import type { Assumptions, GroupPlan, Plan, PlannedStep, PlannedWave, PolicyChange, Refusal, TimelineSpan } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
@@ -37,6 +38,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly running?: Snapshot;
   /** Groups whose members no time brings; such a group is blocked. */
   readonly absent?: readonly AbsentMembers[];
+  /** Changes of policies, which bind groups of the plan and others. */
+  readonly policyChanges?: readonly PolicyChange[];
   /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
   readonly nowMs: number;
 }
@@ -45,13 +48,15 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
 export function planGroups(input: PlanInput): Plan {
   const snapshots = readPlanSnapshots(input);
   const { usesCalendar, nowMs } = snapshots;
+  const { policyChanges = [] } = input;
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
   const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, snapshots));
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
     metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
-    outcome: worst(groups.map((group) => group.outcome)),
+    outcome: worst([...groups.map((group) => group.outcome), ...(policyChanges.length === 0 ? [] : ['complete' as const])]),
+    ...(policyChanges.length === 0 ? {} : { policyChanges }),
     assumptions: { ...input.assumptions, metrics: { ...metricsOf(input), ...input.assumptions.metrics } },
     groups,
   };
@@ -79,6 +84,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely, steps);
   const waits = withAbsence(input, group, likely.waits);
+  const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   const isBlocked = likely.refused.length > 0 || waits.some((answer) => answer.outcome === 'no');
   const isComplete = likely.end === 'done';
   const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
@@ -90,6 +96,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     waves,
     refused: likely.refused,
     risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps, waits, zones }),
+    ...(permitted.length === 0 ? {} : { permitted }),
     waits,
     zones,
     totals: {
@@ -114,6 +121,7 @@ function withAbsence({ absent = [] }: PlanInput, group: GroupDefinition, waits: 
 
 interface Forward {
   readonly refused: readonly Refusal[];
+  readonly permitted: readonly RuleResult[];
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly world: World;
@@ -133,7 +141,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   };
   const { last, world, end } = runForward(requested.world, group, { onTurn });
   const waits = end === 'done' ? [] : last.decision.waits;
-  return { refused: requested.refused, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  const { refused, permitted } = requested;
+  return { refused, permitted, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
 
 function seconds(ms: number): number {

@@ -1,10 +1,11 @@
 // The state in which a plan begins: the running objects, with every requested change judged and, if it is allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
-import type { AdmissionRequest, Judgement } from '../decision.ts';
+import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
@@ -132,12 +133,15 @@ interface ChangeRequest {
 interface RequestedChanges {
   readonly world: World;
   readonly refused: readonly Refusal[];
+  /** Results of allowed requests that pass only because of an exception. */
+  readonly permitted: readonly RuleResult[];
 }
 
 /** Judges and applies what is asked of each member, in the order of the zones. */
 export function requestChanges(request: ChangeRequest): RequestedChanges {
   let { world } = request;
   const refused: Refusal[] = [];
+  const permitted: RuleResult[] = [];
   for (const zone of request.group.zones) {
     const wanted = request.after.statefulSets.find((set) => set.namespace === request.group.namespace && set.name === zone.statefulSet);
     const present = memberOf(world.snapshot, request.group, zone.statefulSet);
@@ -145,15 +149,17 @@ export function requestChanges(request: ChangeRequest): RequestedChanges {
       wanted === undefined ? deletion(request, world, zone.name, present) : change(request, world, { zone: zone.name, present, wanted });
     world = outcome.world;
     refused.push(...outcome.refused);
+    permitted.push(...outcome.permitted);
   }
-  return { world, refused };
+  return { world, refused, permitted: permittedResults(permitted) };
 }
 
 function deletion(request: ChangeRequest, world: World, zone: string, present: StatefulSetView | undefined): RequestedChanges {
-  if (present === undefined) return { world, refused: [] };
+  if (present === undefined) return { world, refused: [], permitted: [] };
   const asked: AdmissionRequest = { kind: 'deleteStatefulSet', namespace: present.namespace, statefulSet: present.name, dryRun: false };
   const judgement = judgeBoth(request, world, asked);
-  return { world, refused: judgement.outcome === 'deny' ? [refusal(`delete StatefulSet ${present.name}`, zone, judgement)] : [] };
+  const refused = judgement.outcome === 'deny' ? [refusal(`delete StatefulSet ${present.name}`, zone, judgement)] : [];
+  return { world, refused, permitted: refused.length > 0 ? [] : judgement.results };
 }
 
 /** The StatefulSet of a zone as it runs and as it is desired. */
@@ -166,7 +172,7 @@ interface MemberChange {
 function change(request: ChangeRequest, world: World, { zone, present, wanted }: MemberChange): RequestedChanges {
   if (present === undefined) {
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
-    return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [] };
+    return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [], permitted: [] };
   }
   const raw =
     manifestsByName(request.desired).get(`${wanted.namespace}/${wanted.name}`) ?? manifestsByName(request.desired).get(`/${wanted.name}`);
@@ -190,13 +196,13 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   if (judged.judgement.outcome !== 'allow') {
     const what =
       to === present.replicas ? `update StatefulSet ${wanted.name}` : `scale StatefulSet ${wanted.name} from ${present.replicas} to ${to}`;
-    return { world: judged.world, refused: [refusal(what, zone, judged.judgement)] };
+    return { world: judged.world, refused: [refusal(what, zone, judged.judgement)], permitted: [] };
   }
   let changed = withSettings(judged.world, present, namesPartition ? wanted : { ...wanted, partition: unnamedPartition(present, wanted) });
   if (isTemplateChanged) changed = step(changed, { kind: 'setTemplate', namespace: wanted.namespace, statefulSet: wanted.name, revision });
   if (to !== present.replicas)
     changed = step(changed, { kind: 'setReplicas', namespace: wanted.namespace, statefulSet: wanted.name, replicas: to });
-  return { world: changed, refused: [] };
+  return { world: changed, refused: [], permitted: judged.judgement.results };
 }
 
 const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, unknown>> = new WeakMap();

@@ -1,5 +1,5 @@
 // Chooses the pods of a zone to replace now, by its budget, the disruption budget and the eviction budget.
-import type { Source } from '../../policies/definition.ts';
+import type { ExceptionDefinition, Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { desiredHealthy, type ZeroBudget, zeroBudgetOf } from '../../policies/objects/pod-budget.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -13,7 +13,7 @@ import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView, type StatefulSetView } from '../snapshot.ts';
 import { releasedClaims } from '../strategies/partition.ts';
 import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
-import { withException } from './exception.ts';
+import { permissionText, withException } from './exception.ts';
 import { isClaimed, isShrinkHeld, isStuck, isUp, mayCureBeside, stuckInstants } from './pod-state.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
@@ -35,6 +35,8 @@ interface ZoneLimit {
   readonly because?: string;
   /** Healthy pods that the budget requires, if other pods that it covers can free it. */
   readonly desired?: number;
+  /** The exception that raises the limit. */
+  readonly exception?: ExceptionDefinition;
 }
 
 /** Returns how many pods of the zone may be unavailable at once, and where the limit is set. */
@@ -62,8 +64,9 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
 function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' | 'zone'>, atMs: number): ZoneLimit | undefined {
   const found = exceptionFor(context.exceptions, 'zone-budget', { group: context.group.name, zone: view.zone.name }, atMs);
   if (found.kind !== 'one') return undefined;
-  const { allow, source } = found.exception;
-  return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source };
+  const { exception } = found;
+  const { allow, source } = exception;
+  return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source, exception };
 }
 
 /**
@@ -110,7 +113,7 @@ function sourceIn({ namespace, name }: PodBudgetView, { field }: ZeroBudget): So
 export function choosePods(question: RollQuestion): PodChoice {
   const { view } = question.zone;
   const allowed = zoneLimit(question);
-  const { limit, source } = allowed;
+  const { limit } = allowed;
   const { context } = question;
   const strategy = strategyOf(context.group);
   const queue = strategy.queuePods(question);
@@ -123,10 +126,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
   const picked = strategy.withoutDenied(announceable, open);
   const fact = `${view.unavailableCount} of at most ${pods(limit)} unavailable in zone ${view.zone.name}`;
-  const budget =
-    picked.length > 0 || free > 0
-      ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source })
-      : spent(question, queue, fact, allowed);
+  const budget = picked.length > 0 || free > 0 ? withinLimit(fact, allowed) : spent(question, queue, fact, allowed);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen, queue);
   const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
@@ -137,6 +137,12 @@ export function choosePods(question: RollQuestion): PodChoice {
     queue,
     results: [budget, ...(withheld.length === 0 || kept === undefined ? [] : [kept]), ...disruption.results, ...evicted.results],
   };
+}
+
+function withinLimit(fact: string, { limit, source, exception }: ZoneLimit): RuleResult {
+  const details = { limit: `${limit}`, source };
+  if (exception === undefined) return result('zone-budget', 'ok', fact, details);
+  return { ...result('zone-budget', 'ok', `${fact}; ${permissionText(exception)}`, details), exception: exception.name };
 }
 
 /**

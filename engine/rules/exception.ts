@@ -1,4 +1,5 @@
 // Exceptions: one rule, one target, the least that must be allowed. Asked after the rule, so that both stand in the answer.
+import type { ExceptionDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
@@ -25,12 +26,23 @@ export function withException(context: GroupContext, answer: RuleResult, subject
     (allow.replicasAtLeast !== undefined && subject.to !== undefined && subject.to >= allow.replicasAtLeast) ||
     (allow.podsAtMost !== undefined && subject.podCount !== undefined && subject.podCount <= allow.podsAtMost);
   if (!isEnough) return { ...answer, fact: `${answer.fact}; exception ${name} does not allow as much` };
-  const until = new Date(expiresMs).toISOString();
   return {
     ...answer,
     outcome: 'ok',
-    fact: `${answer.fact}; permitted by exception ${name} until ${until} (${reason})`,
+    fact: `${answer.fact}; ${permissionText({ name, expiresMs, reason })}`,
     source,
     earliestMs: expiresMs,
+    exception: name,
   };
+}
+
+/** Returns the exception that permits something, with its end and its reason. */
+export function permissionText({ name, expiresMs, reason }: Pick<ExceptionDefinition, 'name' | 'expiresMs' | 'reason'>): string {
+  return `permitted by exception ${name} until ${new Date(expiresMs).toISOString()} (${reason})`;
+}
+
+/** Returns the results that pass only because of an exception, each once. */
+export function permittedResults(results: readonly RuleResult[]): readonly RuleResult[] {
+  const permitted = results.filter(({ exception, outcome }) => exception !== undefined && outcome === 'ok');
+  return [...new Map(permitted.map((one) => [`${one.rule} ${one.exception}`, one])).values()];
 }

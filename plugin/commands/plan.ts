@@ -81,9 +81,10 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
 }
 
 /** Returns the exit code. A blocked plan always fails; a waiting plan is carried out as far as possible. */
-function exitCodeOf({ groups }: Plan, isDetailed: boolean): ExitCode {
+function exitCodeOf({ outcome: ofPlan, groups }: Plan, isDetailed: boolean): ExitCode {
   return mostSevere(
-    groups.map(({ outcome }) => {
+    // Policies can change without any group.
+    [ofPlan, ...groups.map(({ outcome }) => outcome)].map((outcome) => {
       if (outcome === 'blocked') return exitCodes.refused;
       return isDetailed && outcome !== 'unchanged' ? exitCodes.changes : exitCodes.done;
     }),

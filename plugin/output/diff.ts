@@ -32,6 +32,7 @@ function groupLines(group: GroupDifference, look: TableLook): readonly string[] 
       `  ${zonesTitle(part, group)}`,
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
+    ...(group.permitted ?? []).map(({ rule, fact }) => `  EXCEPTION  ${rule}: ${fact}`),
   ];
 }
 

@@ -12,6 +12,7 @@ import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.t
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
+import { policyChanges } from '../difference.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInput, readInputs } from './input.ts';
@@ -97,13 +98,11 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const groups = selectGroups(sources.groups, options);
   const absent = absentMembers(sources, groups);
   const currentObjects = sources.current.map(({ value }) => value);
-  const desiredObjects = applyWhatIf(
-    manifests.map(({ value }) => value),
-    groups,
-    changes,
-  );
+  const given = manifests.map(({ value }) => value);
+  const desiredObjects = applyWhatIf(given, groups, changes);
+  const documents = { current: before.loaded.documents.map(contentOf), desired: after.loaded.documents.filter(isDesired).map(contentOf) };
   return {
-    documents: { current: before.loaded.documents.map(contentOf), desired: after.loaded.documents.filter(isDesired).map(contentOf) },
+    documents,
     policies: after.loaded.documents.map(contentOf),
     manifests,
     // With --group, other groups are left out on purpose.
@@ -118,6 +117,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       // Manifests exported from a cluster name the running revision; a new template gets another one.
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
+      policyChanges: policyChanges(documents),
       absent,
       nowMs,
     },

@@ -181,6 +181,7 @@ function locatedGroup(group: GroupPlan, locate: Locate): GroupPlan {
     waves: group.waves.map((wave) => ({ ...wave, steps: steps(wave.steps) })),
     refused: group.refused.map((refusal) => ({ ...refusal, results: located(refusal.results) })),
     risks: group.risks.map((risk) => withPlace(risk, locate)),
+    ...(group.permitted === undefined ? {} : { permitted: located(group.permitted) }),
     waits: located(group.waits),
   };
 }

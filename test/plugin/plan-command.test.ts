@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { demoManifests, demoPolicy } from '../../plugin/commands/demo.ts';
@@ -120,6 +121,77 @@ describe('the output of plan', () => {
     expect(stdout).toContain('DENIED');
     expect(stdout).toContain('no-downscale');
     expect(stdout).toContain('defined at store/store.yaml:3:109');
+  });
+});
+
+describe('an exception in force', () => {
+  const manifests = (replicas: number) => demoManifests.replaceAll(/replicas: \d+/g, `replicas: ${replicas}`);
+  const exception = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutException
+metadata: { name: two-at-once, namespace: mimir }
+spec:
+  rule: zone-budget
+  target: { group: ingester }
+  allow: { podsAtMost: 9 }
+  reason: see INC-2114
+  expires: "2026-02-04T18:00:00Z"
+`;
+  const cwd = () =>
+    folderWith({
+      'now/a.yaml': manifests(12),
+      'next/a.yaml': manifests(12).replaceAll('mimir:2.16.0', 'mimir:2.17.1'),
+      'policies/group.yaml': demoPolicy,
+      'policies/exception.yaml': exception,
+    });
+  const permitted = 'permitted by exception two-at-once until 2026-02-04T18:00:00.000Z (see INC-2114)';
+  const at = ['--at', '2026-02-04T10:00:00Z'];
+
+  it.each([['table'], ['markdown'], ['html'], ['json']])('is named in a plan as %s', (format) => {
+    const { stdout } = runPlugin(['plan', ...rollout, ...at, '-o', format, '--width', '200'], { cwd: cwd() });
+    expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(permitted);
+  });
+
+  it('is not named when it has expired', () => {
+    const { stdout } = runPlugin(['plan', ...rollout, '--at', '2026-02-05T10:00:00Z'], { cwd: cwd() });
+    expect(stdout).not.toContain('two-at-once');
+  });
+});
+
+describe('a change of policies alone', () => {
+  const cwd = () =>
+    folderWith({
+      'now/a.yaml': `${demoManifests}---\n${demoPolicy}`,
+      'next/a.yaml': `${demoManifests}---\n${demoPolicy.replace('maxUnavailable: 25%', 'maxUnavailable: 50%')}`,
+    });
+  const words = ['--current', 'now', '--desired', 'next'];
+
+  it.each([['table'], ['markdown'], ['html']])('is no plan without changes as %s', (format) => {
+    const { stdout, status } = runPlugin(['plan', ...words, '-o', format, '--detailed-exitcode'], { cwd: cwd() });
+    expect(stdout).not.toContain('no changes');
+    expect(stdout).toMatch(/RolloutGroup mimir\/ingester changed|policy change/);
+    expect(status).toBe(2);
+  });
+
+  it('names the changed fields', () => {
+    expect(runPlugin(['plan', ...words], { cwd: cwd() }).stdout).toContain(
+      'POLICY   RolloutGroup mimir/ingester changed: spec.rollout.maxUnavailable',
+    );
+    expect(runPlugin(['diff', ...words], { cwd: cwd() }).status).toBe(1);
+  });
+});
+
+describe('the published schema of a plan', () => {
+  const schema: object = JSON.parse(readFileSync('deploy/schemas/plan.json', 'utf8'));
+  const validate = new Ajv2020({ strict: true, allErrors: true, formats: { 'date-time': true } }).compile(schema);
+  const examples = readdirSync('examples').filter((name) => existsSync(`examples/${name}/policies`));
+
+  it.each(examples)('accepts the plan of the example %s', (name) => {
+    const of = (folder: string) => resolve('examples', name, folder);
+    const change = existsSync(of('manifests-next')) ? ['--desired', of('manifests-next')] : ['--set', 'image=example.com/next:2'];
+    const words = ['plan', '--current', of('manifests'), ...change, '-f', of('policies'), '--at', '2026-02-03T10:00:00Z', '-o', 'json'];
+    const { stdout, stderr } = runPlugin(words);
+    if (stdout === '') throw new Error(stderr);
+    expect(validate(JSON.parse(stdout)) ? [] : validate.errors).toEqual([]);
   });
 });
 

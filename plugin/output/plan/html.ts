@@ -63,6 +63,7 @@ function keyFigures(plan: Plan): Html {
   const sum = (count: (group: GroupPlan) => number) => String(plan.groups.reduce((total, group) => total + count(group), 0));
   const only = plan.groups.length === 1 ? plan.groups[0] : undefined;
   const entries: readonly (readonly [string, string])[] = [
+    ['policy changes', String(plan.policyChanges?.length ?? 0)],
     ['restarts', sum((group) => group.totals.restarts)],
     ['scale changes', sum((group) => group.totals.scaleChanges)],
     ['denied', sum((group) => group.refused.length)],
@@ -119,7 +120,7 @@ export function groupHtml(group: GroupPlan, place: GroupPlace): Html {
   return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span><span class="soft">${timesText(group)}</span></summary>
 <div class="body">
 <p class="soft">${words.totalsText(group.totals)}</p>
-${refusals(group, place.startMs)}${waits(group, place.startMs)}${changes(group)}
+${refusals(group, place.startMs)}${exceptions(group)}${waits(group, place.startMs)}${changes(group)}
 ${group.waves.length === 0 ? nothing : html`<h3>Timeline</h3>${timelineSvg(group, place.id)}`}
 ${steps(group)}${risks(group)}${zones(group)}${rules(group)}
 </div></details>
@@ -145,6 +146,12 @@ function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[
   return group.refused.map((refusal) => {
     return html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`;
   });
+}
+
+function exceptions({ permitted = [] }: GroupPlan): Html {
+  if (permitted.length === 0) return nothing;
+  const items = permitted.map(({ rule, fact }) => html`<li><code>${rule}</code>: ${fact}</li>`);
+  return html`<div class="notice"><b>Exceptions in force</b><ul>${items}</ul></div>\n`;
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {

@@ -14,24 +14,32 @@ export const commentBudget = 65_536 - 1_000;
 /** Returns the comment. The marker in its first line has the digest of the whole plan, so that a bot finds the comment again. */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const { changed, same } = words.splitByChange(plan);
-  const sections = [overview(changed), denials(changed, plan), waits(changed, plan), details(changed), unchanged(same)];
+  const sections = [
+    overview(changed),
+    policies(plan),
+    denials(changed, plan),
+    exceptions(changed),
+    waits(changed, plan),
+    details(changed),
+    unchanged(same),
+  ];
   return `${fitSections(head(plan), sections, foot(plan), budget - 1)}\n`;
 }
 
 function head(plan: Plan): string {
   const digest = createHash('sha256').update(canonicalJson(plan)).digest('hex');
   const policy = plan.metadata.policyDigest.replace(/[^\w:.]/g, '');
-  return `<!-- rollout-group:plan digest=sha256:${digest} policy=${policy} -->\n### Rollout plan: ${headline(plan.groups)}`;
+  return `<!-- rollout-group:plan digest=sha256:${digest} policy=${policy} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
-function headline(groups: readonly GroupPlan[]): string {
+function headline({ groups, policyChanges = [] }: Plan): string {
   const sum = (count: (group: GroupPlan) => number) => groups.reduce((total, group) => total + count(group), 0);
   const deniedCount = sum((group) => group.refused.length);
   const waitingCount = groups.filter((group) => group.waits.length > 0).length;
   const restarts = sum((group) => group.totals.restarts);
   const scaleChanges = sum((group) => group.totals.scaleChanges);
   if (deniedCount + waitingCount + restarts + scaleChanges === 0 && groups.every((group) => group.changes.length === 0))
-    return 'no changes';
+    return policyChanges.length === 0 ? 'no changes' : plural(policyChanges.length, 'policy change');
   return [plural(restarts, 'restart'), plural(scaleChanges, 'scale change'), `${deniedCount} denied`, `${waitingCount} waiting`].join(', ');
 }
 
@@ -74,6 +82,28 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
     }),
   );
   return { title: '**Denied**', items, separator: '\n', more: (count) => `${plural(count, 'more denial')}.` };
+}
+
+function policies({ policyChanges = [] }: Plan): Section {
+  const items = policyChanges.map((change) => [`- ${markdownText(clip(words.policyChangeText(change), longestText))}`]);
+  return {
+    title: items.length === 0 ? '' : '**Policies**',
+    items,
+    separator: '\n',
+    more: (count) => `${plural(count, 'more policy change')}.`,
+  };
+}
+
+function exceptions(changed: readonly GroupPlan[]): Section {
+  const items = changed.flatMap((group) =>
+    (group.permitted ?? []).map((result) => [`- ${groupName(group)}: ${ruleText(result, result.fact)}`]),
+  );
+  return {
+    title: items.length === 0 ? '' : '**Exceptions in force**',
+    items,
+    separator: '\n',
+    more: (count) => `${plural(count, 'more exception')}.`,
+  };
 }
 
 function waits(changed: readonly GroupPlan[], plan: Plan): Section {

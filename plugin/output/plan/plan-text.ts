@@ -1,6 +1,6 @@
 // The texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { Assumptions, GroupPlan, Plan, PlannedStep, Quantiles, Refusal } from '../../../engine/plan/document.ts';
+import type { Assumptions, GroupPlan, Plan, PlannedStep, PolicyChange, Quantiles, Refusal } from '../../../engine/plan/document.ts';
 import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
@@ -237,6 +237,16 @@ export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   blocked: 'blocked',
   waits: 'waits',
 };
+
+/** Returns the outcome of a group; a group without changes may still get another policy. */
+export function outcomeText({ outcome }: GroupPlan, { policyChanges = [] }: Pick<Plan, 'policyChanges'>): string {
+  return outcome === 'unchanged' && policyChanges.length > 0 ? 'no restarts, policy changes' : outcomeWords[outcome];
+}
+
+/** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */
+export function policyChangeText({ object, operation, fields }: PolicyChange): string {
+  return `${object} ${operation}${fields.length === 0 ? '' : `: ${fields.join(', ')}`}`;
+}
 
 /** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */
 export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {

@@ -23,6 +23,7 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
   const { changed, same } = words.splitByChange(plan);
   const lines = [
     ...headLines(plan, look),
+    ...policyLines(plan, look),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
     '',
@@ -35,11 +36,13 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
 function headLines(plan: Plan, look: TableLook): readonly string[] {
   const [first] = plan.groups;
   const title =
-    first !== undefined && plan.groups.length === 1
-      ? `${first.namespace}/${first.group}   ${words.outcomeWords[first.outcome]}`
-      : undefined;
+    first !== undefined && plan.groups.length === 1 ? `${first.namespace}/${first.group}   ${words.outcomeText(first, plan)}` : undefined;
   const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
   return paragraph('Plan  ', `${title ?? words.groupsText(plan.groups)}${policy}`, look.columns).map((line) => look.paint('bold', line));
+}
+
+function policyLines({ policyChanges = [] }: Plan, look: TableLook): readonly string[] {
+  return policyChanges.flatMap((change) => labelled('POLICY', words.policyChangeText(change), look));
 }
 
 function groupTitle(group: GroupPlan, { paint }: TableLook): string {
@@ -65,6 +68,7 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
     changeBlock(group, look),
     stepBlock(group, look),
     deniedBlock(group, nowMs, look),
+    permittedBlock(group, look),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
     paragraph('', words.totalsText(group.totals), look.columns),
@@ -138,6 +142,10 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
       ...words.denyingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
     ];
   });
+}
+
+function permittedBlock({ permitted = [] }: GroupPlan, look: TableLook): readonly string[] {
+  return permitted.flatMap(({ rule, fact }) => labelled('EXCEPTION', `${rule}: ${fact}`, look));
 }
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {

@@ -29,7 +29,7 @@ import {
 import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
-import { nameOf } from '../../difference.ts';
+import { nameOf, policyChanges } from '../../difference.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
 import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
@@ -140,8 +140,9 @@ export async function readLiveInputs(
   const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
   const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, agentNamespace);
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
+  const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   return {
-    documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
+    documents,
     input: {
       ...bundle,
       groups,
@@ -151,6 +152,7 @@ export async function readLiveInputs(
       desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
       running: isUnknown(webhookProblems) ? snapshot : { ...snapshot, webhookProblems },
+      policyChanges: policyChanges(documents),
       absent,
       nowMs,
     },
@@ -159,12 +161,7 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
-    notes: [
-      ...(await liveNotes(cluster, groups, listing)),
-      ...unknownOf(webhookProblems),
-      ...notes,
-      ...new Set(desiredObjects.flatMap(notesOf)),
-    ],
+    notes: [...(await liveNotes(cluster, groups, listing)), ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
 
@@ -182,8 +179,10 @@ function neededWebhooks(
   return readWebhookProblems(cluster, { agentNamespace, needs });
 }
 
-function unknownOf(value: Known<unknown>): readonly string[] {
-  return isUnknown(value) ? [value.unknown] : [];
+/** Returns the notes on webhooks that may not be read, and on desired objects. */
+function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
+  const unread = isUnknown(webhookProblems) ? [webhookProblems.unknown] : [];
+  return [...unread, ...new Set(desiredObjects.flatMap(notesOf))];
 }
 
 function notesOf({ manifest, notes, taken }: DesiredObject): readonly string[] {

@@ -21,6 +21,7 @@ const permitted: RuleResult = {
   limit: '2h',
   source: line(30),
   earliestMs: kitNowMs + hourMs,
+  exception: 'exception-1',
 };
 const ask = (exceptions: readonly ExceptionDefinition[], answer = held, subject: object = {}) =>
   withException(contextWith(group(), { exceptions }), answer, { zone: 'a', ...subject });
