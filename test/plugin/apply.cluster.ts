@@ -219,6 +219,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const cwd = filesOf({ 'a.json': asked('a') });
     const { status, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect({ status, isNamed: stderr.includes('Argo CD owns StatefulSet') }).toEqual({ status: 5, isNamed: true });
+    expect((await writer.run(['diff', '-f', 'a.json'], { cwd })).stderr).toContain('apply refuses this: Argo CD owns StatefulSet');
     expect(await writes()).toEqual([]);
   });
 
@@ -354,11 +355,10 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(plan.stdout).not.toMatch(/approve|soak +canary/);
     expect(bundle('apply the.plan --yes')).toMatchObject({ status: 0, stdout: expect.stringContaining('2 objects applied') });
     expect(JSON.stringify(await setOf('a'))).not.toContain('"B"');
-    const stored = await controlPlane().client.get<Managed>(`${kindPath(namespace, 'rolloutgroups')}/stores`);
+    const stored = await controlPlane().client.get<Stored>(`${kindPath(namespace, 'rolloutgroups')}/stores`);
     expect(JSON.stringify(stored.spec)).not.toMatch(/soak|approval/);
     expect(await run('diff -f .')).toMatchObject({ status: 0 });
     expect((await run('apply -f . --yes')).stdout).toContain('Nothing to apply');
-    // A manifest without waves removes the waves, and nothing else is asked.
     writeFileSync(join(folder, 'group.json'), JSON.stringify(stores(undefined)));
     expect(await run('diff -f .')).toMatchObject({ status: 1, stdout: expect.stringMatching(/waves/) });
     expect((await run('apply -f . --yes')).stdout).toContain('1 object applied');
@@ -378,6 +378,8 @@ describeOnControlPlane('apply', (controlPlane) => {
     const folder = filesOf({ 'a.json': manifest('example.com/server:2', {}) });
     const bundle = bundleOf(writer, folder);
     const run = (line: string) => writer.run(line.split(' '), { cwd: folder });
+    const same = await writer.run(['diff', '-f', '.'], { cwd: filesOf({ 'a.json': manifest('example.com/server:1', {}) }) });
+    expect(same.stderr).toContain('minReadySeconds of kubectl-client-side-apply stays; --force-conflicts');
     for (const line of ['plan -f .', 'diff -f .']) {
       expect(bundle(line).stderr, line).toMatch(
         /apply refuses this: 1 field belongs .* \(kubectl-client-side-apply\); .*--force-conflicts/,
@@ -395,7 +397,6 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(adopted.metadata.managedFields?.map(({ manager }) => manager)).not.toContain('kubectl-client-side-apply');
     expect(await run('diff -f .')).toMatchObject({ status: 0 });
     expect((await run('apply -f . --yes')).stdout).toContain('Nothing to apply');
-    // An autoscaler keeps its replicas.
     await client.patch(`${group.setsPath}/adopted-zone-a/scale?fieldManager=kube-controller-manager`, 'merge', { spec: { replicas: 2 } });
     const forced = await run('apply -f . --force-conflicts --yes');
     expect(forced).toMatchObject({ status: 5, stderr: expect.stringContaining('.spec.replicas (kube-controller-manager)') });

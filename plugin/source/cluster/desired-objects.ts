@@ -74,10 +74,10 @@ function computedText({ object }: ReadyObject, { message }: Error): string {
 function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readonly string[] {
   const adoption = adoptionOf(live);
   if (adoption === undefined) return [];
-  const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => operation === 'remove');
+  const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => /remove|change/.test(operation));
   if (first === undefined) return [];
-  const fields = `${first.path}${others.length === 0 ? '' : ` and ${others.length} more`}`;
-  return [`${nameOf(object)}: ${fields} of ${adoption.managers.join(' and ')} stay; remove them with --force-conflicts`];
+  const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more`, 'stay'];
+  return [`${nameOf(object)}: ${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
 }
 
 /** Returns what the manifest asks for, as if the apply forced its conflicts. Apply itself is refused. */

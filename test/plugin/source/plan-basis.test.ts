@@ -168,6 +168,25 @@ describe('the fields that apply would overwrite', () => {
     expect(basisChanges(present, absent)).toEqual([{ object: 'Service mimir/s', what: 'gone', parts: [] }]);
   });
 
+  it('is changed by another owner of a field, and not by a write to the status', () => {
+    const owners = (...managers: readonly string[]) => ({
+      ...target,
+      metadata: {
+        ...Object(target).metadata,
+        managedFields: managers.map((manager) => ({
+          manager,
+          operation: manager === 'kubectl-rollout-group' ? 'Apply' : 'Update',
+          ...(manager === 'controller' ? { subresource: 'status' } : {}),
+          fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } },
+        })),
+      },
+    });
+    const changed = (...managers: readonly string[]) =>
+      basisChanges(basis(before, [owners('kubectl-rollout-group')], [target]), basis(before, [owners(...managers)], [target]));
+    expect(changed('kubectl-rollout-group', 'controller')).toEqual([]);
+    expect(changed('kubectl-rollout-group', 'kubectl-edit')).toMatchObject([{ what: 'changed', parts: ['owned'] }]);
+  });
+
   it('counts the policies that bind the groups', () => {
     const policy = (rules: readonly object[]) => ({ kind: 'RolloutPolicy', metadata: { name: 'p', namespace: 'other' }, spec: { rules } });
     expect(basisChanges(basis(before, [policy([])]), basis(before, [policy([{ name: 'x' }])]))).toMatchObject([
