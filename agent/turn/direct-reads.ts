@@ -184,9 +184,9 @@ export async function areCachesCurrent(
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const doubtful = caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const doubtful = () => caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
-    doubtful.map(async (written) => {
+    doubtful().map(async (written) => {
       const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
       const isSame = written.isSame(items);
@@ -195,5 +195,6 @@ export async function areCachesCurrent(
       return isSame;
     }),
   );
-  return answers.every((isSame) => isSame);
+  // An answer can be on its way for longer than it may be old.
+  return answers.every((isSame) => isSame) && doubtful().length === 0;
 }

@@ -210,12 +210,14 @@ function isSetOpen({ verb, uid, to = 0, ...claim }: Claim, { set, pods }: SeenZo
   if (set.uid !== uid) return false;
   const isLowered = (verb === 'scaleDown' ? set.replicas : set.partition) <= to;
   if (!isLowered) return !isOverdue && !isVoid(claim, set);
-  return verb === 'scaleDown' && (hasMorePods(set, to) || pods === undefined || pods.some((pod) => pod.ordinal >= set.firstOrdinal + to));
+  if (verb === 'setPartition') return false;
+  if (pods === undefined || pods.some((pod) => pod.ordinal >= set.firstOrdinal + to)) return true;
+  return !isOverdue && hasUnseenPods(set, pods);
 }
 
-/** Reports whether the controller still counts more pods, or has not seen the decrease. The watch of pods can be behind that of StatefulSets. */
-function hasMorePods({ generation, status }: StatefulSetView, to: number): boolean {
-  return status.observedGeneration < generation || status.replicas > to;
+/** Reports whether the controller may count pods that are not seen: the watch of pods can be behind that of StatefulSets. */
+function hasUnseenPods({ generation, status }: StatefulSetView, pods: readonly PodView[]): boolean {
+  return status.observedGeneration < generation || pods.length < status.replicas;
 }
 
 function isPodOpen(claim: Claim, zone: SeenZone, { nowMs, isOverdue }: Elapsed): boolean {
