@@ -21,17 +21,18 @@ const help: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 /** Candidates for the last word, which may be empty, after the words before it; without the program's name. */
 export async function completionsFor(words: readonly string[]): Promise<Completion> {
   const current = words.at(-1) ?? '';
-  const { verb, values, pending, isLiteral } = read(words.slice(0, -1));
+  const typed = read(words.slice(0, -1));
+  const { verb, values, pending, isLiteral } = typed;
   const completion = await candidatesFor(current);
   return { ...completion, candidates: completion.candidates.filter(({ value }) => value.startsWith(current)) };
 
   async function candidatesFor(word: string): Promise<Completion> {
-    if (pending !== undefined) return valuesOf(pending);
-    if (!isLiteral && /^--[a-z-]+=/.test(word)) return valuesAfterEquals(word, optionsOf(verb));
+    if (pending !== undefined) return valuesOf(pending, typed);
+    if (!isLiteral && /^--[a-z-]+=/.test(word)) return valuesAfterEquals(word, typed);
     if (!isLiteral && word.startsWith('-')) return { candidates: flagCandidates(optionsOf(verb)), directive: 4 };
     if (verb === undefined) return { candidates: verbs.filter(({ isHidden }) => isHidden !== true).map(verbCandidate), directive: 4 };
     const argument = argumentAt(verb, values.length);
-    return argument === undefined ? nothing : valuesOf(argument);
+    return argument === undefined ? nothing : valuesOf(argument, typed);
   }
 }
 
@@ -45,6 +46,8 @@ interface Typed {
   readonly verb: Verb | undefined;
   /** Arguments after the verb. */
   readonly values: readonly string[];
+  /** Values of flags by the name of the flag in camel case. */
+  readonly flags: Readonly<Record<string, string>>;
   /** The flag whose value comes next. */
   readonly pending: OptionSpec | undefined;
   /** After `--` nothing is a flag any more. */
@@ -56,15 +59,25 @@ function read(words: readonly string[]): Typed {
   let pending: OptionSpec | undefined;
   let isLiteral = false;
   const values: string[] = [];
+  const flags: Record<string, string> = {};
   for (const word of words) {
-    if (pending !== undefined) pending = undefined;
+    const [, flag = '', value = ''] = /^(--?[a-zA-Z][a-z-]*)=(.*)$/s.exec(word) ?? [];
+    const set = optionsOf(verb).find((option) => flagNames(option).includes(flag));
+    if (pending !== undefined) {
+      flags[keyOf(pending)] = word;
+      pending = undefined;
+    } else if (!isLiteral && set !== undefined) flags[keyOf(set)] = value;
     else if (word === '--') isLiteral = true;
     else if (!isLiteral && word.startsWith('-') && word !== '-')
       pending = optionsOf(verb).find((option) => takesValue(option) && flagNames(option).includes(word));
     else if (verb === undefined) verb = verbs.find(({ name }) => name === word);
     else values.push(word);
   }
-  return { verb, values, pending, isLiteral };
+  return { verb, values, flags, pending, isLiteral };
+}
+
+function keyOf(option: OptionSpec): string {
+  return (flagNames(option).at(-1) ?? '').slice(2).replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
 function optionsOf(verb: Verb | undefined): readonly OptionSpec[] {
@@ -84,21 +97,18 @@ function argumentAt({ arguments: all = [] }: Verb, index: number): ArgumentSpec 
   return all[index] ?? (last?.isVariadic === true ? last : undefined);
 }
 
-async function valuesAfterEquals(word: string, options: readonly OptionSpec[]): Promise<Completion> {
+async function valuesAfterEquals(word: string, typed: Typed): Promise<Completion> {
   const flag = word.slice(0, word.indexOf('='));
-  const option = options.find((one) => takesValue(one) && flagNames(one).includes(flag));
+  const option = optionsOf(typed.verb).find((one) => takesValue(one) && flagNames(one).includes(flag));
   if (option === undefined) return nothing;
-  const { candidates, directive } = await valuesOf(option);
+  const { candidates, directive } = await valuesOf(option, typed);
   return { candidates: candidates.map((candidate) => ({ ...candidate, value: `${flag}=${candidate.value}` })), directive };
 }
 
-async function valuesOf({
-  choices,
-  completes = 'nothing',
-}: {
-  readonly choices?: readonly string[];
-  readonly completes?: Completes;
-}): Promise<Completion> {
+async function valuesOf(
+  { choices, completes = 'nothing' }: { readonly choices?: readonly string[]; readonly completes?: Completes },
+  { flags, values }: Typed,
+): Promise<Completion> {
   if (choices !== undefined) return { candidates: choices.map((value) => ({ value })), directive: 4 };
   switch (completes) {
     case 'file':
@@ -112,7 +122,10 @@ async function valuesOf({
       return { candidates: (await import('./commands/schema.ts')).kindCandidates(), directive: 4 };
     case 'nothing':
       return nothing;
-    default:
-      return completes satisfies never;
+    default: {
+      const { clusterCandidates } = await import('./cluster-candidates.ts');
+      const names = await clusterCandidates({ subject: completes, flags, group: completes === 'group' ? undefined : values[0] });
+      return { candidates: names.map((value) => ({ value })), directive: 4 };
+    }
   }
 }

@@ -35,8 +35,13 @@ export type Access = 'read' | 'write';
 /** Timeout of a request without --request-timeout. */
 const standardTimeoutMs = 30_000;
 
+/** The part of the context that a connection needs. */
+export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity'> {
+  readonly stderr: Pick<CommandContext['stderr'], 'write'>;
+}
+
 /** Prepares the connection of the flags. Sends no request yet. */
-export async function connect(context: CommandContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
+export async function connect(context: ConnectionContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
   const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
     await Promise.all([
       import('../cluster/kubeconfig/kubeconfig.ts'),

@@ -65,6 +65,11 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   };
 }
 
+/** Returns the names of the contexts. */
+export async function contextsOf(options: Pick<ConnectionOptions, 'kubeconfig'>, process: ConnectionProcess): Promise<readonly string[]> {
+  return [...(await kubeconfigOf(options, process)).contexts.keys()];
+}
+
 /** Drops empty flags, as kubectl does. An empty user to impersonate would use the caller's own rights; an empty timeout is a mistake. */
 function withoutEmpty(options: ConnectionOptions): ConnectionOptions {
   return Object.fromEntries(Object.entries(options).filter(([key, value]) => value !== '' || key === 'as' || key === 'requestTimeout'));

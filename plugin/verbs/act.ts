@@ -1,7 +1,7 @@
 // The verbs that change what happens to a group.
 import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
-const zone = { flags: '--zone <name>', description: 'Only this zone.' } as const;
+const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
 const prompts: readonly OptionSpec[] = [
   { flags: '--yes', description: 'Do not ask for confirmation.' },
   { flags: '--no-input', description: 'Never prompt. The command fails if a confirmation is required.' },
@@ -56,7 +56,7 @@ const scale: Verb = {
   arguments: [eachGroupArgument],
   options: [
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
-    { flags: '--zone <name>', description: 'The leading zone, if the group has several.' },
+    { flags: '--zone <name>', description: 'The leading zone, if the group has several.', completes: 'zone' },
     { flags: '--confirm <group>', description: 'Name of the group; required to scale to zero without a prompt.' },
     ...prompts,
     ...actOptions,
@@ -72,7 +72,7 @@ const requestExits = { 5: 'the request would have no effect, is denied by policy
 /** Requests that let a run continue are bound to that run and need a requester verified by the webhook. */
 const verified = 'Applies only to the current run, and only if the webhook verifies the requester.';
 const subject: readonly OptionSpec[] = [
-  { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.' },
+  { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
   { flags: '--for <duration>', description: 'Expires after this time, for example 2h.' },
 ];
@@ -107,8 +107,8 @@ const promote: Verb = {
   description: `Approvals, windows, policy rules and all availability rules still apply. ${verified}`,
   arguments: [eachGroupArgument],
   options: [
-    { flags: '--wave <name>', description: 'The wave; default: the current wave.' },
-    { flags: '--gate <name>', description: 'Skip only this gate, and no soak.' },
+    { flags: '--wave <name>', description: 'The wave; default: the current wave.', completes: 'wave' },
+    { flags: '--gate <name>', description: 'Skip only this gate, and no soak.', completes: 'gate' },
     {
       flags: '--full',
       description: 'Skip the soak and the gates of every wave. Without a terminal it needs --yes.',
@@ -179,7 +179,7 @@ const override: Verb = {
     'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
   arguments: [eachGroupArgument],
   options: [
-    { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true },
+    { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true, completes: 'rule' },
     { flags: '--for <duration>', description: 'Duration, for example 30m.', isRequired: true },
     zone,
     { flags: '--replicas-at-least <number>', description: 'Allow a scale-down only to this number of replicas.', atLeast: 0 },
@@ -199,8 +199,15 @@ const cancel: Verb = {
   summary: 'Cancel a request, or a scale-down that has not happened yet',
   description:
     'With a name: deletes that RolloutIntent or RolloutException. Without a name: the zone that is about to scale down keeps its replicas, and its prepared pods return to service, until different replicas are requested.',
-  arguments: [groupArgument, { name: 'intent', description: 'Name of a RolloutIntent or RolloutException, from explain.' }],
-  options: [{ flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.' }, ...actOptions, agentNamespaceOption],
+  arguments: [
+    groupArgument,
+    { name: 'intent', description: 'Name of a RolloutIntent or RolloutException, from explain.', completes: 'request' },
+  ],
+  options: [
+    { flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.', completes: 'zone' },
+    ...actOptions,
+    agentNamespaceOption,
+  ],
   examples: ['cancel ingester --zone zone-b', 'cancel ingester protect.ingester'],
   exits,
   usesCluster: true,

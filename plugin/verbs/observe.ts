@@ -96,7 +96,7 @@ const explain: Verb = {
       isRequired: true,
       isVariadic: true,
       isEach: true,
-      completes: 'nothing',
+      completes: 'group',
     },
   ],
   options: [
@@ -144,7 +144,7 @@ const history: Verb = {
   summary: 'List the rollout runs of a group, or the steps of one run',
   arguments: [
     { ...groupArgument, isRequired: false },
-    { name: 'run', description: 'A run from the list; shows its steps.' },
+    { name: 'run', description: 'A run from the list; shows its steps.', completes: 'run' },
   ],
   options: [namespaceOption, allNamespacesOption, selectorOption, outputOption('table', 'json', 'yaml')],
   examples: ['history ingester -n mimir', 'history -A', 'history ingester 4f1c9a02'],

@@ -9,7 +9,7 @@ export const faultNames: readonly string[] =
 /** The default faults: each of them happens in any cluster within a week. */
 export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pods'];
 
-const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.' };
+const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.', completes: 'namespace' };
 export const currentState: OptionSpec = {
   flags: '--current <source>',
   description: 'Manifests to use as the running cluster: a file, a directory, - or git:REV[:PATH].',
@@ -40,7 +40,7 @@ const planInputs: readonly OptionSpec[] = [
   setOption,
   { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
   instant,
-  { flags: '--group <name>', description: 'Only this group.', isRepeatable: true },
+  { flags: '--group <name>', description: 'Only this group.', isRepeatable: true, completes: 'group' },
   namespace,
   agentNamespaceOption,
 ];

@@ -1,10 +1,11 @@
 // The description of a verb for the parser, the help, the completion and the documentation, with flags that several verbs share.
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import type { ClusterSubject } from '../cluster-candidates.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 
 /** The kind of value that shell completion offers. */
-export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'nothing';
+export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'nothing' | ClusterSubject;
 
 export interface OptionSpec {
   /** The flag as typed: `-o, --output <format>`, `--set <key=value>`, `--strict`. */
@@ -121,7 +122,7 @@ export function takesValue({ flags }: OptionSpec): boolean {
 /** The flags of every verb that can talk to a cluster. */
 export const connectionOptions: readonly OptionSpec[] = [
   { flags: '--kubeconfig <file>', description: 'Kubeconfig file; default: KUBECONFIG, then ~/.kube/config.', completes: 'file' },
-  { flags: '--context <name>', description: 'Context in the kubeconfig.' },
+  { flags: '--context <name>', description: 'Context in the kubeconfig.', completes: 'context' },
   { flags: '--cluster <name>', description: 'Cluster in the kubeconfig.' },
   { flags: '--user <name>', description: 'User in the kubeconfig.' },
   { flags: '-s, --server <url>', description: 'Address of the API server.' },
@@ -140,6 +141,7 @@ export const connectionOptions: readonly OptionSpec[] = [
 export const namespaceOption: OptionSpec = {
   flags: '-n, --namespace <name>',
   description: 'Namespace; default: the namespace of the context.',
+  completes: 'namespace',
 };
 
 export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
@@ -158,13 +160,13 @@ export const actOptions: readonly OptionSpec[] = [
 const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
 
 /** One group. */
-export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true };
+export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true, completes: 'group' };
 
 /** Groups of a verb that acts on one after the other. */
 export const eachGroupArgument: ArgumentSpec = { ...groupArgument, isEach: true, isVariadic: true };
 
 /** Groups of a verb that reads them together. */
-export const groupsArgument: ArgumentSpec = { name: 'groups', description: groupForms, isVariadic: true };
+export const groupsArgument: ArgumentSpec = { name: 'groups', description: groupForms, isVariadic: true, completes: 'group' };
 
 export const selectorOption: OptionSpec = {
   flags: '-l, --selector <selector>',

@@ -1,13 +1,15 @@
 // What the fingers know from kubectl, typed at the built plugin.
 import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { done, rolling } from './live-kit.ts';
 import { publishedObject } from './live-objects.ts';
-import { builtFolder, runPlugin } from './process.ts';
+import { builtFolder, folderWith, runPlugin } from './process.ts';
 
 interface Ended {
   readonly status: number | null;
@@ -140,6 +142,69 @@ describe('names of groups', () => {
     expect((await type(server, 'events -l team=logs')).status).toBe(0);
     expect((await type(server, 'status')).status).toBe(3);
     expect((await type(server, 'get ingester -l team=metrics')).status).toBe(3);
+  });
+});
+
+describe('completion from the cluster', () => {
+  function complete(home: string, words: readonly string[]): Promise<Ended & { readonly ms: number }> {
+    const startedMs = Date.now();
+    return new Promise((resolve) => {
+      const child = spawn(process.execPath, [join(builtFolder(), 'kubectl_complete-rollout_group'), ...words], {
+        env: { PATH: process.env['PATH'], HOME: home, KUBECONFIG: join(home, 'config') },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      let [stdout, stderr] = ['', ''];
+      child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
+      child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+      child.on('close', (status) => resolve({ status, stdout, stderr, ms: Date.now() - startedMs }));
+    });
+  }
+
+  const configOf = (server: string): string =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'dev',
+      contexts: ['dev', 'prod'].map((name) => ({ name, context: { cluster: 'c', user: 'u', namespace: 'mimir' } })),
+      clusters: [{ name: 'c', cluster: { server } }],
+      users: [{ name: 'u', user: {} }],
+    });
+
+  const pauseOf = {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutIntent',
+    metadata: { name: 'pause.ingester', namespace: 'mimir' },
+    spec: { group: 'ingester', action: 'pause' },
+  };
+
+  it('offers groups, zones, waves, gates, rules, requests and contexts', async () => {
+    const { url } = await fakeApiServer([...published, pauseOf]);
+    const home = folderWith({ config: configOf(url) });
+    const offered = async (line: string) => (await complete(home, line.split(' '))).stdout.split('\n').slice(0, -2);
+    // The first answer on a loaded machine may be late, and a late answer is none.
+    const within = (line: string) => expect.poll(() => offered(line), { timeout: 20_000 });
+    await within('status ').toEqual(['ingester', 'querier']);
+    await within('explain ingester q').toEqual(['querier']);
+    await within('pause ingester --zone ').toEqual(['a', 'b', 'c']);
+    await within('promote ingester --wave=').toEqual(['--wave=rest']);
+    await within('promote ingester --gate ').toEqual(['errors']);
+    await within('override ingester --rule zone').toContain('zone-budget');
+    await within('cancel ingester ').toEqual(['pause.ingester']);
+    await within('get --context ').toEqual(['dev', 'prod']);
+  });
+
+  it('is silent and ends soon if the cluster does not answer', async () => {
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => server.closeAllConnections());
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const home = folderWith({ config: configOf(`http://127.0.0.1:${port}`) });
+    const { ms, ...ended } = await complete(home, ['status', '']);
+    expect(ended).toEqual({ status: 0, stdout: ':4\n', stderr: '' });
+    // 300 ms on an idle machine.
+    expect(ms).toBeLessThan(3_000);
+    expect(await complete(folderWith({}), ['status', ''])).toMatchObject({ status: 0, stdout: ':4\n', stderr: '' });
   });
 });
 
