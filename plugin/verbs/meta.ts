@@ -6,7 +6,8 @@ import { allNamespacesOption, clusterExits, fileOption, namespaceOption, type Op
 const completion: Verb = {
   name: 'completion',
   summary: 'Print the completion script of a shell, or install completion for kubectl',
-  description: 'kubectl reads completions from a second program, kubectl_complete-rollout_group. install writes it next to this program. Names of groups, zones, waves and more come from the cluster.',
+  description:
+    'kubectl reads completions from a second program, kubectl_complete-rollout_group. install writes it next to this program. Names of groups, zones, waves and more come from the cluster.',
   arguments: [
     { name: 'shell', description: 'A shell, or install.', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell', 'install'] },
   ],
