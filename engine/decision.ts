@@ -152,6 +152,23 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
 }
 
+/** A person or a policy stops steps of the group now, whether or not a step is due. */
+export interface Stop {
+  /** The rule that blocks the steps: `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
+  readonly rule: string;
+  /** Who stops it and why, as a clause. */
+  readonly fact: string;
+  readonly limit?: string;
+  readonly source?: Source;
+  /** When it ends by itself. */
+  readonly untilMs?: number;
+  readonly zones: readonly string[];
+  /** False for an undone revision that no StatefulSet asks for: every other template rolls out. */
+  readonly isBlocking: boolean;
+  /** The command that ends it. */
+  readonly endsWith: string;
+}
+
 export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blocked' | 'Failed';
 
 /** Reports whether the group replaces pods or changes replicas. */
@@ -175,6 +192,7 @@ export interface GroupDecision {
   readonly actions: readonly Action[];
   /** The blocking results, the leading one first (`leadingResult`). */
   readonly waits: readonly RuleResult[];
+  readonly stops: readonly Stop[];
   /** Results of warning policies and observing gates. */
   readonly warnings: readonly RuleResult[];
   /** Gates whose readings count from an instant on; the gate reader starts there. */

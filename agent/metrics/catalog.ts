@@ -161,6 +161,12 @@ export const ownMetrics = {
     labels: [...group, 'rule', 'reason', 'outcome'],
     help: '1 for each rule that blocks the group: outcome wait, no or unknown.',
   },
+  stops: {
+    name: 'rollout_group_stops',
+    type: 'gauge',
+    labels: [...group, 'rule', 'reason'],
+    help: '1 for each rule by which a person or a policy stops the group, also while no step is due.',
+  },
   waitStarted: {
     name: 'rollout_group_wait_started_timestamp_seconds',
     type: 'gauge',

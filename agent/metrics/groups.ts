@@ -97,9 +97,9 @@ export class GroupMetrics {
 
   /** Sets the instruments to what is known now. */
   show(instruments: InstrumentsOf<typeof ownMetrics>, now: Instant): void {
-    const { state, phaseStarted, phaseSeconds, waits, waitStarted, budgetLimit, budgetUsed, pods, turns, actions, snapshotAge } =
+    const { state, phaseStarted, phaseSeconds, waits, stops, waitStarted, budgetLimit, budgetUsed, pods, turns, actions, snapshotAge } =
       instruments;
-    for (const one of [state, phaseStarted, waits, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
+    for (const one of [state, phaseStarted, waits, stops, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
     for (const one of [phaseSeconds, turns, actions]) one.reset();
     instruments.groups.set(this.#defined);
     instruments.groupsUncounted.set(Math.max(0, this.#defined - this.#groups.size));
@@ -115,6 +115,8 @@ export class GroupMetrics {
         waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
         waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
       }
+      const stopRules = new Set(known.last.decision.stops.map(({ rule }) => rule));
+      for (const rule of [...stopRules].slice(0, waitSeriesLimit)) stops.set({ ...labels, rule, reason: reasonOf(rule) }, 1);
       showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
     }
   }

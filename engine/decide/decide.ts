@@ -12,6 +12,7 @@ import type { RunState, Snapshot } from '../snapshot.ts';
 import { observedPins } from '../strategies/pinned/pins.ts';
 import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
+import { stopsOf } from './stops.ts';
 
 /** Decides for every group. Pure: the same snapshot gives the same bytes in any list order. Never throws; unknown values block. */
 export function decide(snapshot: Snapshot): Decision {
@@ -33,7 +34,9 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
+  const stopping = stopsOf(context, steps);
   const wakeAtMs = earliest([
+    stopping.wakeAtMs,
     ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
     ...claimInstants(context),
     ...roll.warnings.map(({ rule, earliestMs }) => (rule === 'rolled-back' && (earliestMs ?? 0) > snapshot.nowMs ? earliestMs : undefined)),
@@ -49,6 +52,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     steps,
     actions,
     waits,
+    stops: stopping.stops,
     warnings: [...scale.warnings, ...roll.warnings],
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),

@@ -33,6 +33,11 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'waits', 3),
   (value) => shorten(value, 'steps', 0),
   (value) => shorten(value, 'zones', 20),
+  (value) => ({
+    value: { ...value, stops: value.stops?.slice(0, 3) ?? [] },
+    omitted: Math.max(0, (value.stops?.length ?? 0) - 3),
+    part: 'stops',
+  }),
   (value) => ({ value: withoutMetrics(value), omitted: value.metrics?.length ?? 0, part: 'metrics' }),
 ];
 

@@ -25,6 +25,7 @@ import {
   publishedFormat,
   publishedPodLimit,
   publishedReservationLimit,
+  publishedStopLimit,
   type TakenAction,
 } from './published.ts';
 
@@ -74,6 +75,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
     waits: waitsOf(decision, previous, atMs),
+    stops: decision.stops.slice(0, publishedStopLimit),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
       id,
       kind,
@@ -95,7 +97,10 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...defined({ leader, lease, origin }),
     decidedMs: atMs,
     ...defined({ wakeAtMs: decision.wakeAtMs }),
-    omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],
+    omitted: [
+      ...(pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : []),
+      ...(decision.stops.length > publishedStopLimit ? [`stops: ${decision.stops.length - publishedStopLimit}`] : []),
+    ],
   });
 }
 

@@ -1,7 +1,7 @@
 // The published form of a decision. Its readers need neither the agent nor the right to read pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { ordinalRanges } from '../amount.ts';
-import type { Action, GroupDecision, RuleResult, Step, ZoneDecision } from '../decision.ts';
+import type { Action, GroupDecision, RuleResult, Step, Stop, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
 /** The most bytes of a published decision as JSON, in UTF-8. */
@@ -132,6 +132,9 @@ export interface PublishedReservation {
   readonly atMs: number;
 }
 
+/** The most stops that are published. */
+export const publishedStopLimit = 20;
+
 /** The most reservations that are published. */
 export const publishedReservationLimit = 5;
 
@@ -146,6 +149,8 @@ export interface PublishedDecision extends Pick<GroupDecision, 'namespace' | 'gr
   readonly zones: readonly PublishedZone[];
   readonly pods: readonly PublishedPod[];
   readonly waits: readonly PublishedWait[];
+  /** At most `publishedStopLimit`; absent in what former versions have published. */
+  readonly stops?: readonly Stop[];
   readonly steps: readonly PublishedStep[];
   readonly warnings: readonly RuleResult[];
   readonly gates: readonly PublishedGate[];

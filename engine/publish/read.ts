@@ -66,6 +66,20 @@ const published = z.object({
     }),
   ),
   waits: z.array(result.extend({ sinceMs: instant, zones: z.array(text) })),
+  stops: z
+    .array(
+      z.object({
+        rule: text,
+        fact: text,
+        limit: text.optional(),
+        source: source.optional(),
+        untilMs: instant.optional(),
+        zones: z.array(text),
+        isBlocking: z.boolean(),
+        endsWith: text,
+      }),
+    )
+    .optional(),
   steps: z.array(
     z.object({
       id: text,

@@ -1,7 +1,7 @@
 // The status of a RolloutGroup object with its conditions, and why a group needs a person, from a published decision.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
-import type { RuleResult } from '../decision.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { reasonOf } from '../rules/catalog.ts';
 import type { Snapshot } from '../snapshot.ts';
@@ -24,7 +24,7 @@ export interface StatusContext {
 }
 
 interface Condition {
-  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Enforced';
+  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Stopped' | 'Enforced';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -92,7 +92,7 @@ type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {
   const before = fieldAt(previous, ['conditions']);
   const known: readonly unknown[] = Array.isArray(before) ? before : [];
-  return [ready(published), progressing(published), degraded(published), ...enforced(published)].map((verdict) => {
+  return [ready(published), progressing(published), degraded(published), ...stopped(published), ...enforced(published)].map((verdict) => {
     const same = known.find((one) => fieldAt(one, ['type']) === verdict.type && fieldAt(one, ['status']) === verdict.status);
     const since = fieldAt(same, ['lastTransitionTime']);
     return {
@@ -115,6 +115,23 @@ function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
   const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+/** Returns the condition Stopped only while a stop is in force, also if no step is due. */
+function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
+  const [first] = stops;
+  if (first === undefined) return [];
+  const message = stops.map(stopText).join('; ').slice(0, longestMessage);
+  return [{ type: 'Stopped', status: 'True', reason: reasonOf(first.rule), message }];
+}
+
+/** In characters. A condition has at most 32768. */
+const longestMessage = 1024;
+
+/** Returns who stops the group, why, until when, and the command that ends it. */
+function stopText({ fact, limit, untilMs, endsWith }: Stop): string {
+  const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
+  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsWith}`;
 }
 
 /** Returns the condition Enforced only if there is a problem: a decision does not know whether webhooks should enforce the group. */

@@ -7,9 +7,9 @@ import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest, type Rule, result } from '../rule.ts';
-import { objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
+import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { ZoneProgress } from '../run/waves.ts';
-import { isUnknown, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 import { isShrinkHeld, mayCureBeside, stuckInstants } from './pod-state.ts';
 
 export interface RollQuestion {
@@ -84,12 +84,17 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   const { run } = context.view.ledger;
   const pause = context.intents.find((intent) => pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
   if (pause === undefined) return result('paused', 'ok', 'no pause applies');
-  const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
-  const why = pause.reason === undefined ? '' : ` (${pause.reason})`;
-  return result('paused', 'wait', `${pause.zone === undefined ? 'the group' : `zone ${pause.zone}`} is paused${who}${why}`, {
-    source: { object: `RolloutIntent ${pause.namespace}/${pause.name}` },
-    earliestMs: pause.expiresMs,
-  });
+  return result('paused', 'wait', pauseFact(context, pause), { source: objectOf(pause), earliestMs: pause.expiresMs });
+}
+
+/** Returns `the group is paused by anna (INC-441)`. An abort that only pauses says why. */
+export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): string {
+  const { action, zone, requestedBy, reason } = intent;
+  const { user } = requestedBy ?? {};
+  const abort = isVerified(context, intent) ? `of ${user} that names no run` : 'without a verified requester';
+  const who = action === 'abort' ? ` by an abort ${abort}` : user === undefined ? '' : ` by ${user}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `${zone === undefined ? 'the group' : `zone ${zone}`} is paused${who}${why}`;
 }
 
 export const noReplicaWrite: Rule<RollQuestion> = {

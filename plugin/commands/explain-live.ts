@@ -28,15 +28,18 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
     const live = markUnattended(found, notes);
+    const outdated = outdatedLines(live, read.listing, nowMs);
     const { stdout } = context;
     if (options.output === 'table') {
-      stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));
+      stdout.write(
+        renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true, outdated }, { ...stdout, isWide: false }),
+      );
     } else {
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
       await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
     }
     const channels = await channelLines(cluster, live.decision);
-    writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs), ...channels]);
+    writeNotes(context, [...notes.lines, ...outdated, ...channels]);
     if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
     return exitCodes.done;
   });

@@ -11,7 +11,7 @@ import type { RequestFlags } from '../live/submit-request.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { zoneProgress } from '../output/group-text.ts';
-import { instantText, sourceText } from '../output/plan/plan-text.ts';
+import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends RequestFlags {
@@ -86,15 +86,12 @@ async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Prom
 
 /** Returns the lines about an ended run, and about settings that still pause the group. */
 function remainingBlocks(live: LiveGroup | undefined, name: string): readonly string[] {
-  const { run, waits = [] } = live?.decision ?? {};
+  const { run, stops = [] } = live?.decision ?? {};
   const ended =
     run?.outcome === 'failed'
       ? [`  run ${run.id} has ended (${run.failure ?? 'it failed'}). Run: kubectl rollout-group retry ${name}\n`]
       : [];
-  const settings = waits.filter(({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'));
-  const paused = settings.map(({ fact, source }) => {
-    const place = sourceText(source);
-    return `  ${fact}; resume does not change it${place === undefined ? '' : `, edit ${place}`}\n`;
-  });
+  const settings = stops.filter(({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'));
+  const paused = settings.map(({ fact, endsWith }) => `  ${fact}; resume does not change it. To end it: ${endsWith}\n`);
   return [...ended, ...paused];
 }

@@ -15,7 +15,7 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { type Ending, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
-import { haveMembersChanged, havePausesChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
+import { haveMembersChanged, haveStopsChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
@@ -173,7 +173,7 @@ function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup, nowMs
     decision,
     waves,
     isOutdated: haveMembersChanged(decision, listing),
-    isPauseOutdated: havePausesChanged(decision, listing, nowMs),
+    areStopsOutdated: haveStopsChanged(decision, listing, nowMs),
   };
 }
 

@@ -31,18 +31,18 @@ export interface Judged {
   readonly waves: readonly string[];
   /** Members changed since the decision was made, so that the decision is not about their current spec. */
   readonly isOutdated: boolean;
-  /** The group was paused or resumed since the decision was made. */
-  readonly isPauseOutdated: boolean;
+  /** A pause, a protection or an undo began or ended since the decision was made. */
+  readonly areStopsOutdated: boolean;
 }
 
 /** Reports whether the group fulfils the condition. @throws Failure when it has no such zone or wave. */
 function isMet(condition: Condition, judged: Judged): boolean {
-  const { decision, isOutdated, isPauseOutdated } = judged;
+  const { decision, isOutdated, areStopsOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
       return !isOutdated && isOver(decision) && isWhole(decision);
     case 'paused':
-      return !isPauseOutdated && isPaused(decision);
+      return !areStopsOutdated && isPaused(decision);
     case 'zone':
       return isZoneDone(condition.zone, decision) && !isOutdated;
     case 'wave':
@@ -50,8 +50,12 @@ function isMet(condition: Condition, judged: Judged): boolean {
   }
 }
 
-function isPaused({ phase, waits }: PublishedDecision): boolean {
-  return phase === 'Paused' || waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
+function isPaused({ phase, waits, stops = [] }: PublishedDecision): boolean {
+  return (
+    phase === 'Paused' ||
+    stops.some(({ rule }) => rule === 'paused') ||
+    waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait')
+  );
 }
 
 /** Reports whether only cleanup is left, such as touching pods to revoke old deletes: the rollout does not wait for cleanup. */
@@ -103,14 +107,14 @@ export interface VerdictOptions {
 
 /** Returns the exit code when waiting ends: condition fulfilled, run failed or, if requested, a person is needed. */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
-  const { decision, isOutdated, isPauseOutdated } = judged;
+  const { decision, isOutdated, areStopsOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
   if (isOutdated) return undefined;
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
-  return failOnPause && !isPauseOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
+  return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 
 /** Returns why the group is blocked until a person acts; undefined while it makes progress or the decision is outdated. */
-export function standstillOf({ decision, isOutdated, isPauseOutdated }: Judged): PersonNeeded | undefined {
-  return isOutdated || isPauseOutdated ? undefined : personNeeded(decision);
+export function standstillOf({ decision, isOutdated, areStopsOutdated }: Judged): PersonNeeded | undefined {
+  return isOutdated || areStopsOutdated ? undefined : personNeeded(decision);
 }

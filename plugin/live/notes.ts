@@ -2,11 +2,13 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { isStopRequest } from '../../engine/decide/stops.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { objectOf } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
@@ -15,7 +17,6 @@ import type { ChannelFact } from '../doctor/check.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { type AgentLeases, agentState, notRunningText, readLeasesOf } from './agent.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
-import { isPause } from './intents.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
@@ -95,7 +96,7 @@ export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, n
   const name = nameOf(decision);
   const changes = [
     ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
-    ...(havePausesChanged(decision, listing, nowMs) ? [`${name} was paused or resumed`] : []),
+    ...(haveStopsChanged(decision, listing, nowMs) ? [`a pause, a protection or an undo of ${name} began or ended`] : []),
   ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
   return [...releaseLines(listing, decision), ...changes];
 }
@@ -115,28 +116,18 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
   });
 }
 
-/** Reports whether the decision is blocked by a pause that was removed, or ignores one in force. False when intents may not be read. */
-export function havePausesChanged(decision: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
+/** Reports whether a pause, a protection or an undo began or ended since the decision. False when intents may not be read. */
+export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
-  const standing = intents
-    .map(observeIntent)
-    .flatMap((view) => (!isUnknown(view) && isOf(decision, view) && isPause(view, nowMs) ? [view] : []));
-  const answers = [...decision.waits, ...decision.steps.flatMap(({ results = [] }) => results)].filter(({ rule }) => rule === 'paused');
-  const names = new Set(standing.map((intent) => objectOf(intent)));
-  if (answers.some(({ source }) => source?.object?.startsWith('RolloutIntent ') === true && !names.has(source.object))) return true;
-  // Zones without steps, and steps without the rule, are ignored.
-  return decision.steps.some(({ zone, results = [] }) => {
-    const answer = results.find(({ rule }) => rule === 'paused');
-    return answer?.outcome === 'ok' && standing.some((intent) => intent.zone === undefined || intent.zone === zone);
-  });
+  if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
+  const standing = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || !isOf(decision, view) ? [] : [view]));
+  const now = new Set(standing.filter((view) => isStopRequest({ nowMs }, view, decision.run)).map((view) => objectOf(view).object));
+  const before = new Set(stops.flatMap(({ source }) => source?.object ?? []).filter((object) => object.startsWith('RolloutIntent ')));
+  return now.size !== before.size || [...now].some((object) => !before.has(object));
 }
 
-function isOf(decision: PublishedDecision, intent: IntentView): boolean {
+function isOf(decision: Pick<PublishedDecision, 'namespace' | 'group'>, intent: IntentView): boolean {
   return intent.namespace === decision.namespace && intent.group === decision.group;
-}
-
-function objectOf({ namespace, name }: IntentView): string {
-  return `RolloutIntent ${namespace}/${name}`;
 }
 
 /** Reads the failing channels of a ConfigMap; none when it has no notes. */

@@ -8,6 +8,7 @@ import type { Screen } from './follow.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
 import { type Key, type Keyboard, suspend } from './keyboard.ts';
 import { answered, helpLines, type KeyCommand, type KeyState, keyBar, press } from './keys.ts';
+import { outdatedLines } from './notes.ts';
 
 /** The parts of the display that the keys use. */
 interface ScreenHost {
@@ -81,7 +82,8 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     if (view === 'help') return helpLines(other.name);
     if (view === 'explain') {
       const subject = zone === undefined ? {} : { zone };
-      return renderLiveExplanation({ live, subject, nowMs, isWhatIf: false }, screen.look()).trimEnd().split('\n');
+      const outdated = outdatedLines(live, read.listing, nowMs);
+      return renderLiveExplanation({ live, subject, nowMs, isWhatIf: false, outdated }, screen.look()).trimEnd().split('\n');
     }
     const shown = zone === undefined ? read : { ...read, groups: [onlyZone(live, zone)] };
     return (view === 'second' ? other.frame : screen.frame)(shown, nowMs);

@@ -15,6 +15,8 @@ interface LiveExplanation {
   readonly subject: Subject;
   readonly nowMs: number;
   readonly isWhatIf: boolean;
+  /** As for an `Explanation`. */
+  readonly outdated: readonly string[];
 }
 
 /** Returns the text with a final line break. */
@@ -22,13 +24,14 @@ export function renderLiveExplanation(explained: LiveExplanation, look: TableLoo
   return renderExplanation(explanationOf(explained), look);
 }
 
-function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Explanation {
+function explanationOf({ live, subject, nowMs, isWhatIf, outdated }: LiveExplanation): Explanation {
   const { decision, from } = live;
   const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
   return {
-    decision: { ...decision, actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
+    decision: { ...decision, stops: decision.stops ?? [], actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
     // Without an agent the start of the phase is unknown.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
+    outdated,
     ...defined({ unattended: live.unattended }),
     facts: [
       ...podFacts(decision, subject, nowMs),

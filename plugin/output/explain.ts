@@ -1,12 +1,12 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
-import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
+import type { GroupDecision, RuleOutcome, RuleResult, Step, Stop } from '../../engine/decision.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
-import { factText, passesText, podsText, sourceText, spanText } from './plan/plan-text.ts';
+import { factText, passesText, podsText, sourceText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import type { Style } from './terminal.ts';
 import { paragraph, plural } from './text.ts';
@@ -17,7 +17,7 @@ type ExplainedStep = Step & { readonly podCount?: number };
 /** A decision made by this command or published by the agent. */
 export type ExplainedDecision = Pick<
   GroupDecision,
-  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'warnings' | 'actions'
+  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'stops' | 'warnings' | 'actions'
 > & { readonly steps: readonly ExplainedStep[] };
 
 export interface Explanation {
@@ -28,6 +28,8 @@ export interface Explanation {
   readonly facts?: readonly (readonly [label: string, text: string])[];
   /** Pods that do not recover by waiting, each with its problem and a command to investigate. */
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
+  /** The cluster changed since the decision: one sentence for each change. */
+  readonly outdated?: readonly string[];
   /** Why nothing is carried out: the agent stopped. */
   readonly unattended?: string;
   /** Requested changes that policy denies. */
@@ -53,6 +55,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
+    ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
     ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning)}`, look)),
@@ -70,7 +73,8 @@ function headlines(explanation: Explanation, { paint, columns }: TableLook): rea
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
-function verdict({ decision, refused, trouble = [], unattended }: Explanation): string {
+function verdict(explanation: Explanation): string {
+  const { decision, refused, trouble = [], unattended } = explanation;
   const { outcome, waits, steps, actions } = decision;
   if (unattended !== undefined) return `. Nothing is carried out: ${unattended}.`;
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} denied; change the request or the rule.`;
@@ -79,23 +83,38 @@ function verdict({ decision, refused, trouble = [], unattended }: Explanation): 
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but some pods do not recover by themselves.';
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
-  if (outcome === 'act') return '. No rule blocks the next step.';
-  return outcome === 'done' ? '. Nothing is left to do.' : waitVerdict(waits, trouble.length > 0);
+  const doubt = doubtVerdict(explanation);
+  if (outcome === 'act') return doubt ?? '. No rule blocks the next step.';
+  const stop = stopVerdict(explanation);
+  if (outcome === 'done') return doubt ?? `. Nothing is left to do${stop ?? '.'}`;
+  return waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? '. Nothing is wrong; the group continues by itself.';
 }
 
-function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean): string {
+/** Returns how the cluster changed since the decision, which then proves nothing. */
+function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
+  const [first] = outdated;
+  return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
+}
+
+/** Returns the first stop that would block the next step. */
+function stopVerdict({ decision, nowMs }: Explanation): string | undefined {
+  const stop = decision.stops.find(({ isBlocking }) => isBlocking);
+  return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
+}
+
+/** Returns what the group waits for; undefined if time and progress alone end it. */
+function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: string | undefined): string | undefined {
   if (waits.some((result) => result.rule === 'run-failed')) return '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
   if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
   if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
-  if (waits.some(({ rule, earliestMs }) => rule === 'approval' || (rule === 'undone' && earliestMs === undefined))) {
-    return '. Nothing is wrong; a person must act.';
-  }
-  return waits.some((result) => result.rule === 'paused' && result.earliestMs === undefined)
-    ? '. Nothing is wrong; the group continues when it is resumed.'
-    : '. Nothing is wrong; the group continues by itself.';
+  if (stop !== undefined) return stop;
+  return waits.some(({ rule }) => endedByPerson.has(rule)) ? '. Nothing is wrong; a person must act.' : undefined;
 }
+
+/** Rules that time does not end, or not soon. */
+const endedByPerson: ReadonlySet<string> = new Set(['approval', 'paused', 'undone', 'protected']);
 
 function zonesText({ decision, unread = unreadZones(decision) }: Explanation): string {
   return decision.zones
@@ -149,10 +168,21 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
   const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
-  const todo = [...new Set([...trouble.map(({ todo: text }) => text), ...pods, ...results.flatMap((result) => todoOf(result, name))])];
+  const todo = [
+    ...new Set([
+      ...trouble.map(({ todo: text }) => text),
+      ...pods,
+      ...results.flatMap((result) => todoOf(result, name)),
+      ...decision.stops.map(endText),
+    ]),
+  ];
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
+}
+
+function endText({ isBlocking, endsWith }: Stop): string {
+  return `${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`;
 }
 
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */

@@ -1,5 +1,6 @@
 // Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
 import { ordinalsIn } from '../../engine/amount.ts';
+import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
@@ -21,7 +22,7 @@ import {
   type ZoneProgress,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, passesText, shortDigest } from './plan/plan-text.ts';
+import { ageText, factText, passesText, shortDigest, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignTable, type Column, paragraph, plural, type Row, shorten } from './text.ts';
 
@@ -117,6 +118,11 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     ...section(
       'blocked by',
       decision.waits.flatMap((wait) => waitLines(wait, nowMs, look)),
+      look,
+    ),
+    ...section(
+      'stopped by',
+      (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look)),
       look,
     ),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
@@ -215,6 +221,13 @@ function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonl
   return lines.map((line, index) =>
     index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,
   );
+}
+
+/** Returns who stops the group, why, until when, and the command that ends it. */
+function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
+  const { rule, zones, endsWith } = stop;
+  const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
+  return paragraph('  ', `${rule}${where}: ${stopText(stop, nowMs)}. To end it: ${endsWith}`, columns);
 }
 
 function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {

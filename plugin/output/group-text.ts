@@ -112,9 +112,9 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
   Failed: 'red',
 };
 
-/** Returns the most important fact about a group: its agent stopped, why it waits, or its pods in flight. */
+/** Returns the most important fact about a group: its agent stopped, why it waits, its pods in flight, and what stops it. */
 export function infoText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, { isShort = false } = {}): string {
-  return [unattended, decisionText(decision, isShort)].filter((part) => part !== '').join('; ');
+  return [unattended, decisionText(decision, isShort), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
 }
 
 function decisionText(decision: PublishedDecision, isShort: boolean): string {
@@ -134,6 +134,14 @@ function decisionText(decision: PublishedDecision, isShort: boolean): string {
     return [trouble, moving].filter((part) => part !== '').join('; ');
   }
   return [trouble, firstWait(decision, isShort)].filter((part) => part !== '').join('; ');
+}
+
+/** Returns the stop that no wait names: no step is due, or another zone is stopped. */
+function stopPart({ stops = [], waits }: PublishedDecision, isShort: boolean): string {
+  const [first, ...more] = stops.filter((stop) => !waits.some(({ rule }) => rule === stop.rule));
+  if (first === undefined) return '';
+  if (isShort) return first.rule;
+  return `${first.rule}: ${first.fact}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */

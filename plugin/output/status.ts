@@ -19,7 +19,7 @@ import {
   zoneEndText,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, spanText } from './plan/plan-text.ts';
+import { ageText, factText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 
@@ -47,6 +47,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
       }),
     ),
     more: [
+      ...(decision.stops ?? []).map((stop) => ['stopped', `${stopText(stop, nowMs)}. To end it: ${stop.endsWith}`] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],
@@ -79,7 +80,8 @@ function factsOf(live: LiveGroup): readonly string[] {
   const unread = unreadZones(decision);
   const { wave } = decision;
   const info = infoText(live);
-  const isTold = decision.waits.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
+  const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
+  const isTold = decision.waits.length + stops.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
@@ -88,6 +90,7 @@ function factsOf(live: LiveGroup): readonly string[] {
     `updated=${partText(totals, totals.updated)}`,
     `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
+    ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
     ...(info === '' || !isTold ? [] : [JSON.stringify(info)]),
   ];
 }
@@ -96,8 +99,18 @@ function factsOf(live: LiveGroup): readonly string[] {
 export function statusKey({ decision, unattended }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
+  const stops = (decision.stops ?? []).map(({ rule, fact }) => [rule, fact]);
   const troubled = troubledPods(decision).map(({ pod }) => pod);
-  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits, troubled, unattended !== undefined]);
+  return JSON.stringify([
+    decision.phase,
+    waveText(decision),
+    decision.run?.outcome,
+    zones,
+    waits,
+    stops,
+    troubled,
+    unattended !== undefined,
+  ]);
 }
 
 /** The part of a decision that is shown. The decision comes from this command or from the published status. */

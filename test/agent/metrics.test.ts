@@ -34,6 +34,7 @@ function decisionOf(overrides: Partial<GroupDecision> = {}): GroupDecision {
     steps: [],
     actions: [],
     waits: [],
+    stops: [],
     warnings: [],
     wantedReadings: [],
     ...overrides,

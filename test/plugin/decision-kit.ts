@@ -24,6 +24,7 @@ export function decision(rest: Partial<GroupDecision> = {}): GroupDecision {
     steps: [],
     actions: [],
     waits: [],
+    stops: [],
     warnings: [],
     wantedReadings: [],
     ...rest,

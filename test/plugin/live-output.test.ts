@@ -46,9 +46,12 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
     `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'paused: the group is paused (read latency)' } }).join('\n')}\n`,
-  'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false }, at),
+  'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false, outdated: [] }, at),
   'explain-pod': (at) =>
-    renderLiveExplanation({ live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false }, at),
+    renderLiveExplanation(
+      { live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false, outdated: [] },
+      at,
+    ),
 };
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
@@ -122,7 +125,7 @@ describe('lines of a log', () => {
       [
         "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b in flight"",
         "2026-03-02T12:00:42Z mimir/ingester waiting wave=3/3 name=rest updated=20/60 available=60/60 waits=approval "approval: 0 of 1 approvals from oncall (limit: 1 from oncall)"",
-        "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused "paused: the group is paused (read latency)"",
+        "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused stops=paused "paused: the group is paused (read latency)"",
         "2026-03-02T12:00:42Z mimir/ingester done updated=9/9 available=9/9",
       ]
     `);
@@ -151,11 +154,12 @@ describe('lines of a log', () => {
 
 describe('the explanation of a group', () => {
   const explained = (decision: PublishedDecision): string =>
-    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, isWhatIf: false }, look());
+    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, isWhatIf: false, outdated: [] }, look());
 
   it('says that a paused group continues when it is resumed', () => {
     const text = explained(paused);
-    expect(text).toContain('Nothing is wrong; the group continues when it is resumed.');
+    expect(text).toContain('Stopped: the group is paused (read latency).');
+    expect(text).not.toContain('Nothing is wrong');
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });
 

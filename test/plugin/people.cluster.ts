@@ -1,5 +1,5 @@
 // What people say of a run, on a real control plane with the real agent: who counts, who never does, and what becomes of it.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
@@ -8,6 +8,7 @@ import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { closeAll } from '../webhook/server/served.ts';
 import { memberOf, type Person } from './live-people.ts';
+import { runPlugin } from './process.ts';
 import { installStamping } from './stamping.ts';
 
 const namespace = 'mimir';
@@ -54,6 +55,7 @@ interface Published {
     readonly target: Readonly<Record<string, string>>;
   };
   readonly waits: readonly { readonly rule: string; readonly fact: string }[];
+  readonly stops: readonly { readonly rule: string; readonly endsWith: string }[];
 }
 
 type GroupWithStatus = KubernetesObject & { readonly status?: { readonly decision?: Published } };
@@ -313,5 +315,84 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     });
     expect(raw.status).toBe(422);
     await ok(anna, 'cancel', 'ingester', 'override.ingester.zone-gap');
+  });
+
+  describe('while no step is due', () => {
+    const bundle = (line: string) => {
+      const { status, stdout, stderr } = runPlugin([...line.split(' '), '-n', namespace], {
+        env: { KUBECONFIG: anna.identity.kubeconfig },
+      });
+      expect(status, `${line}: ${stdout}${stderr}`).toBe(0);
+      return stdout.replace(/\s+/g, ' ');
+    };
+    const untilStops = (...rules: readonly string[]) =>
+      until(`stopped by ${rules.join(', ')}`, ({ stops }) => stops.map(({ rule }) => rule).join() === rules.join());
+    const policy = (name: string, spec: object) => ({
+      apiVersion,
+      kind: 'RolloutPolicy',
+      metadata: { name, namespace },
+      spec: { targets: { all: true }, ...spec },
+    });
+    const freeze = { from: '2020-01-01T00:00:00Z', to: '2099-01-01T00:00:00Z' };
+
+    it.each([
+      ['undone', 'eve (memory leak) undid the revisions ', () => Promise.resolve()],
+      ['paused', 'is paused by anna (INC-441), until 20', () => ok(anna, 'pause', 'ingester', '--reason', 'INC-441', '--for', '1h')],
+      ['paused', 'zone a is paused by anna (disk)', () => ok(anna, 'pause', 'ingester', '--zone', 'a', '--reason', 'disk')],
+      ['paused', 'is paused by an abort of eve that names no run', () => write(eve, 'abort.all', { action: 'abort' })],
+      [
+        'protected',
+        'anna (restore) protects zone b, until 20',
+        () => ok(anna, 'protect', 'ingester', '--zone', 'b', '--for', '1h', '--reason', 'restore'),
+      ],
+      [
+        'window',
+        'a deny window is open (limit: freeze), until 2099-01-01',
+        () =>
+          controlPlane().client.create(
+            `${path}/rolloutpolicies`,
+            policy('calendar', { windows: [{ name: 'freeze', kind: 'deny', actions: ['rollout'], ranges: [freeze] }] }),
+          ),
+      ],
+      [
+        'storage/moves',
+        'the storage moves',
+        () =>
+          controlPlane().client.create(
+            `${path}/rolloutpolicies`,
+            policy('storage', { rules: [{ name: 'moves', actions: ['rollout'], effect: 'hold', message: 'the storage moves' }] }),
+          ),
+      ],
+    ])('%s is shown everywhere, with who, why, until when and the command that ends it: %s', async (rule, fact, stop) => {
+      await stop();
+      // Right after it the agent may not have published anything.
+      expect(bundle('explain ingester')).not.toContain('Nothing is wrong');
+      const { stops } = await untilStops(rule);
+      const endsWith = stops[0]?.endsWith ?? '';
+      for (const verb of [['get'], ['status', '--watch=false'], ['explain']]) {
+        const shown = (await ok(anna, ...verb, 'ingester')).replace(/\s+/g, ' ');
+        expect(shown, verb[0]).toContain(fact);
+        expect(shown, verb[0]).toContain(endsWith);
+      }
+      expect(await ok(anna, 'get')).toMatch(new RegExp(` Done .*${rule}: `));
+      const [object] = await controlPlane().client.list<GroupWithStatus>(`${path}/rolloutgroups`);
+      expect(JSON.stringify(object?.status)).toMatch(/"status":"True","type":"Stopped"/);
+      expect((await agent?.ask('/metrics'))?.body).toMatch(new RegExp(`^rollout_group_stops\\{.*rule="${rule}".*\\} 1$`, 'm'));
+      const [, , ...words] = endsWith.replace('REASON', 'cost').split(' ');
+      bundle([...words, ...(words[0] === 'override' ? ['--yes'] : [])].join(' '));
+      await untilStops();
+      expect(bundle('explain ingester')).toContain('Nothing is left to do. ');
+    });
+
+    it('a zone that its settings pause is shown with the object to edit', async () => {
+      const zones = groupObject.spec.members.zones.map((zone) => ({ ...zone, ...(zone.name === 'c' ? { paused: true } : {}) }));
+      await controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', { spec: { members: { zones } } });
+      await untilStops('paused');
+      for (const line of ['get ingester', 'status ingester --watch=false', 'explain ingester']) {
+        expect(bundle(line)).toContain('zone c is paused by its settings');
+        expect(bundle(line)).toContain('kubectl edit rolloutgroup ingester -n mimir');
+      }
+      expect(bundle('resume ingester')).toContain('resume does not change it. To end it: kubectl edit rolloutgroup ingester -n mimir');
+    });
   });
 });

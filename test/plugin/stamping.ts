@@ -39,7 +39,7 @@ export async function installStamping({ client, authority }: ControlPlane, names
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutIntent',
     metadata: { name: 'probe' },
-    spec: { group: 'x', action: 'hold' },
+    spec: { group: 'x', action: 'pause' },
   };
   for (let attempt = 0; attempt < 400; attempt += 1) {
     const { body } = await client.ask<{ readonly spec?: { readonly requestedBy?: unknown } }>('POST', path, probe);

@@ -1,5 +1,5 @@
 // The texts about a plan that every format shares: durations, pods, steps, changes and sources.
-import type { RuleResult } from '../../../engine/decision.ts';
+import type { RuleResult, Stop } from '../../../engine/decision.ts';
 import type { Assumptions, GroupPlan, Plan, PlannedStep, PolicyChange, Quantiles, Refusal } from '../../../engine/plan/document.ts';
 import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
@@ -172,6 +172,13 @@ export function startMs(plan: Plan): number | undefined {
 /** Returns a time with minutes: `2026-08-22 02:10 UTC`. */
 export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
+export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefined): string {
+  const until = untilMs === undefined ? '' : `, until ${instantText(untilMs)}`;
+  const left = untilMs === undefined || nowMs === undefined ? '' : ` (in ${spanText((untilMs - nowMs) / 1000)})`;
+  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}${left}`;
 }
 
 /** Returns when a blocking result would pass. */

@@ -58,6 +58,7 @@ describe('a decision', () => {
       steps: [],
       actions: [],
       waits: [],
+      stops: [],
       warnings: [],
       wantedReadings: [],
     });

@@ -23,6 +23,7 @@ const idle: GroupDecision = {
   steps: [],
   actions: [],
   waits: [],
+  stops: [],
   warnings: [],
   wantedReadings: [],
 };

@@ -125,11 +125,14 @@ describe('paused', () => {
     });
   });
 
-  it.each(['pause', 'abort'] as const)('waits for a person who said %s', (action) => {
+  it.each([
+    ['pause', 'by kim'],
+    ['abort', 'by an abort of kim that names no run'],
+  ] as const)('waits for a person who said %s', (action, who) => {
     expect(ask('paused', native, { intents: [intent({ action, reason: 'storage moves', expiresMs: kitNowMs + 9 })] })).toEqual({
       rule: 'paused',
       outcome: 'wait',
-      fact: 'the group is paused by kim (storage moves)',
+      fact: `the group is paused ${who} (storage moves)`,
       source: { object: 'RolloutIntent mimir/intent-1' },
       earliestMs: kitNowMs + 9,
     });

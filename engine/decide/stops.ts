@@ -1,0 +1,142 @@
+// Finds what stops a group now, whether or not a step is due: pauses, protections, undone revisions, closed windows and holds of policies.
+import type { Source } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
+import { ordinalRanges } from '../amount.ts';
+import { type GroupContext, sourceOf } from '../context.ts';
+import type { RuleResult, Step, Stop } from '../decision.ts';
+import { blocks, earliest } from '../rule.ts';
+import { withException } from '../rules/exception.ts';
+import { policyAnswer, windowResult } from '../rules/policy.ts';
+import { pauseFact } from '../rules/roll.ts';
+import { objectOf, pauses, requesterText } from '../run/requests.ts';
+import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+
+interface StopsAnswer {
+  readonly stops: readonly Stop[];
+  /** The earliest instant at which time alone starts or ends a stop. */
+  readonly wakeAtMs: number | undefined;
+}
+
+/** Returns the stops in force. A stop for which an exception is in force is none. */
+export function stopsOf(context: GroupContext, steps: readonly Step[]): StopsAnswer {
+  const holds = steps.some(({ kind }) => kind === 'roll') ? holdsOfSteps(steps) : idleHolds(context);
+  const { run } = context.view.ledger;
+  const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
+  const stops = [
+    ...pausedBySettings(context),
+    ...intents.map((intent) => requestedStop(context, intent)),
+    ...stopsOfHolds(context, holds.filter(isHold)),
+  ];
+  const instants = [...stops.map(({ untilMs }) => untilMs), ...holds.map(({ result }) => result.earliestMs)];
+  return { stops, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+}
+
+/** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */
+export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
+  if (intent.expiresMs !== undefined && intent.expiresMs <= context.nowMs) return false;
+  return intent.action === 'protect' || intent.action === 'undo' || pauses(context, intent, run);
+}
+
+function requestedStop(context: GroupContext, intent: IntentView): Stop {
+  const { group } = context;
+  const name = `${group.namespace}/${group.name}`;
+  const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
+  const common = { source: objectOf(intent), ...defined({ untilMs: intent.expiresMs }) };
+  const cancel = `kubectl rollout-group cancel ${name} ${intent.name}`;
+  switch (intent.action) {
+    case 'protect':
+      return { rule: 'protected', fact: protectionFact(intent), ...common, zones, isBlocking: true, endsWith: cancel };
+    case 'undo':
+      return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
+    default: {
+      const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
+      const endsWith = `kubectl rollout-group resume ${name}${zone}`;
+      return { rule: 'paused', fact: pauseFact(context, intent), ...common, zones, isBlocking: true, endsWith };
+    }
+  }
+}
+
+function protectionFact(intent: IntentView): string {
+  const { ordinals, zone } = intent;
+  const place = zone === undefined ? 'the group' : `zone ${zone}`;
+  const what = ordinals === undefined ? place : `${ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(ordinals)} of ${place}`;
+  return `${requesterText(intent)} protects ${what}`;
+}
+
+function undoFact(intent: IntentView): string {
+  const revisions = (intent.undone ?? []).map(({ zone, revision }) => `${revision} of zone ${zone}`);
+  return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
+}
+
+/** A revision that no StatefulSet asks for blocks nothing until it is applied again. */
+function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
+  const isCurrent = view.zones.some(({ zone, set }) =>
+    undone.some((one) => one.zone === zone.name && one.revision === set?.status.updateRevision),
+  );
+  return { zones: [...new Set(undone.map(({ zone }) => zone))], isBlocking: isCurrent };
+}
+
+function pausedBySettings(context: GroupContext): readonly Stop[] {
+  const zones = context.group.zones.filter(({ paused }) => paused).map(({ name }) => name);
+  const [first] = zones;
+  if (first === undefined) return [];
+  const source = sourceOf(context, `zones.${first}.paused`);
+  const fact = zones.length === 1 ? `zone ${first} is paused by its settings` : `zones ${zones.join(', ')} are paused by their settings`;
+  return [{ rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsWith: editText(source) }];
+}
+
+/** Returns the command that opens the setting, or the place of the setting in a file. */
+function editText(source: Source | undefined): string {
+  const [, kind, namespace, name] = /^(\w+) ([^/]+)\/(.+)$/.exec(source?.object ?? '') ?? [];
+  if (source?.file === undefined && kind !== undefined) return `kubectl edit ${kind.toLowerCase()} ${name} -n ${namespace}`;
+  const place = [source?.file, source?.line].filter((part) => part !== undefined).join(':');
+  return `set paused: false${place === '' ? '' : ` at ${place}`}, then apply it`;
+}
+
+/** A result of a window or of a policy rule. */
+interface Hold {
+  readonly zone: string;
+  readonly result: RuleResult;
+}
+
+/** Steps that are due have asked the windows and the policies already. */
+function holdsOfSteps(steps: readonly Step[]): readonly Hold[] {
+  return steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
+}
+
+/** Asks as if each zone were to replace a pod. */
+function idleHolds(context: GroupContext): readonly Hold[] {
+  return context.view.zones.flatMap((zone) => {
+    const window = windowResult(context, 'rollout', 'nothing');
+    const { results } = policyAnswer({ context, action: 'rollout', zone });
+    const { name } = zone.zone;
+    return [window, ...results].map((answer) => ({ zone: name, result: withException(context, answer, { zone: name, podCount: 1 }) }));
+  });
+}
+
+/** The name of a policy rule contains its policy. */
+function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
+  return rule === 'window' || rule.includes('/');
+}
+
+/** A missing approval has a digest; it waits for a person and is none of the policy's holds. Unread evidence is none either. */
+function isHold({ result }: Hold): boolean {
+  return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
+}
+
+/** Returns one stop for each result. A result that several zones share appears once. */
+function stopsOfHolds({ group }: GroupContext, holds: readonly Hold[]): readonly Stop[] {
+  const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
+  for (const { zone, result } of holds) {
+    const key = `${result.rule} ${result.fact}`;
+    const known = zonesOf.get(key);
+    if (known === undefined) zonesOf.set(key, { result, zones: [zone] });
+    else if (!known.zones.includes(zone)) known.zones.push(zone);
+  }
+  return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
+    const [only] = zones;
+    const zone = zones.length === 1 && group.zones.length > 1 ? ` --zone ${only}` : '';
+    const endsWith = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --for 1h --reason REASON`;
+    return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, endsWith };
+  });
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
+import { readPublished } from '../../../engine/publish/read.ts';
+import { groupStatus } from '../../../engine/publish/status.ts';
+import type { IntentView } from '../../../engine/snapshot.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, exception, freeze, hourMs, intent, line, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const until = kitNowMs + hourMs;
+
+/** An idle group with these circumstances. */
+function idle(overrides: SnapshotOverrides = {}, definition = group({ zones: ['a', 'b'] })) {
+  const snapshot = snapshotOf({ groups: [definition], ...overrides });
+  const decision = decideGroup(snapshot, definition);
+  return { snapshot, decision, published: publishedDecision({ group: definition, decision, snapshot, atMs: snapshot.nowMs }) };
+}
+
+function saying(action: IntentView['action'], more: Partial<IntentView> = {}): SnapshotOverrides {
+  return { intents: [intent({ name: `${action}.ingester`, action, reason: 'INC-441', ...more })] };
+}
+
+function anonymous({ requestedBy: _requester, ...rest }: IntentView): IntentView {
+  return rest;
+}
+
+const cancel = 'kubectl rollout-group cancel mimir/ingester';
+const override = 'kubectl rollout-group override mimir/ingester --rule';
+
+describe('a stop while no step is due', () => {
+  it.each([
+    ['pause', saying('pause', { expiresMs: until }), 'the group is paused by kim (INC-441)', 'kubectl rollout-group resume mimir/ingester'],
+    [
+      'pause of a zone',
+      saying('pause', { zone: 'a', expiresMs: until }),
+      'zone a is paused by kim (INC-441)',
+      'kubectl rollout-group resume mimir/ingester --zone a',
+    ],
+    [
+      'abort without a verified requester',
+      { intents: [anonymous(intent({ action: 'abort', runId: 'run-1', expiresMs: until }))] },
+      'the group is paused by an abort without a verified requester',
+      'kubectl rollout-group resume mimir/ingester',
+    ],
+    ['protection', saying('protect', { expiresMs: until }), 'kim (INC-441) protects the group', `${cancel} protect.ingester`],
+    [
+      'protection of pods',
+      saying('protect', { zone: 'b', ordinals: [0, 1], expiresMs: until }),
+      'kim (INC-441) protects pods 0-1 of zone b',
+      `${cancel} protect.ingester`,
+    ],
+    ['window', { policies: [policy({ windows: [freeze()] })] }, 'a deny window is open', `${override} window --for 1h --reason REASON`],
+  ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
+    const { decision, published } = idle(overrides);
+    expect([decision.phase, decision.outcome, decision.waits]).toEqual(['Done', 'done', []]);
+    expect(decision.stops).toMatchObject([{ fact, untilMs: until, isBlocking: true, endsWith }]);
+    expect(decision.wakeAtMs).toBe(until);
+    expect(readPublished(JSON.stringify(published))).toMatchObject({ stops: [{ fact, endsWith }] });
+    const { conditions } = groupStatus(published);
+    expect(conditions.find(({ type }) => type === 'Stopped')).toMatchObject({
+      status: 'True',
+      message: expect.stringMatching(new RegExp(`^${fact.replace(/[()]/g, '\\$&')}.* until 2026-03-02T13:00:00Z. To end it: ${endsWith}$`)),
+    });
+    expect(samePublished(published, idle().published)).toBe(false);
+  });
+
+  it('is a hold or a denial by policy, but no missing approval, no unknown and no false condition', () => {
+    const rules = [
+      policyRule({ name: 'moves', effect: 'hold', message: 'storage moves' }),
+      policyRule({ name: 'never', effect: 'deny' }),
+      policyRule({ name: 'ask', effect: 'requireApproval' }),
+      policyRule({ name: 'unread', effect: 'hold', when: { '>': [{ var: 'inputs.metrics.queue' }, 1] } }),
+      policyRule({ name: 'other', effect: 'hold', when: { '==': [{ var: 'target.name' }, 'other'] } }),
+    ];
+    const { stops } = idle({ policies: [policy({ rules })] }).decision;
+    expect(stops.map(({ rule, fact, zones }) => [rule, fact, zones])).toEqual([
+      ['safety/moves', 'storage moves', ['a', 'b']],
+      ['safety/never', 'the condition is true', ['a', 'b']],
+    ]);
+  });
+
+  it('is none while an exception is in force', () => {
+    const overrides = { policies: [policy({ windows: [freeze()] })] };
+    expect(idle({ ...overrides, exceptions: [exception('window')] }).decision.stops).toEqual([]);
+  });
+
+  it('by settings names where they are', () => {
+    const sources = { 'zones.a.paused': line(3), 'zones.b.paused': line(4) };
+    const paused = group({ zones: [{ name: 'a', paused: true }, 'b'], sources });
+    expect(idle({}, paused).decision.stops).toMatchObject([
+      { rule: 'paused', fact: 'zone a is paused by its settings', zones: ['a'], endsWith: expect.stringContaining(':3, then apply it') },
+    ]);
+    const object = group({
+      zones: [{ name: 'a', paused: true }],
+      sources: { 'zones.a.paused': { object: 'RolloutGroup mimir/ingester' } },
+    });
+    expect(idle({}, object).decision.stops).toMatchObject([{ endsWith: 'kubectl edit rolloutgroup ingester -n mimir' }]);
+  });
+
+  it('by undo blocks nothing before the revision is applied again', () => {
+    const undone = (revision: string) => saying('undo', { undone: [{ zone: 'a', revision }] });
+    const fact = (revision: string) => `kim (INC-441) undid the revisions ${revision} of zone a`;
+    expect(idle(undone('rev-9')).decision.stops).toMatchObject([{ rule: 'undone', fact: fact('rev-9'), isBlocking: false }]);
+    const { snapshot } = idle();
+    const current = snapshot.statefulSets[0]?.status.updateRevision ?? '';
+    expect(idle(undone(current)).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
+  });
+
+  it('wakes the group when it begins, and ends with the request', () => {
+    const closing = freeze({ ranges: [{ fromMs: until, toMs: until + hourMs }] });
+    const { stops, wakeAtMs } = idle({ policies: [policy({ windows: [closing] })] }).decision;
+    expect([stops, wakeAtMs]).toEqual([[], until]);
+    expect(idle({ ...saying('pause', { expiresMs: ago(minuteMs) }) }).decision.stops).toEqual([]);
+  });
+});
