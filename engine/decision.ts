@@ -156,7 +156,7 @@ export interface ZoneDecision {
 export interface Stop {
   /** The rule that blocks the steps: `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
   readonly rule: string;
-  /** Who stops it and why, as a clause. */
+  /** The person or policy and the reason, as a clause. */
   readonly fact: string;
   readonly limit?: string;
   readonly source?: Source;

@@ -17,7 +17,7 @@ interface StopsAnswer {
   readonly wakeAtMs: number | undefined;
 }
 
-/** Returns the stops in force. A stop for which an exception is in force is none. */
+/** Returns the stops in force, without those that an exception allows. */
 export function stopsOf(context: GroupContext, steps: readonly Step[]): StopsAnswer {
   const holds = steps.some(({ kind }) => kind === 'roll') ? holdsOfSteps(steps) : idleHolds(context);
   const { run } = context.view.ledger;
@@ -119,7 +119,7 @@ function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
   return rule === 'window' || rule.includes('/');
 }
 
-/** A missing approval has a digest; it waits for a person and is none of the policy's holds. Unread evidence is none either. */
+/** Reports whether the result is a hold. A missing approval has a digest and waits for a person; unread evidence stops no idle group. */
 function isHold({ result }: Hold): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }

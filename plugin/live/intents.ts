@@ -57,7 +57,7 @@ export async function listActivePauses(
 }
 
 /** Reports whether the intent pauses its group or zone and has not expired. */
-export function isPause(intent: IntentView, nowMs: number): boolean {
+function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
   return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
 }
