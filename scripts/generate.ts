@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { agentMarkdown } from '../agent/process/agent-docs.ts';
-import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { compatDefinitions } from '../install/compat.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
 import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
+import { outputSchemas } from '../plugin/output/schemas.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
@@ -20,7 +20,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...all.map((kind) => [schemaFile(kind), json(editorSchema(kind))] as const),
     ['deploy/schemas/policies.json', json(policyFileSchema((kind) => schemaFile(kind).replace('deploy/schemas/', '')))],
-    ['deploy/schemas/plan.json', json(planSchema)],
+    ...Object.entries(outputSchemas()).map(([kind, schema]) => [outputFile(kind), json(schema)] as const),
     ...all.flatMap((kind) => {
       const definition = customResourceDefinition(kind);
       return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
@@ -31,6 +31,11 @@ function generatedFiles(): ReadonlyMap<string, string> {
     ['docs/findings.md', findingsMarkdown()],
     ['docs/rules.md', rulesMarkdown()],
   ]);
+}
+
+/** Of a document for programs. */
+function outputFile(kind: string): string {
+  return kind === 'Plan' ? 'deploy/schemas/plan.json' : `deploy/schemas/output/${kind.toLowerCase()}.json`;
 }
 
 function schemaFile(kind: Kind): string {

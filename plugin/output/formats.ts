@@ -1,13 +1,11 @@
 // Writes results for programs in one envelope, as JSON, YAML or one JSON object per line.
 import type { OutputStream } from '../context.ts';
 import type { LiveGroup } from '../live/groups.ts';
-
-/** Version of the output for programs. Additions keep the version, other changes raise it. */
-const cliApiVersion = 'rollout-group.dev/cli/v1';
+import { cliApiVersion, type OutputKind } from './schemas.ts';
 
 /** A result with its kind. Keys are printed in their order. */
 export interface ResultDocument {
-  readonly kind: string;
+  readonly kind: OutputKind;
   readonly [key: string]: unknown;
 }
 

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { reportEnding } from '../../plugin/process-exit.ts';
 import { runProgram } from '../../plugin/program.ts';
+import { checkOutput } from './output-schema.ts';
 
 export interface InProcess {
   readonly cwd?: string;
@@ -38,6 +39,7 @@ export async function runInProcess(
   } catch (error) {
     status = reportEnding(error, { words, stderr: stderr.stream, env: environment });
   }
+  checkOutput(stdout.text());
   return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { checkOutput } from './output-schema.ts';
 
 interface Ended {
   readonly status: number | null;
@@ -37,6 +38,7 @@ export function runExecutable(
     env: { PATH: process.env['PATH'], HOME: tmpdir(), LANG: 'C.UTF-8', ...env },
     maxBuffer: 256 * 1_048_576,
   });
+  checkOutput(stdout);
   return { status, stdout, stderr };
 }
 

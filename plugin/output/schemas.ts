@@ -1,0 +1,97 @@
+// The JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields: additions keep the version.
+import { planSchema } from '../../engine/plan/schema.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Version of the output for programs. Additions keep the version, other changes raise it. */
+export const cliApiVersion = 'rollout-group.dev/cli/v1';
+
+const text: Schema = { type: 'string' };
+const count: Schema = { type: 'integer', minimum: 0 };
+const code: Schema = { type: 'integer', minimum: 0, maximum: 255 };
+const instant: Schema = { type: 'string', format: 'date-time' };
+const any: Schema = {};
+
+function oneOf(...values: readonly string[]): Schema {
+  return { enum: values };
+}
+
+function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+type Fields = Readonly<Record<string, Schema>>;
+
+function record(required: Fields, optional: Fields = {}): Schema {
+  return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
+}
+
+const groupName = record({ namespace: text, name: text });
+const rule = record({ rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text });
+const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') });
+const refusal = record({ what: text, message: text, results: listOf(rule) });
+const decided: Fields = { phase: text, outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
+const liveGroup: Fields = { group: groupName, decidedBy: text, ...decided };
+const read = record({ generatedAt: instant, server: text });
+const finding: Fields = { code: text, severity: oneOf('error', 'warning', 'notice'), message: text };
+const event: Fields = { at: instant, namespace: text, object: text, reason: text, note: text };
+const summary = { type: 'object', additionalProperties: count };
+const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text });
+
+/** Required and optional fields of each kind, besides `apiVersion` and `kind`. The plan has a schema of its own. */
+const documents = {
+  Applied: [{ digest: text, groups: listOf(text), isNothing: { type: 'boolean' }, objects: listOf(record({ result: text })) }],
+  Denial: [{ decision: text, events: listOf(record(event)) }, { now: record({ outcome: text, message: text }) }],
+  Diagnosis: [{ exitCode: code, checks: listOf(record({ check: text, verdict: oneOf('ok', 'warn', 'FAIL', 'SKIP'), message: text })) }],
+  Difference: [
+    {
+      groups: listOf(
+        record({ namespace: text, group: text, parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })), refused: listOf(refusal) }),
+      ),
+      objects: listOf(record({ object: text, operation: oneOf('created', 'deleted', 'changed'), changes: listOf(fieldChange) })),
+    },
+  ],
+  Event: [{ ...event, id: text }],
+  EventList: [{ events: listOf(record({ ...event, id: text })) }],
+  Explanation: [{}, { decision: record(decided), refused: listOf(refusal), metadata: read, subject: any, ...liveGroup }],
+  Finding: [finding],
+  FindingCode: [{ code: text, title: text, severity: text, explanation: text }, { hint: text }],
+  Group: [liveGroup],
+  GroupList: [{ metadata: read, groups: listOf(record(liveGroup)) }],
+  GroupStatus: [liveGroup, { metadata: read, exitCode: code }],
+  LintResult: [{ exitCode: code, summary, findings: listOf(record(finding)) }],
+  Rule: [{ id: text, title: text, outcomes: listOf(text) }, { whenBlocked: text }],
+  Run: [{ run: record({ id: text }) }],
+  RunList: [{ group: record({ namespace: text, group: text }), runs: listOf(record({ id: text })) }],
+  SiblingDifference: [
+    {
+      groups: listOf(
+        record({
+          namespace: text,
+          group: text,
+          siblings: listOf(record({ zone: text, comparedWith: text, changes: listOf(fieldChange) })),
+          perZone: listOf(text),
+          missing: listOf(text),
+        }),
+      ),
+    },
+  ],
+  Simulation: [{ groups: listOf(record({ namespace: text, group: text, zones: listOf(text), repeat: text })) }],
+  TestResult: [{ exitCode: code, summary, tests: listOf(record({ file: text, name: text, cases: listOf(record({ name: text, passed: { type: 'boolean' } })) })) }],
+  Topic: [{ name: text, title: text, markdown: text }],
+  TopicList: [{ topics: listOf(record({ name: text, title: text })), codes: listOf(text), rules: listOf(text) }],
+  Version: [{ client: record({ version: text, node: text }) }],
+} as const satisfies Readonly<Record<string, readonly [required: Fields, optional?: Fields]>>;
+
+/** A kind of document; every document for programs is of one of them. */
+export type OutputKind = keyof typeof documents | 'Plan';
+
+/** Returns the schema of each kind. */
+export function outputSchemas(): Readonly<Record<string, Schema>> {
+  const rows = Object.entries<readonly [Fields, Fields?]>(documents).map(([kind, [required, optional = {}]]): readonly [string, Schema] => {
+    const envelope = { apiVersion: { const: cliApiVersion }, kind: { const: kind } };
+    const title = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: kind };
+    return [kind, { ...title, ...record({ ...envelope, ...required }, optional) }];
+  });
+  return { ...Object.fromEntries(rows), Plan: planSchema };
+}
