@@ -5,10 +5,10 @@ import { stringify } from 'yaml';
 import { agentMarkdown } from '../agent/process/agent-docs.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { compatDefinitions } from '../install/compat.ts';
+import { outputSchemas } from '../plugin/output/schemas.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
 import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
-import { outputSchemas } from '../plugin/output/schemas.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */

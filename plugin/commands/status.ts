@@ -193,7 +193,11 @@ async function write(
   const live = onlyGroup(read);
   const facts = factsOf(read, live, nowMs, estimationOf);
   if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, facts).join('\n')}\n`);
-  const head = { kind: 'GroupStatus' as const, metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server }, exitCode: code };
+  const head = {
+    kind: 'GroupStatus' as const,
+    metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server },
+    exitCode: code,
+  };
   const document = { ...head, ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   if (output === 'jsonl') return writeLines(stream, [document]);
   return writeDocument(stream, output, document);

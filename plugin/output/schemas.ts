@@ -46,7 +46,12 @@ const documents = {
   Difference: [
     {
       groups: listOf(
-        record({ namespace: text, group: text, parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })), refused: listOf(refusal) }),
+        record({
+          namespace: text,
+          group: text,
+          parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })),
+          refused: listOf(refusal),
+        }),
       ),
       objects: listOf(record({ object: text, operation: oneOf('created', 'deleted', 'changed'), changes: listOf(fieldChange) })),
     },
@@ -77,7 +82,13 @@ const documents = {
     },
   ],
   Simulation: [{ groups: listOf(record({ namespace: text, group: text, zones: listOf(text), repeat: text })) }],
-  TestResult: [{ exitCode: code, summary, tests: listOf(record({ file: text, name: text, cases: listOf(record({ name: text, passed: { type: 'boolean' } })) })) }],
+  TestResult: [
+    {
+      exitCode: code,
+      summary,
+      tests: listOf(record({ file: text, name: text, cases: listOf(record({ name: text, passed: { type: 'boolean' } })) })),
+    },
+  ],
   Topic: [{ name: text, title: text, markdown: text }],
   TopicList: [{ topics: listOf(record({ name: text, title: text })), codes: listOf(text), rules: listOf(text) }],
   Version: [{ client: record({ version: text, node: text }) }],

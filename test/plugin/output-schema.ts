@@ -17,7 +17,8 @@ export function checkOutput(stdout: string): void {
     if (schema === undefined) throw new Error(`no schema is published for the kind ${kind}`);
     const validate = compiled.get(kind) ?? ajv.compile(schema);
     compiled.set(kind, validate);
-    if (!validate(document)) throw new Error(`${kind} does not follow its schema: ${ajv.errorsText(validate.errors)}\n${stdout.slice(0, 2_000)}`);
+    if (!validate(document))
+      throw new Error(`${kind} does not follow its schema: ${ajv.errorsText(validate.errors)}\n${stdout.slice(0, 2_000)}`);
   }
 }
 

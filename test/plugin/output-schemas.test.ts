@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { cliApiVersion, outputSchemas } from '../../plugin/output/schemas.ts';
+import { checkOutput } from './output-schema.ts';
+
+describe('the schemas of documents for programs', () => {
+  it('are published and documented, one for each kind', () => {
+    const page = readFileSync('docs/output.md', 'utf8');
+    const kinds = Object.keys(outputSchemas());
+    expect(kinds.filter((kind) => !page.includes(`\`${kind}\``))).toEqual([]);
+    const published = readdirSync('deploy/schemas/output').filter((file) => !page.includes(`\`output/${file}\``));
+    expect(published).toEqual([]);
+    expect(readdirSync('deploy/schemas/output')).toHaveLength(kinds.length - 1);
+  });
+
+  // The tests of all verbs call this for everything that the plugin prints.
+  it('refuse a document without its fields, and an unknown kind', () => {
+    const document = { apiVersion: cliApiVersion, kind: 'Version', client: { version: '1', node: '2' } };
+    expect(() => checkOutput(JSON.stringify(document))).not.toThrow();
+    expect(() => checkOutput(JSON.stringify({ ...document, client: {} }))).toThrow('Version does not follow its schema');
+    expect(() => checkOutput(JSON.stringify({ ...document, kind: 'Other' }))).toThrow('no schema is published for the kind Other');
+  });
+});
