@@ -38,7 +38,7 @@ const event: Fields = { at: instant, namespace: text, object: text, reason: text
 const summary = { type: 'object', additionalProperties: count };
 const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text });
 
-/** Required and optional fields of each kind, besides `apiVersion` and `kind`. The plan has a schema of its own. */
+/** Required and optional fields of each kind, besides `apiVersion` and `kind`. The plan has another source. */
 const documents = {
   Applied: [{ digest: text, groups: listOf(text), isNothing: { type: 'boolean' }, objects: listOf(record({ result: text })) }],
   Denial: [{ decision: text, events: listOf(record(event)) }, { now: record({ outcome: text, message: text }) }],
