@@ -134,8 +134,12 @@ function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLoo
       : blocking.length > 0
         ? `blocked by ${blocking.length} of ${plural(step.results.length, 'rule')}`
         : `${plural(step.results.length, 'rule')} passed`;
-  const shown = explanation.isWhatIf ? blocking : step.results;
+  const shown = explanation.isWhatIf ? blocking : blockingFirst(step.results);
   return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(shown, explanation, look)];
+}
+
+function blockingFirst(results: readonly RuleResult[]): readonly RuleResult[] {
+  return [...results.filter(blocks), ...results.filter((result) => !blocks(result))];
 }
 
 function stepText(step: ExplainedStep): string {
@@ -145,7 +149,7 @@ function stepText(step: ExplainedStep): string {
 }
 
 function refusalLines(refusal: Refusal, explanation: Explanation, look: TableLook): readonly string[] {
-  const shown = explanation.isWhatIf ? blockingResults(refusal.results) : refusal.results;
+  const shown = explanation.isWhatIf ? blockingResults(refusal.results) : blockingFirst(refusal.results);
   return [...field('DENIED', refusal.what, look, 'red'), ...resultLines(shown, explanation, look)];
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
-import { done, rolling } from './live-kit.ts';
+import { done, rolling, waiting } from './live-kit.ts';
 import { publishedObject } from './live-objects.ts';
 import { builtFolder, folderWith, runPlugin } from './process.ts';
 
@@ -205,6 +205,15 @@ describe('completion from the cluster', () => {
     // 300 ms on an idle machine.
     expect(ms).toBeLessThan(3_000);
     expect(await complete(folderWith({}), ['status', ''])).toMatchObject({ status: 0, stdout: ':4\n', stderr: '' });
+  });
+});
+
+describe('explain', () => {
+  it('shows the rules that block before the rules that passed', async () => {
+    const { stdout } = await type(await fakeApiServer([publishedObject(now(waiting))]), 'explain ingester');
+    const marks = [...stdout.matchAll(/^ {3}\[(\w+)\] /gm)].map(([, mark]) => mark);
+    expect(marks.indexOf('WAIT')).toBe(0);
+    expect(marks).toContain('ok');
   });
 });
 
