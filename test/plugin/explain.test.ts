@@ -45,11 +45,11 @@ describe('the explanation of a group', () => {
                  updated, 20 available
 
         step     roll zone-c 19..17   blocked by 1 of 3 rules
-         [ok]   other-zones-ready  all pods of the other zones are available: zone-a 20/20, zone-b 20/20
-         [SKIP] min-interval       no interval is set
          [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
                                    defined at policy/ingester.yaml:58:9
                                    passes when the wave has the required approvals
+         [ok]   other-zones-ready  all pods of the other zones are available: zone-a 20/20, zone-b 20/20
+         [SKIP] min-interval       no interval is set
 
         do       to approve: kubectl rollout-group approve mimir/ingester
       "
