@@ -38,6 +38,8 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
+  /** A length of time in the fact that grows: its words, and the instant from which it counts (`factAt`). */
+  readonly age?: { readonly words: string; readonly fromMs: number };
 }
 
 interface PodTarget {

@@ -1,5 +1,6 @@
 // A rule, its results, which results block a step, and which result leads when several block.
 import type { Source } from '../policies/definition.ts';
+import { formatDuration } from '../policies/duration.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
@@ -30,6 +31,7 @@ interface ResultDetails {
   readonly source?: Source | undefined;
   readonly earliestMs?: number | undefined;
   readonly digest?: string | undefined;
+  readonly age?: RuleResult['age'] | undefined;
 }
 
 /** Builds a result without undefined details. */
@@ -38,8 +40,15 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
     rule,
     outcome,
     fact,
-    ...defined({ limit: details.limit, source: details.source, earliestMs: details.earliestMs, digest: details.digest }),
+    ...defined({ limit: details.limit, source: details.source, earliestMs: details.earliestMs, digest: details.digest, age: details.age }),
   };
+}
+
+/** Returns the fact with the age that it has at this instant: a stored result is as old as its decision. */
+export function factAt({ fact, age }: Pick<RuleResult, 'fact' | 'age'>, nowMs: number): string {
+  if (age === undefined) return fact;
+  const seconds = Math.round((nowMs - age.fromMs) / 1000);
+  return fact.replace(age.words, () => formatDuration(Math.max(0, seconds) * 1000));
 }
 
 /** Reports whether a result stops its step now. */

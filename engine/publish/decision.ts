@@ -211,7 +211,14 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
  * minutes. A reading of a metric input that is newer by a third of its maximum age is a change.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
-  return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
+  return isSameButAges(a, b) && haveSameReplacements(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
+}
+
+/** A pod that is evicted again is another action; a call that is repeated every few seconds is not. */
+function haveSameReplacements(a: PublishedDecision, b: PublishedDecision): boolean {
+  const replacements = ({ actions }: PublishedDecision) => actions.filter(({ kind }) => kind === 'evictPod' || kind === 'deletePod');
+  const [before, now] = [replacements(a), replacements(b)];
+  return before.every(({ atMs }, index) => atMs === now[index]?.atMs);
 }
 
 function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics = [] }: PublishedDecision): boolean {
@@ -224,7 +231,7 @@ function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics 
 /** Runs after every turn of every group, so it copies nothing. A member without a value counts as absent, as in JSON. */
 function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
   if (typeof a === 'string' && typeof b === 'string')
-    return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
+    return a === b || ((key === 'fact' || key === 'message' || key === 'words') && ageless(a) === ageless(b));
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
   if (!isRecord(a) || !isRecord(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
   return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));

@@ -28,6 +28,7 @@ const result = z.object({
   source: source.optional(),
   earliestMs: instant.optional(),
   digest: text.optional(),
+  age: z.object({ words: text, fromMs: instant }).optional(),
 });
 
 const revisions = z.record(z.string(), text);

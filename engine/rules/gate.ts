@@ -44,8 +44,9 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   }
   const next = last.atMs + gate.everyMs;
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
+    const words = formatDuration(context.nowMs - last.atMs);
     return {
-      answer: result(rule, 'unknown', `${gate.name} was last read ${formatDuration(context.nowMs - last.atMs)} ago`, { limit, source }),
+      answer: result(rule, 'unknown', `${gate.name} was last read ${words} ago`, { limit, source, age: { words, fromMs: last.atMs } }),
       hasFailed,
       fromMs,
     };

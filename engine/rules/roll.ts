@@ -161,10 +161,12 @@ export const minInterval: Rule<RollQuestion> = {
     const limit = formatDuration(intervalMs);
     if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'the run has replaced no pod', { limit, source });
     const passed = context.nowMs - run.lastDisruptionMs;
-    const fact = `the last replacement was ${formatDuration(passed)} ago`;
+    const words = formatDuration(passed);
+    const fact = `the last replacement was ${words} ago`;
+    const age = { words, fromMs: run.lastDisruptionMs };
     return passed >= intervalMs
-      ? result('min-interval', 'ok', fact, { limit, source })
-      : result('min-interval', 'wait', fact, { limit, source, earliestMs: run.lastDisruptionMs + intervalMs });
+      ? result('min-interval', 'ok', fact, { limit, source, age })
+      : result('min-interval', 'wait', fact, { limit, source, age, earliestMs: run.lastDisruptionMs + intervalMs });
   },
 };
 
@@ -195,9 +197,10 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   const details = { limit: formatDuration(progressMs), source: sourceOf(context, 'rollout.deadlines') };
   if (!isInFlight(context)) return result('progress-deadline', 'ok', 'no pod is in flight', details);
   const since = lastProgressMs(context, run);
-  const fact = `the last progress was ${formatDuration(context.nowMs - since)} ago`;
-  return result('progress-deadline', 'ok', fact, {
+  const words = formatDuration(context.nowMs - since);
+  return result('progress-deadline', 'ok', `the last progress was ${words} ago`, {
     ...details,
+    age: { words, fromMs: since },
     ...(since + progressMs > context.nowMs ? { earliestMs: since + progressMs } : {}),
   });
 }
@@ -208,8 +211,10 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
   const spent = movableMs(context, run);
   const details = { limit: formatDuration(runMs), source: sourceOf(context, 'rollout.deadlines') };
-  return result('run-deadline', 'ok', `the run has been active for ${formatDuration(spent)}`, {
+  const words = formatDuration(spent);
+  return result('run-deadline', 'ok', `the run has been active for ${words}`, {
     ...details,
+    ...(run.isMovable ? { age: { words, fromMs: context.nowMs - spent } } : {}),
     ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}),
   });
 }

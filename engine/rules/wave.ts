@@ -66,12 +66,13 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   if (isFastTrack(context, run)) return result('soak', 'skip', 'a rollback does not soak', { limit, source });
   if (addsNothing(context, wave)) return result('soak', 'skip', `wave ${wave.name} adds no pod to an earlier wave`, { limit, source });
   const passed = context.nowMs - sinceMs;
-  const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
+  const words = formatDuration(passed);
+  const fact = `wave ${wave.name} has soaked ${words}`;
   const promotion = skipRequest(context, run, wave.name);
   if (passed < wave.after.soakMs && promotion !== undefined) return passedOver('soak', fact, promotion, limit);
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source })
-    : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
+    : result('soak', 'wait', fact, { limit, source, age: { words, fromMs: sinceMs }, earliestMs: sinceMs + wave.after.soakMs });
 }
 
 /** Reports whether the wave adds no pod to an earlier wave, as in small zones. The same pods do not soak twice. */

@@ -72,14 +72,16 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no interval between zones is set', { source });
   const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
-  const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
+  const words = formatDuration(Math.max(0, passed));
+  const fact = `zone ${other.zone} shrank ${words} ago`;
   // A recorded time in the future proves no age. Adopted groups wait until that time has passed.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
-  return result('zone-gap', 'wait', fact, { limit, source, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });
+  const age = { words, fromMs: other.atMs };
+  return result('zone-gap', 'wait', fact, { limit, source, age, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });
 }
 
 function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source'] {

@@ -158,7 +158,7 @@ function resultLines(results: readonly RuleResult[], { nowMs }: Explanation, loo
   const width = Math.max(0, ...results.map(({ rule }) => rule.length));
   return results.flatMap((result) => {
     const head = `   ${marks[result.outcome].padEnd(markWidth)}${result.rule.padEnd(width)}  `;
-    const [first = '', ...rest] = paragraph(head, factText(result), look.columns);
+    const [first = '', ...rest] = paragraph(head, factText(result, nowMs), look.columns);
     const mark = marks[result.outcome];
     const painted = first.replace(mark, () => look.paint(markStyles[result.outcome], mark));
     const source = sourceText(result.source);

@@ -67,7 +67,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
         partText(totals, totals.available),
         from === 'here' ? 'now' : ageText(decision.decidedMs, nowMs),
         ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
-        infoText(live, { isShort }),
+        infoText(live, { isShort, nowMs }),
       ],
     };
   });
@@ -216,7 +216,7 @@ function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonl
   const { outcome, rule, zones, sinceMs } = wait;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
   const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, nowMs)}: `;
-  const lines = paragraph('    ', `${head.trimStart()}${factText(wait)}; ${passesText(wait, nowMs)}`, look.columns);
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, nowMs)}; ${passesText(wait, nowMs)}`, look.columns);
   const mark = marks[outcome];
   return lines.map((line, index) =>
     index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,

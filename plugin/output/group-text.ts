@@ -113,12 +113,18 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
 };
 
 /** Returns the most important fact about a group: its agent stopped, why it waits, its pods in flight, and what stops it. */
-export function infoText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, { isShort = false } = {}): string {
-  return [unattended, decisionText(decision, isShort), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
+export function infoText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, { isShort = false, nowMs }: InfoLook = {}): string {
+  return [unattended, decisionText(decision, isShort, nowMs), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
 }
 
-function decisionText(decision: PublishedDecision, isShort: boolean): string {
-  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort);
+interface InfoLook {
+  readonly isShort?: boolean;
+  /** The time at which ages in facts are shown; that of the decision if absent. */
+  readonly nowMs?: number;
+}
+
+function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
+  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort, nowMs);
   const trouble = troubleText(decision, isShort);
   const unread = unreadZones(decision);
   const inFlight = decision.zones
@@ -133,7 +139,7 @@ function decisionText(decision: PublishedDecision, isShort: boolean): string {
     const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;
     return [trouble, moving].filter((part) => part !== '').join('; ');
   }
-  return [trouble, firstWait(decision, isShort)].filter((part) => part !== '').join('; ');
+  return [trouble, firstWait(decision, isShort, nowMs)].filter((part) => part !== '').join('; ');
 }
 
 /** Returns the stop that no wait names: no step is due, or another zone is stopped. */
@@ -176,10 +182,10 @@ function troubleText(decision: PublishedDecision, isShort: boolean): string {
   return `${podTrouble(first)}${troubled.length === 1 ? '' : ` and ${troubled.length - 1} more`}`;
 }
 
-function firstWait({ waits }: PublishedDecision, isShort: boolean): string {
+function firstWait({ waits }: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
   const [wait] = waits;
   if (wait === undefined) return '';
-  return isShort ? wait.rule : `${wait.rule}: ${factText(wait)}`;
+  return isShort ? wait.rule : `${wait.rule}: ${factText(wait, nowMs)}`;
 }
 
 /** Returns `0.21`, `no data`, or the error. */

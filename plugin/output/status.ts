@@ -57,13 +57,13 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
 /** Returns one log line: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
 export function statusLine(live: LiveGroup, nowMs: number): string {
   const { decision } = live;
-  return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live)].join(' ');
+  return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
 }
 
 /** Returns the log line printed while nothing changes, with the duration of the phase and the range of the estimated end. */
 export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const { decision } = live;
-  const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live)].join(' ');
+  const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
   return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}${endField(estimation)}`;
 }
 
@@ -74,12 +74,12 @@ function endField(estimation: Estimation): string {
   return ` end=${secondText(p50Ms)}..${p90Ms === undefined ? '' : secondText(p90Ms)}`;
 }
 
-function factsOf(live: LiveGroup): readonly string[] {
+function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { decision, unattended } = live;
   const totals = podTotals(decision);
   const unread = unreadZones(decision);
   const { wave } = decision;
-  const info = infoText(live);
+  const info = infoText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
   const isTold = decision.waits.length + stops.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
@@ -192,8 +192,8 @@ function nowText(moment: Moment, width: number, look: TableLook): string {
   if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
-  const at = wait.earliestMs === undefined ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
-  return shorten(`blocked by ${wait.rule}: ${factText(wait)}${at}`, width, look.glyphs.ellipsis);
+  const at = wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
+  return shorten(`blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`, width, look.glyphs.ellipsis);
 }
 
 /** Returns one log line: elapsed time, group, phase and progress. */

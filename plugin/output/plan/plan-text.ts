@@ -2,7 +2,7 @@
 import type { RuleResult, Stop } from '../../../engine/decision.ts';
 import type { Assumptions, GroupPlan, Plan, PlannedStep, PolicyChange, Quantiles, Refusal } from '../../../engine/plan/document.ts';
 import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
-import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
+import { blockingResults, factAt, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
@@ -150,9 +150,10 @@ export function sourceText(source: Source | undefined): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ');
 }
 
-/** Returns the fact of a rule with its limit. */
-export function factText(result: RuleResult): string {
-  return result.limit === undefined ? result.fact : `${result.fact} (limit: ${result.limit})`;
+/** Returns the fact of a rule with its limit, and with the age that it has now. */
+export function factText(result: RuleResult, nowMs?: number): string {
+  const fact = nowMs === undefined ? result.fact : factAt(result, nowMs);
+  return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;
 }
 
 /** Returns the results that cause a denial. Omits a fact that the message already contains. */
@@ -183,6 +184,9 @@ export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefin
 
 /** Returns when a blocking result would pass. */
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
+  if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
+    return `its time was ${instantText(result.earliestMs)}; it passes with the next decision if nothing else changes`;
+  }
   if (result.earliestMs !== undefined && nowMs !== undefined) {
     return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
   }

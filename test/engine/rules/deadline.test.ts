@@ -38,6 +38,7 @@ describe('the progress deadline', () => {
       rule: 'progress-deadline',
       outcome: 'ok',
       fact: 'the last progress was 5m ago',
+      age: expect.any(Object),
       ...details,
       earliestMs: kitNowMs + 15 * minuteMs,
     });
@@ -50,6 +51,7 @@ describe('the progress deadline', () => {
       rule: 'progress-deadline',
       outcome: 'ok',
       fact: 'the last progress was 20m ago',
+      age: expect.any(Object),
       ...details,
     });
   });
@@ -90,6 +92,7 @@ describe('the deadline of the whole run', () => {
       rule: 'run-deadline',
       outcome: 'ok',
       fact: 'the run has been active for 1h10m',
+      age: expect.any(Object),
       ...details,
       earliestMs: kitNowMs + 50 * minuteMs,
     });
@@ -116,6 +119,7 @@ describe('the deadline of the whole run', () => {
       rule: 'run-deadline',
       outcome: 'ok',
       fact: 'the run has been active for 2h',
+      age: expect.any(Object),
       ...details,
     });
     expect(deadlineFailure(context(whole), moving(110 * minuteMs - 1, true))).toBeUndefined();

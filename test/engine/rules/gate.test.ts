@@ -105,6 +105,7 @@ describe('a gate', () => {
       rule: 'gate',
       outcome: 'unknown',
       fact: 'errors was last read 3m1ms ago',
+      age: expect.any(Object),
       ...once,
     });
   });

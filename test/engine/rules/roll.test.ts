@@ -300,6 +300,7 @@ describe('min-interval', () => {
       rule,
       outcome: 'wait',
       fact: 'the last replacement was 4m ago',
+      age: expect.any(Object),
       ...details,
       earliestMs: kitNowMs + 6 * minuteMs,
     });
@@ -308,6 +309,7 @@ describe('min-interval', () => {
       rule,
       outcome: 'ok',
       fact: 'the last replacement was 10m ago',
+      age: expect.any(Object),
       ...details,
     });
   });

@@ -98,6 +98,7 @@ describe('after a wave', () => {
         rule: 'soak',
         outcome: 'wait',
         fact: 'wave canary has soaked 10m',
+        age: expect.any(Object),
         limit: '1h',
         source: line(3),
         earliestMs: kitNowMs + 50 * minuteMs,
