@@ -113,7 +113,10 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
 };
 
 /** Returns the most important fact about a group: its agent stopped, why it waits, its pods in flight, and what stops it. */
-export function infoText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, { isShort = false, nowMs }: InfoLook = {}): string {
+export function infoText(
+  { decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>,
+  { isShort = false, nowMs }: InfoLook = {},
+): string {
   return [unattended, decisionText(decision, isShort, nowMs), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
 }
 

@@ -192,7 +192,8 @@ function nowText(moment: Moment, width: number, look: TableLook): string {
   if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
-  const at = wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
+  const at =
+    wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
   return shorten(`blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`, width, look.glyphs.ellipsis);
 }
 
