@@ -8,7 +8,7 @@ import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
 import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
 
-/** The writers that write after turns, as values of the label `writer`: published decisions, Events and RolloutRuns. */
+/** Values of the label `writer`: the writers of published decisions, Events and RolloutRuns. They write after turns. */
 type Writer = 'decision' | 'event' | 'run';
 
 /** One request that the agent sent, with its answer. */
@@ -50,7 +50,7 @@ interface CertificateSource {
   }[];
 }
 
-/** Most different values of a label whose values come from outside, such as a path. Further values are counted as `other`. */
+/** Maximum number of values of a label, if they come from outside, such as paths. Further values are counted as `other`. */
 const labelValueLimit = 200;
 
 /** Holds all metrics of the process. They start at zero with the process. */
@@ -158,7 +158,7 @@ export class Metrics {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }
 
-  /** Counts one write, or one that was dropped. */
+  /** Counts one write by its result. `dropped`: it was never sent. */
   wrote(writer: Writer, result: 'done' | 'failed' | 'dropped'): void {
     this.#own.writes.inc({ writer, result });
   }

@@ -26,7 +26,7 @@ const maxPendingTurns = 100;
 const longestTimeoutMs = 30_000;
 /** Time between two checks whether the kind is installed and may be read. */
 const missingRetryMs = 300_000;
-/** Delay of the next read after any other failure. */
+/** Delay of the next read after a failure other than 403 and 404. */
 const reloadDelayMs = 5000;
 
 /** A record as it should be stored, and as it was last stored. */
@@ -201,7 +201,7 @@ export class RunRecorder {
     }
   }
 
-  /** Queues the finished records: a write of an unchanged finished record deletes the records beyond the limit. */
+  /** Queues the finished records so that `#write` deletes the records beyond the limit. It does not write an unchanged record again. */
   #queueFinished(namespace: string, { rollout, scale }: GroupRuns): void {
     for (const record of [rollout, scale]) {
       if (record !== undefined && record.spec.outcome !== 'running') this.#queue.queueWrite(`${namespace}/${record.metadata.name}`);

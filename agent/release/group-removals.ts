@@ -1,4 +1,4 @@
-// Reports once that no definition of a group exists any more, as soon as every source of definitions was read completely.
+// Reports each group whose definition was deleted, once. It waits until every source of definitions was read completely.
 
 import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
@@ -22,14 +22,14 @@ interface GroupRemovalsOptions extends Omit<KnownParts, 'env'> {
 
 /** A group that was defined at an earlier check and is not defined now. */
 interface MissingGroup extends FormerGroup {
-  /** Time on the monotonic clock since which the definition has certainly been missing. Absent while an unread source may contain it. */
+  /** Start of the time without a definition, on the monotonic clock. Absent while an unread source may contain the definition. */
   missingSinceMs?: number | undefined;
 }
 
 /** Delay of the next check while StatefulSets or pods cannot be read: no event reports that they can be read again. */
 const retryMs = 30_000;
 
-/** Reports only groups that were defined at an earlier check by this process as leader. */
+/** Reports removed groups while this process leads. It knows only groups that were defined at an earlier check since it became leader. */
 export class GroupRemovals {
   readonly #options: GroupRemovalsOptions;
   /** The groups of the last check. */
@@ -65,7 +65,7 @@ export class GroupRemovals {
     this.#missing.clear();
   }
 
-  /** Reports the group if it is certainly removed. Returns the delay until the next check; undefined if the next change causes it. */
+  /** Reports the group if it is certainly removed. Returns the delay until the next check; undefined if no timer is needed. */
   #report(key: string, missing: MissingGroup, current: ActivePolicies, nowMs: number): number | undefined {
     const { env, sourceStates, onReport } = this.#options;
     const snapshot = knownSnapshot(this.#options, missing.group.namespace, { fresh: undefined, unread: [] });

@@ -35,7 +35,7 @@ export interface PlannedStep {
   readonly source?: Source;
   /** Time from the start of the plan to the start of the step, if all durations are medians. */
   readonly startSeconds: number;
-  /** Median duration. Absent if the step waits for a person, or for a change of a policy that denies. */
+  /** Median duration. Absent if the step waits for an approval, or if a rule denies it: then only a person can end the wait. */
   readonly p50Seconds?: number;
   /** 90th percentile of the duration. */
   readonly p90Seconds?: number;
@@ -93,9 +93,9 @@ export interface GroupPlan {
     readonly statefulSet: string;
     readonly replicasBefore: number;
     readonly replicasAfter: number;
-    /** Pods that are replaced, each once; with those of `afterWait`. */
+    /** Number of pods that are replaced, with the pods of `afterWait`. A pod that is replaced twice counts once. */
     readonly restarts: number;
-    /** Pods that are replaced once the plan no longer waits, in their order. */
+    /** Pods that are replaced after the wait at the end of the plan, in order of replacement. */
     readonly afterWait?: readonly string[];
   }[];
   readonly totals: {
@@ -155,11 +155,14 @@ export interface Assumptions {
   readonly groups: Readonly<Record<string, Partial<PodTimes>>>;
   /** Result of every gate. */
   readonly gates: 'pass' | 'fail';
-  /** `given`: each approval is given at once, so no total contains the time of a person. */
+  /** `given`: each approval is given at once, so totals contain no time for approvals. */
   readonly approvals: 'given' | 'missing';
   /** Result of every request that asks a pod to prepare for its deletion. */
   readonly preparations: 'succeed' | 'fail';
-  /** Values of the metrics that policies read, by `policy/input`. An omitted metric gets a value at which no rule of its policy applies, if one exists. */
+  /**
+   * Values of the metrics that policies read, by `policy/input`. For an omitted metric the plan chooses a value at which no rule of its
+   * policy applies, if such a value exists.
+   */
   readonly metrics: Readonly<Record<string, number>>;
 }
 

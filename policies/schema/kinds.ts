@@ -105,7 +105,7 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
 
-/** Returns the API resource of a kind. Only for kinds with a resource: else `plural` is empty. */
+/** Returns the API resource of a kind. `plural` is empty if the kind exists only in files. */
 export function resourceOfKind(kind: Kind): {
   readonly [name in 'group' | 'version' | 'plural' | 'kind']: string;
 } & { readonly isNamespaced: true } {

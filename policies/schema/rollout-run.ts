@@ -28,7 +28,7 @@ const step = z
     action: z
       .enum(['replace', 'scale', 'prepare', 'withdraw', 'writeBack', 'advanceRevision'])
       .describe(
-        'Kind of the actions. `prepare` asks pods to prepare for their deletion, and `withdraw` withdraws that. `writeBack` writes the replicas to the mirrored object. `advanceRevision` sets the current revision of the StatefulSet.',
+        'Kind of the actions. `prepare` asks pods to prepare for their deletion, and `withdraw` tells them to stay. `writeBack` writes the replicas to the mirrored object. `advanceRevision` sets the current revision of the StatefulSet.',
       ),
     what: z.string().max(1024).describe('Description of the last action.'),
     pods: z.string().max(1024).optional().describe('Ordinals of the affected pods, as ranges such as 0-2,5.'),
@@ -45,7 +45,9 @@ const request = z
     name: text.describe('Name of the RolloutIntent, or of the RolloutException for `override`.'),
     action: z.string().max(32).describe('Action of the request, such as `approve`; `override` for a RolloutException.'),
     by: text.optional().describe('Verified requester. Absent if the requester could not be verified.'),
-    at: instant.describe('Time of the request. Without a verified requester: when the agent first saw it.'),
+    at: instant.describe(
+      'Time of the request. If the requester could not be verified, and for `override`: time at which the agent first recorded it.',
+    ),
     reason: z.string().max(256).optional().describe('Reason that the user gave.'),
     about: z.string().max(256).optional().describe('Subject of the request, such as `wave canary` or `zone a`.'),
   })
@@ -63,7 +65,7 @@ export const rolloutRunSpec = z.strictObject({
   startedAt: instant.describe('Start of the run.'),
   endedAt: instant.optional().describe('End of the run. Absent while it is running.'),
   took: seconds.optional().describe('Duration of the run in seconds. Absent while it is running.'),
-  waited: seconds.describe('Seconds for which rules blocked the group, without the current wait.'),
+  waited: seconds.describe('Seconds for which rules blocked the group. The current wait is added when it ends.'),
   zones: z.array(zone).max(runLimits.zones),
   steps: z.array(step).max(runLimits.steps),
   stepsOmitted: z.int().min(0).optional().describe('Number of steps that were removed from the middle of a long list.'),
@@ -79,7 +81,9 @@ export const rolloutRunSpec = z.strictObject({
     .array(request)
     .max(runLimits.people)
     .optional()
-    .describe('Requests of users that concern the run, and exceptions. At most 30; later requests are omitted.'),
+    .describe(
+      'Requests of users that concern the run, and exceptions in force during the run. At most 30 entries; later ones are omitted.',
+    ),
   policyDigest: z.string().max(64).optional().describe('Digest of the policies at the start of the run.'),
   planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
   commit: z.string().max(253).optional().describe('Commit of the change, from the annotations of the StatefulSet.'),

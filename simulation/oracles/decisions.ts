@@ -1,5 +1,5 @@
-// Judges single turns by the invariants S4, S5, S21, S25, S27, L8 and L9: is each decision made from a complete and recent snapshot, by one
-// definition, reproducible, and with a reason?
+// Judges single turns by the invariants S4, S5, S21, S25, S27, L8 and L9. Each decision must use a complete and recent snapshot and one
+// definition. It must be reproducible, and have a reason if it does not act.
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { runStartMs } from '../process/clock.ts';
@@ -13,7 +13,7 @@ import type { Book } from './places.ts';
 const maxSnapshotAgeMs = 10_000;
 /** Allowance for rounding and for the time that a process needs, in every comparison of clocks. */
 const toleranceMs = 1_000;
-/** Every disruption is decided again, and one of this many decisions. */
+/** Every decision with a disruption is computed again, and one in this many of all decisions. */
 const sampleEvery = 8;
 /** A watch must show a change after this time. */
 const watchDelayMs = 60_000;
@@ -34,7 +34,7 @@ class DecisionJudge implements Oracle {
   readonly #lastChanges = new Map<string, number>();
   /** By machine and UID: the resource version after the last change that its processes know to have succeeded. */
   readonly #knownChanges = new Map<string, number>();
-  /** By process: when it sent the disruptions that were stored since the end of its last turn. */
+  /** By process: the send times of the disruptions that the server has stored since the last turn of the process ended. */
   readonly #sentDisruptions = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
   /** By process: the clock of its machine at the end of its last turn. */
   readonly #clocks = new Map<string, MachineState & { readonly atMs: number }>();
@@ -63,7 +63,7 @@ class DecisionJudge implements Oracle {
     const sentMs = actor.sentAtMs ?? atMs;
     const sent = this.#sentDisruptions.get(actor.process) ?? [];
     this.#sentDisruptions.set(actor.process, sent);
-    // The wall clock at sending, because the clock may be corrected while the process is suspended afterwards.
+    // Uses the wall clock at the time of sending: the clock may be corrected later, while the process is suspended.
     const wallMs = actor.sentWallMs ?? runStartMs + sentMs + machineOf(scene, actor.process).wallErrorMs;
     sent.push({ atMs: sentMs, wallMs });
   }
@@ -122,7 +122,7 @@ class DecisionJudge implements Oracle {
     if (ageMs > maxSnapshotAgeMs + toleranceMs) this.#report('S5', process, `was ${Math.round(ageMs)} ms old when its disruption was sent`);
   }
 
-  /** S21: a disruption is never decided from a state older than a change that the machine made and knew to have succeeded, also after a restart. */
+  /** S21: a snapshot for a disruption contains every change that a process of the machine made and saw succeed, also before a restart. */
   #checkNoStepBack(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);
     const statefulSets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
