@@ -130,7 +130,8 @@ function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress
 function zoneToCure(context: GroupContext, down: readonly ZoneView[], open: ZoneView | undefined): ZoneView | undefined {
   const [only] = down;
   if (only !== undefined && down.length === 1) {
-    const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal));
+    // A terminating pod, as in a drained node, needs no cure: its successor has the new revision.
+    const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal) && !pod.isTerminating);
     return open?.isReady === true && isBroken ? only : undefined;
   }
   const curable = down.filter((view) => mayCureBeside(context, view));
