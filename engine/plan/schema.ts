@@ -34,6 +34,8 @@ function record(description: string, required: Readonly<Record<string, Schema>>,
   };
 }
 
+const instant: Schema = { type: 'number', description: 'Milliseconds since 1970, or since the start of a plan without startsAt.' };
+
 const outcome = oneOf('complete', 'unchanged', 'blocked', 'waits');
 
 const definitions: Readonly<Record<string, Schema>> = {
@@ -46,9 +48,14 @@ const definitions: Readonly<Record<string, Schema>> = {
       digest: { type: 'string', description: 'The digest that an approval must name.' },
       exception: { type: 'string', description: 'The exception that permits what the rule would block.' },
       source: ref('source'),
-      earliestMs: { type: 'number', description: 'Milliseconds since 1970, or since the start of a plan without startsAt.' },
+      earliestMs: instant,
+      age: ref('age'),
     },
   ),
+  age: record('A length of time in a fact that grows with the clock.', {
+    words: { type: 'string', description: 'The words of the fact that state it.' },
+    fromMs: instant,
+  }),
   change: record(
     'A difference between the running and the requested objects.',
     {
