@@ -66,6 +66,16 @@ class Stage {
     );
   }
 
+  /** Waits until the StatefulSet controller may replace no pod of any zone. */
+  async untilHolding(): Promise<void> {
+    await this.#controlPlane.client.until<RollingSet>(
+      this.group.setsPath,
+      'the partition that holds every zone',
+      (items) => items.every((set) => partitionOf(set) === holding),
+      60_000,
+    );
+  }
+
   versions(): Promise<readonly string[]> {
     return versions(this.#controlPlane.client, this.group.namespace);
   }
@@ -128,8 +138,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
         ...policy,
         diesAt: (call) => isRolling && call.site === 'act.setPartition' && call.moment === moment,
       });
-      await stage.untilPartition('a', holding);
-      await stage.untilPartition('b', holding);
+      await stage.untilHolding();
       isRolling = true;
       await stage.arena.startInside({ name: 'second', ...policy });
       await stage.group.setImage('example.com/server:2');
@@ -142,12 +151,10 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
   it.concurrent('blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself', async (context) => {
     const stage = await open(context, { namespace: 'whole', zones: ['a', 'b'], replicas: 3 });
     const agent = await stage.start(undefined);
-    await stage.untilPartition('a', holding);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:2');
     await stage.group.untilRolled();
-    await stage.untilPartition('a', holding);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.expectBudgetsKept();
     await agent.stop();
     await stage.group.setImage('example.com/server:3');
@@ -159,8 +166,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
   it.concurrent('lowers a partition by what the budget has left, and no more pods are down than may be', async (context) => {
     const stage = await open(context, { namespace: 'several', zones: ['a', 'b'], replicas: 6, maxUnavailable: 3 });
     const agent = await stage.start(undefined, { maxUnavailable: 3 });
-    await stage.untilPartition('a', holding);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:2');
     await stage.group.untilRolled();
     await stage.untilPartition('b', holding);
@@ -175,8 +181,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
   it.concurrent('keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle', async (context) => {
     const stage = await open(context, { namespace: 'leak', zones: ['a', 'b'], replicas: 4 });
     let agent = await stage.start(stoppedAt(1));
-    await stage.untilPartition('a', holding);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.expectEachKilledTwice([...split('a', 4, 0, ['', '1']), ...split('b', 4, 0, ['', '1'])]);
     await stage.group.setImage('example.com/server:2');
     for (const count of [1, 2, 3, 4]) {
@@ -218,8 +223,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
   it.concurrent('goes on under OrderedReady from an image that never starts to one that does', async (context) => {
     const stage = await open(context, { namespace: 'ordered', zones: ['a', 'b'], replicas: 3, podManagementPolicy: 'OrderedReady' });
     await stage.start(undefined);
-    await stage.untilPartition('a', holding);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:broken');
     await controlPlane().client.until<Pod>(stage.group.podsPath, 'a pod in CrashLoopBackOff', (pods) =>
       pods.some(({ status }) => status.containerStatuses?.some(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff')),
@@ -229,20 +233,20 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     expect(down).toEqual(['ingester-zone-a-2']);
     await stage.group.setImage('example.com/server:3');
     await stage.group.untilRolled();
-    await stage.untilPartition('a', holding);
+    await stage.untilHolding();
     expect(await stage.versions()).toEqual([...split('a', 3, 0, ['', '3']), ...split('b', 3, 0, ['', '3'])]);
   });
 
   it.concurrent('goes back when the template does, with no more than the pods that had moved', async (context) => {
     const stage = await open(context, { namespace: 'back', zones: ['a', 'b'], replicas: 4 });
     const agent = await stage.start(stoppedAt(2));
-    await stage.untilPartition('a', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:2');
     await untilWave(agent, 1);
     const before = new Map((await stage.group.pods()).map(({ metadata }) => [metadata.name, metadata.uid]));
     await stage.group.setImage('example.com/server:1');
     await stage.group.untilRolled();
-    await stage.untilPartition('a', holding);
+    await stage.untilHolding();
     const after = await stage.group.pods();
     expect(
       after
@@ -256,7 +260,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
   it.concurrent('waits with the other zone, and says why, when a user lowers a partition by hand', async (context) => {
     const stage = await open(context, { namespace: 'by-hand', zones: ['a', 'b'], replicas: 4 });
     const agent = await stage.start(stoppedAt(1));
-    await stage.untilPartition('a', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:2');
     await untilWave(agent, 0);
     await controlPlane().client.patch(`${stage.group.setsPath}/ingester-zone-a`, 'merge', {
@@ -276,7 +280,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
       '{ name: one, zones: [a], pods: 1, after: { soak: 1h } }',
       '{ name: rest, zones: [a, b], percent: 100 }',
     ]);
-    await stage.untilPartition('b', holding);
+    await stage.untilHolding();
     await stage.group.setImage('example.com/server:2');
     await untilWave(agent, 0);
     await stage.group.scale('ingester-zone-b', 0);
