@@ -136,7 +136,7 @@ function stopsOfHolds({ group }: GroupContext, holds: readonly Hold[]): readonly
   return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
     const [only] = zones;
     const zone = zones.length === 1 && group.zones.length > 1 ? ` --zone ${only}` : '';
-    const endsWith = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --for 1h --reason REASON`;
+    const endsWith = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --duration 1h --reason REASON`;
     return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, endsWith };
   });
 }

@@ -12,7 +12,7 @@ import { reasonSuffix } from '../output/text.ts';
 export interface ApproveOptions extends RequestFlags {
   readonly wave?: string;
   readonly rule?: string;
-  readonly for?: string;
+  readonly duration?: string;
 }
 
 export function approve(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
@@ -39,10 +39,11 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
   const subject = subjectOf(requested, options, action);
   const { wave, rule, approval } = subject;
   const digest = action === 'approve' ? digestIn(subject, name) : undefined;
-  const expiresMs = options.for === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+  const expiresMs =
+    options.duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
   if (run === undefined && expiresMs === undefined && action === 'approve')
-    throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --for 1h');
+    throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --duration 1h');
   const what = subjectText(subject);
   return {
     needsRequester: true,

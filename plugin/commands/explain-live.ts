@@ -16,7 +16,7 @@ import { groupDocument, writeDocument } from '../output/formats.ts';
 
 export interface LiveExplainOptions extends ConnectionFlags {
   readonly group: string;
-  readonly whatIf?: boolean;
+  readonly allRules?: boolean;
   readonly output: 'table' | 'json' | 'yaml';
 }
 
@@ -32,7 +32,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     const { stdout } = context;
     if (options.output === 'table') {
       stdout.write(
-        renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true, outdated }, { ...stdout, isWide: false }),
+        renderLiveExplanation({ live, subject, nowMs, showsAllRules: options.allRules === true, outdated }, { ...stdout, isWide: false }),
       );
     } else {
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };

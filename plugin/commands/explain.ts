@@ -42,7 +42,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
     const { renderExplanation } = await import('../output/explain.ts');
-    context.stdout.write(renderExplanation({ decision, refused, nowMs, isWhatIf: options.whatIf === true }, context.stdout));
+    context.stdout.write(renderExplanation({ decision, refused, nowMs, showsAllRules: options.allRules === true }, context.stdout));
   } else await writeDocument(context.stdout, options.output, { kind: 'Explanation', decision, refused });
   if (decision.outcome === 'act') suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${name}`);
   return exitCodes.done;

@@ -18,7 +18,7 @@ import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
 export interface OverrideOptions extends RequestFlags, PromptFlags {
   readonly rule: string;
-  readonly for: string;
+  readonly duration: string;
   readonly zone?: string;
   readonly replicasAtLeast?: number;
   readonly podsAtMost?: number;
@@ -32,7 +32,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const { name } = requested;
     refuseRule(requested, rule);
     const zone = findZone(requested.live, options.zone);
-    const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+    const expiresMs = cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
     const object = exceptionObject(requested, { ...options, reason, zone, expiresMs });
     refuseSecondException(requested, rule, zone, object.metadata.name);
     if (options.dryRun === 'client') return printObjects(context, [object]);

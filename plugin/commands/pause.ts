@@ -19,14 +19,14 @@ export interface ResumeOptions extends RequestFlags {
 }
 
 export interface PauseOptions extends ResumeOptions {
-  readonly for?: string;
+  readonly duration?: string;
 }
 
 export function pause(context: CommandContext, options: PauseOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const { target, live, zone } = await readPlace(cluster, options);
     const { reason, dryRun } = options;
-    const expiresMs = options.for === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+    const expiresMs = options.duration === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
     const object = pauseIntent({ ...target, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
     if (dryRun === 'client') return printObjects(context, [object]);
     const applied = await applyIntent(cluster, object, dryRun === 'server').catch(ifNotInstalled(rolloutIntents, 'nothing was paused'));

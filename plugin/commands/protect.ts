@@ -12,7 +12,7 @@ import { placeText, plural, reasonSuffix } from '../output/text.ts';
 export interface ProtectOptions extends RequestFlags {
   readonly zone?: string;
   readonly pod?: readonly string[];
-  readonly for?: string;
+  readonly duration?: string;
   readonly until?: string;
 }
 
@@ -37,10 +37,10 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
   });
 }
 
-function endOf({ for: span, until }: ProtectOptions, nowMs: number): number {
-  if ((span === undefined) === (until === undefined))
-    throw usageFailure('a protection needs exactly one end', 'add --for 2h or --until 2026-12-18T18:00:00Z');
-  const endMs = span === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--for', span);
+function endOf({ duration, until }: ProtectOptions, nowMs: number): number {
+  if ((duration === undefined) === (until === undefined))
+    throw usageFailure('a protection needs exactly one end', 'add --duration 2h or --until 2026-12-18T18:00:00Z');
+  const endMs = duration === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--duration', duration);
   if (endMs === undefined) throw usageFailure(`--until ${until} is not a valid time`, 'write it as 2026-12-18T18:00:00Z');
   if (endMs <= nowMs) throw usageFailure(`--until ${until} is in the past`, 'give a later time');
   return endMs;

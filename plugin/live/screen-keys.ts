@@ -83,7 +83,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     if (view === 'explain') {
       const subject = zone === undefined ? {} : { zone };
       const outdated = outdatedLines(live, read.listing, nowMs);
-      return renderLiveExplanation({ live, subject, nowMs, isWhatIf: false, outdated }, screen.look()).trimEnd().split('\n');
+      return renderLiveExplanation({ live, subject, nowMs, showsAllRules: false, outdated }, screen.look()).trimEnd().split('\n');
     }
     const shown = zone === undefined ? read : { ...read, groups: [onlyZone(live, zone)] };
     return (view === 'second' ? other.frame : screen.frame)(shown, nowMs);

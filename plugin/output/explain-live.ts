@@ -14,7 +14,7 @@ interface LiveExplanation {
   /** The subject of the question. For a pod or a StatefulSet, only its zone is explained. */
   readonly subject: Subject;
   readonly nowMs: number;
-  readonly isWhatIf: boolean;
+  readonly showsAllRules: boolean;
   /** As for an `Explanation`. */
   readonly outdated: readonly string[];
 }
@@ -24,7 +24,7 @@ export function renderLiveExplanation(explained: LiveExplanation, look: TableLoo
   return renderExplanation(explanationOf(explained), look);
 }
 
-function explanationOf({ live, subject, nowMs, isWhatIf, outdated }: LiveExplanation): Explanation {
+function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveExplanation): Explanation {
   const { decision, from } = live;
   const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
   return {
@@ -49,7 +49,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf, outdated }: LiveExplana
     unread: unreadZones(decision),
     refused: [],
     nowMs,
-    isWhatIf,
+    showsAllRules,
   };
 }
 

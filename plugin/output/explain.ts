@@ -38,14 +38,14 @@ export interface Explanation {
   readonly nowMs: number | undefined;
   /** Zones that could not be read; needed if not all steps are given. */
   readonly unread?: readonly string[];
-  /** Show only the rules that block. */
-  readonly isWhatIf: boolean;
+  /** Show also the rules that passed or do not apply. */
+  readonly showsAllRules: boolean;
 }
 
 const markStyles: Readonly<Record<RuleOutcome, Style>> = { ok: 'green', wait: 'yellow', no: 'red', skip: 'dim', unknown: 'yellow' };
 const markWidth = 7;
 
-/** Returns the text with a final line break. Lists every rule, including the rules that passed. */
+/** Returns the text with a final line break. Counts the rules that do not block, or lists them on request. */
 export function renderExplanation(explanation: Explanation, look: TableLook): string {
   const { decision, refused, trouble = [] } = explanation;
   const lines = [
@@ -58,6 +58,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
+    ...hiddenLines(explanation, look),
     ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning)}`, look)),
     ...doLines(explanation, look),
   ];
@@ -134,12 +135,18 @@ function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLoo
       : blocking.length > 0
         ? `blocked by ${blocking.length} of ${plural(step.results.length, 'rule')}`
         : `${plural(step.results.length, 'rule')} passed`;
-  const shown = explanation.isWhatIf ? blocking : blockingFirst(step.results);
-  return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(shown, explanation, look)];
+  return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(step.results, explanation, look)];
 }
 
-function blockingFirst(results: readonly RuleResult[]): readonly RuleResult[] {
-  return [...results.filter(blocks), ...results.filter((result) => !blocks(result))];
+/** Returns how many rules of the explanation are not shown, and how to see them. */
+function hiddenLines({ decision, refused, showsAllRules }: Explanation, look: TableLook): readonly string[] {
+  const hidden = [...decision.steps, ...refused].flatMap(({ results }) => results).filter((result) => !blocks(result));
+  if (hidden.length === 0 || showsAllRules) return [];
+  const rules = new Set(hidden.map(({ rule }) => rule)).size;
+  return [
+    '',
+    ...field('passed', `${plural(rules, 'rule')} passed or ${rules === 1 ? 'does' : 'do'} not apply; explain --all-rules lists them`, look),
+  ];
 }
 
 function stepText(step: ExplainedStep): string {
@@ -149,14 +156,14 @@ function stepText(step: ExplainedStep): string {
 }
 
 function refusalLines(refusal: Refusal, explanation: Explanation, look: TableLook): readonly string[] {
-  const shown = explanation.isWhatIf ? blockingResults(refusal.results) : blockingFirst(refusal.results);
-  return [...field('DENIED', refusal.what, look, 'red'), ...resultLines(shown, explanation, look)];
+  return [...field('DENIED', refusal.what, look, 'red'), ...resultLines(refusal.results, explanation, look)];
 }
 
-/** Returns one line per rule: result, name, and fact with limit. A rule that blocks also shows its source and when it would pass. */
-function resultLines(results: readonly RuleResult[], { nowMs }: Explanation, look: TableLook): readonly string[] {
-  const width = Math.max(0, ...results.map(({ rule }) => rule.length));
-  return results.flatMap((result) => {
+/** Returns one line per shown rule: result, name, and fact with limit. A rule that blocks also shows its source and when it would pass. */
+function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: Explanation, look: TableLook): readonly string[] {
+  const shown = [...blockingResults(results), ...(showsAllRules ? results.filter((result) => !blocks(result)) : [])];
+  const width = Math.max(0, ...shown.map(({ rule }) => rule.length));
+  return shown.flatMap((result) => {
     const head = `   ${marks[result.outcome].padEnd(markWidth)}${result.rule.padEnd(width)}  `;
     const [first = '', ...rest] = paragraph(head, factText(result, nowMs), look.columns);
     const mark = marks[result.outcome];

@@ -16,8 +16,8 @@ const pause: Verb = {
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
   description: 'Creates a RolloutIntent. Scaling goes on. If the group is already paused, updates only the reason and the end.',
   arguments: [eachGroupArgument],
-  options: [zone, { flags: '--for <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
-  examples: ['pause ingester --zone zone-c --for 2h --reason "read latency"'],
+  options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
+  examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
   exits,
   usesCluster: true,
   load: async () => (await import('../commands/pause.ts')).pause,
@@ -74,7 +74,7 @@ const verified = 'Applies only to the current run, and only if the webhook verif
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
-  { flags: '--for <duration>', description: 'Expires after this time, for example 2h.' },
+  { flags: '--duration <duration>', description: 'Expires after this time, for example 2h.' },
 ];
 
 const approve: Verb = {
@@ -83,7 +83,7 @@ const approve: Verb = {
   description: `Creates a RolloutIntent. Fails if you belong to none of the groups that may approve. ${verified}`,
   arguments: [eachGroupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
-  examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --for 2h'],
+  examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --duration 2h'],
   exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/approve.ts')).approve,
@@ -180,7 +180,7 @@ const override: Verb = {
   arguments: [eachGroupArgument],
   options: [
     { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true, completes: 'rule' },
-    { flags: '--for <duration>', description: 'Duration, for example 30m.', isRequired: true },
+    { flags: '--duration <duration>', description: 'Duration, for example 30m.', isRequired: true },
     zone,
     { flags: '--replicas-at-least <number>', description: 'Allow a scale-down only to this number of replicas.', atLeast: 0 },
     { flags: '--pods-at-most <number>', description: 'Allow at most this many pods at once.', atLeast: 1 },
@@ -188,7 +188,7 @@ const override: Verb = {
     ...actOptions,
     agentNamespaceOption,
   ],
-  examples: ['override ingester --rule zone-gap --for 30m --reason "cost event" --yes'],
+  examples: ['override ingester --rule zone-gap --duration 30m --reason "cost event" --yes'],
   exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/override.ts')).run,
@@ -223,12 +223,15 @@ const protect: Verb = {
   options: [
     zone,
     { flags: '--pod <name>', description: 'Only this pod.', isRepeatable: true },
-    { flags: '--for <duration>', description: 'Duration, for example 2h.' },
+    { flags: '--duration <duration>', description: 'Duration, for example 2h.' },
     { flags: '--until <instant>', description: 'End, for example 2026-12-18T18:00:00Z.' },
     ...actOptions,
     agentNamespaceOption,
   ],
-  examples: ['protect ingester --zone zone-c --for 2h --reason "restore runs"', 'protect ingester --pod ingester-zone-a-3 --for 1h'],
+  examples: [
+    'protect ingester --zone zone-c --duration 2h --reason "restore runs"',
+    'protect ingester --pod ingester-zone-a-3 --duration 1h',
+  ],
   exits,
   usesCluster: true,
   load: async () => (await import('../commands/protect.ts')).run,

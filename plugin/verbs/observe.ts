@@ -88,7 +88,7 @@ const explain: Verb = {
   name: 'explain',
   summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
-    'Lists every rule with its fact, its limit and the file and line that set it. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
+    'Lists every rule that blocks with its fact, its limit and the file and line that set it, and counts the others. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
   arguments: [
     {
       name: 'group',
@@ -107,7 +107,7 @@ const explain: Verb = {
     instant,
     namespaceOption,
     agentNamespaceOption,
-    { flags: '--what-if', description: 'Show which changes would allow the next step.' },
+    { flags: '--all-rules', description: 'Also list the rules that passed or do not apply.' },
     outputOption('table', 'json', 'yaml'),
   ],
   examples: [

@@ -93,7 +93,7 @@ describe('the leading result', () => {
     const expected = leadingResult(decision.steps.flatMap(({ results }) => results))?.rule ?? '';
     const published = publishedDecision({ group: one, decision, snapshot, atMs: kitNowMs });
     const status = groupStatus(published);
-    const explanation = renderExplanation({ decision, refused: [], nowMs: kitNowMs, isWhatIf: true }, plainLook);
+    const explanation = renderExplanation({ decision, refused: [], nowMs: kitNowMs, showsAllRules: false }, plainLook);
     const report = { snapshot, decision, performed: [] } as unknown as Parameters<typeof factsOf>[0];
     expect(decision.waits[0]?.rule).toBe(expected);
     expect(published.waits[0]?.rule).toBe(expected);

@@ -30,14 +30,14 @@ function explained(results: readonly RuleResult[], rest: Partial<Explanation> = 
     decision: decision({ phase: waits.length === 0 ? 'Rolling' : 'Waiting', outcome, waits, steps: [rollStep('zone-c', results)] }),
     refused: [],
     nowMs: Date.parse('2026-08-22T12:07:00Z'),
-    isWhatIf: false,
+    showsAllRules: false,
     ...rest,
   };
 }
 
 describe('the explanation of a group', () => {
-  it('lists every rule, the blocking rule with its source, and the possible actions', () => {
-    expect(renderExplanation(explained([...passed, approval]), look({ columns: 100 }))).toMatchInlineSnapshot(`
+  it('lists every rule on request, the blocking rule with its source, and the possible actions', () => {
+    expect(renderExplanation(explained([...passed, approval], { showsAllRules: true }), look({ columns: 100 }))).toMatchInlineSnapshot(`
       "mimir/ingester is WAITING. Nothing is wrong; a person must act.
 
         goal     40 of 60 pods updated
@@ -91,10 +91,14 @@ describe('the explanation of a group', () => {
     );
   });
 
-  it('omits passed rules with --what-if', () => {
-    const text = renderExplanation(explained([...passed, approval], { isWhatIf: true }), look());
+  it('counts the rules that passed, each rule once', () => {
+    const one = explained([...passed, approval]);
+    const steps = ['zone-b', 'zone-c'].map((zone) => rollStep(zone, [...passed, approval]));
+    const text = renderExplanation({ ...one, decision: { ...one.decision, steps } }, look());
     expect(text).toContain('[WAIT] approval');
     expect(text).not.toContain('[ok]');
+    expect(text).toContain('  passed   2 rules passed or do not apply; explain --all-rules lists them');
+    expect(renderExplanation(explained([approval]), look())).not.toContain('  passed ');
   });
 
   it('shows a denied request with the rule', () => {

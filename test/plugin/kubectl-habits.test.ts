@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { done, rolling, waiting } from './live-kit.ts';
 import { publishedObject } from './live-objects.ts';
@@ -67,6 +68,13 @@ describe('flags of kubectl', () => {
     expect(runPlugin(['lint', '--file', 'examples/kafka']).status).toBe(3);
     for (const words of ['scale x --replicas 3 --to 3', 'apply x --auto-approve', 'undo x --confirm x', 'get --verbose'])
       expect(runPlugin(words.split(' ')).stderr).toContain('unknown option');
+  });
+
+  it('--for names a condition, and a duration is --duration', () => {
+    const flagsFor = verbs.map(({ options }) => options.map(({ flags }) => flags).filter((flags) => flags.startsWith('--for ')));
+    expect(new Set(flagsFor.flat())).toEqual(new Set(['--for <condition>']));
+    for (const line of ['pause x --for 2h', 'protect x --for 2h', 'approve x --for 2h', 'reject x --for 2h'])
+      expect(runPlugin(line.split(' ')).stderr).toContain('unknown option "--for"');
   });
 
   it('of the connection are listed once, by the help of the program', () => {
@@ -209,11 +217,21 @@ describe('completion from the cluster', () => {
 });
 
 describe('explain', () => {
-  it('shows the rules that block before the rules that passed', async () => {
-    const { stdout } = await type(await fakeApiServer([publishedObject(now(waiting))]), 'explain ingester');
-    const marks = [...stdout.matchAll(/^ {3}\[(\w+)\] /gm)].map(([, mark]) => mark);
-    expect(marks.indexOf('WAIT')).toBe(0);
-    expect(marks).toContain('ok');
+  const marksOf = (stdout: string) => [...stdout.matchAll(/^ {3}\[(\w+)\] /gm)].map(([, mark]) => mark);
+
+  it('shows the rules that block, and counts the rules that passed', async () => {
+    const server = await fakeApiServer([publishedObject(now(waiting))]);
+    const { stdout } = await type(server, 'explain ingester');
+    expect(marksOf(stdout)).toEqual(['WAIT']);
+    expect(stdout).toContain('12 rules passed or do not apply; explain --all-rules lists them');
+    expect((await type(server, 'explain ingester -o json')).stdout).toContain('"outcome": "ok"');
+  });
+
+  it('--all-rules shows the rules that block before the rules that passed', async () => {
+    const { stdout } = await type(await fakeApiServer([publishedObject(now(waiting))]), 'explain ingester --all-rules');
+    expect(marksOf(stdout)[0]).toBe('WAIT');
+    expect(marksOf(stdout)).toContain('ok');
+    expect(stdout).not.toContain('explain --all-rules');
   });
 });
 

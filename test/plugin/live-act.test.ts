@@ -31,7 +31,7 @@ const pauseOf = (zone?: string): FakeObject => ({
 
 describe('pause', () => {
   it('writes an intent with zone, reason and end', async () => {
-    const { status, stdout, writes } = await act('pause ingester --zone c --for 2h --reason "read latency"');
+    const { status, stdout, writes } = await act('pause ingester --zone c --duration 2h --reason "read latency"');
     expect([status, writes.length]).toEqual([0, 1]);
     expect(writes[0]?.path).toMatch(
       /\/namespaces\/mimir\/rolloutintents\/pause\.ingester\.c\?fieldManager=kubectl-rollout-group&force=false$/,
@@ -74,7 +74,7 @@ describe('pause', () => {
   it.each([
     ['pause nonsense', 10],
     ['pause ingester --zone x', 3],
-    ['pause ingester --for soon', 3],
+    ['pause ingester --duration soon', 3],
   ])('%s ends with %i', async (line, status) => {
     const ended = await act(line);
     expect([ended.status, ended.writes]).toEqual([status, []]);

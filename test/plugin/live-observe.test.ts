@@ -288,7 +288,7 @@ describe('explain', () => {
   });
 
   it('lists every rule of what was published', async () => {
-    const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester');
+    const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester --all-rules');
     expect(status).toBe(0);
     expect(stdout).toContain('   [WAIT] approval                 0 of 1 approvals from oncall');
     expect(stdout).toContain('defined at policy/ingester.yaml:31:15');

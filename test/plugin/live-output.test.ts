@@ -46,10 +46,11 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
     `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'paused: the group is paused (read latency)' } }).join('\n')}\n`,
-  'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false, outdated: [] }, at),
+  'explain-waiting': (at) =>
+    renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, showsAllRules: false, outdated: [] }, at),
   'explain-pod': (at) =>
     renderLiveExplanation(
-      { live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false, outdated: [] },
+      { live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, showsAllRules: false, outdated: [] },
       at,
     ),
 };
@@ -128,7 +129,7 @@ describe('an age in a fact', () => {
     const nowMs = 20 * 60_000;
     const text = 'wave canary has soaked 20m (limit: 1h)';
     expect(renderTree(live, nowMs, look()).join(' ')).toContain(text);
-    expect(renderLiveExplanation({ live, subject: {}, nowMs, isWhatIf: false, outdated: [] }, look())).toContain(text);
+    expect(renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look())).toContain(text);
     expect(renderStatus(live, nowMs, look()).join(' ')).toContain(text);
     expect(renderGroups({ groups: [live], nowMs, hasNamespaces: false }, look())).toContain(text);
     expect(renderTree(live, 3_600_001, look()).join(' ')).toContain('its time was 1970-01-01 01:00 UTC; it passes with the next decision');
@@ -170,7 +171,7 @@ describe('lines of a log', () => {
 
 describe('the explanation of a group', () => {
   const explained = (decision: PublishedDecision): string =>
-    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, isWhatIf: false, outdated: [] }, look());
+    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
 
   it('says that a paused group continues when it is resumed', () => {
     const text = explained(paused);

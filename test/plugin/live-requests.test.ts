@@ -10,7 +10,7 @@ import type { FakeObject } from './served-objects.ts';
 
 describe('approve', () => {
   it('approves the waiting wave for the current run, as the verified requester', async () => {
-    const acted = await act('approve ingester --reason "canary is fine" --for 2h');
+    const acted = await act('approve ingester --reason "canary is fine" --duration 2h');
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(asked(acted)).toEqual([
       {
@@ -76,7 +76,7 @@ describe('approve', () => {
       metadata: { name: 'safety', namespace: 'mimir' },
       spec: { targets: { all: true }, rules: [rule] },
     };
-    const acted = await act('approve ingester --rule safety/drained --for 1h', { decision: waiting, extra: [policy] });
+    const acted = await act('approve ingester --rule safety/drained --duration 1h', { decision: waiting, extra: [policy] });
     expect(asked(acted)).toEqual([
       {
         group: 'ingester',
@@ -87,7 +87,7 @@ describe('approve', () => {
       },
     ]);
     const endless = await act('approve ingester --rule safety/drained', { decision: waiting, extra: [policy] });
-    expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('add --for 1h')]);
+    expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('add --duration 1h')]);
   });
 
   it('uses the published digest if the rule waits, and otherwise the digest of the definition', async () => {
@@ -199,9 +199,9 @@ describe('if the CRDs are not installed', () => {
     ['abort ingester', rolling, 'rolloutintents'],
     ['retry ingester', failed, 'rolloutintents'],
     ['promote ingester', rolling, 'rolloutintents'],
-    ['protect ingester --for 1h', rolling, 'rolloutintents'],
+    ['protect ingester --duration 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
-    ['override ingester --rule zone-gap --for 30m --reason x --yes', rolling, 'rolloutexceptions'],
+    ['override ingester --rule zone-gap --duration 30m --reason x --yes', rolling, 'rolloutexceptions'],
   ])('%s fails with the command that installs them', async (line, decision, missing) => {
     const acted = await act(line, { decision, extra: history, options: { missing: [missing], stamp: oncall } });
     expect(acted.status).toBe(10);

@@ -125,7 +125,7 @@ describe('undo', () => {
 });
 
 describe('override', () => {
-  const line = 'override ingester --rule zone-gap --for 30m --reason "cost event"';
+  const line = 'override ingester --rule zone-gap --duration 30m --reason "cost event"';
 
   it('writes an exception for one rule with an end if the name of the group is given', async () => {
     const acted = await act(`${line} --zone b --replicas-at-least 3 --yes`);
@@ -145,7 +145,7 @@ describe('override', () => {
   });
 
   it.each(rulesWithoutException)('never overrides %s', async (rule) => {
-    const acted = await act(`override ingester --rule ${rule} --for 30m --reason x --yes`);
+    const acted = await act(`override ingester --rule ${rule} --duration 30m --reason x --yes`);
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
@@ -168,10 +168,10 @@ describe('override', () => {
   });
 
   it.each([
-    ['override ingester --rule zone-gap --for 30m --yes', 3],
-    ['override ingester --rule zone-gab --for 30m --reason x --yes', 3],
-    ['override ingester --rule zone-gap --for soon --reason x --yes', 3],
-    ['override ingester --rule zone-gap --for 30m --reason x', 3],
+    ['override ingester --rule zone-gap --duration 30m --yes', 3],
+    ['override ingester --rule zone-gab --duration 30m --reason x --yes', 3],
+    ['override ingester --rule zone-gap --duration soon --reason x --yes', 3],
+    ['override ingester --rule zone-gap --duration 30m --reason x', 3],
   ])('%s ends with %i', async (words, status) => {
     const acted = await act(words);
     expect([acted.status, acted.kept]).toEqual([status, []]);
@@ -191,12 +191,12 @@ describe('protect and cancel', () => {
 
   it.each([
     'protect ingester',
-    'protect ingester --for 1h --until 2099-01-01T00:00:00Z',
+    'protect ingester --duration 1h --until 2099-01-01T00:00:00Z',
     'protect ingester --until 2020-01-01T00:00:00Z',
     'protect ingester --until tomorrow',
-    'protect ingester --for 1h --pod other-0',
-    'protect ingester --for 1h --pod ingester-zone-a-0 --pod ingester-zone-b-0',
-    'protect ingester --for 1h --zone nonsense',
+    'protect ingester --duration 1h --pod other-0',
+    'protect ingester --duration 1h --pod ingester-zone-a-0 --pod ingester-zone-b-0',
+    'protect ingester --duration 1h --zone nonsense',
   ])('%s is not a valid protection', async (line) => {
     const acted = await act(line);
     expect([acted.status, acted.kept]).toEqual([3, []]);

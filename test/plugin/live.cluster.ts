@@ -110,7 +110,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
   });
 
   it('a pause blocks the next rollout until it is resumed', async () => {
-    expect((await operator.run(['pause', 'ingester', '--reason', 'INC-441', '--for', '1h'])).status).toBe(0);
+    expect((await operator.run(['pause', 'ingester', '--reason', 'INC-441', '--duration', '1h'])).status).toBe(0);
     const before = (await group.pods()).map(({ metadata }) => metadata.uid).sort();
     await group.setImage('example.com/server:3');
     const held = await viewer.run(['status', 'ingester', '--fail-on-pause', '--timeout', '60s']);

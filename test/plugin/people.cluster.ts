@@ -282,7 +282,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
 
   it('a protected pod stays, and a request is cancelled by its name', async () => {
     await ok(anna, 'promote', 'ingester', '--yes');
-    await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--for', '1h');
+    await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--duration', '1h');
     await ok(anna, 'approve', 'ingester', '--wave', 'rest');
     await untilHeld('protected');
     const { items } = (await controlPlane().client.get(`${path}/rolloutintents`)) as unknown as {
@@ -295,10 +295,10 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   });
 
   it('an override is an exception of one rule with who asked, and never of one that does not yield', async () => {
-    await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--for', '30m', '--reason', 'cost', '--yes');
+    await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--duration', '30m', '--reason', 'cost', '--yes');
     const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
     expect(body).toMatchObject({ spec: { rule: 'zone-gap', requestedBy: { user: 'anna' } } });
-    const refused = await anna.run(['override', 'ingester', '--rule', 'view-complete', '--for', '30m', '--reason', 'x', '--yes']);
+    const refused = await anna.run(['override', 'ingester', '--rule', 'view-complete', '--duration', '30m', '--reason', 'x', '--yes']);
     expect(refused.status).toBe(5);
     const spec = {
       rule: 'view-complete',
@@ -337,13 +337,13 @@ describeOnControlPlane('the word of people', (controlPlane) => {
 
     it.each([
       ['undone', 'eve (memory leak) undid the revisions ', () => Promise.resolve()],
-      ['paused', 'is paused by anna (INC-441), until 20', () => ok(anna, 'pause', 'ingester', '--reason', 'INC-441', '--for', '1h')],
+      ['paused', 'is paused by anna (INC-441), until 20', () => ok(anna, 'pause', 'ingester', '--reason', 'INC-441', '--duration', '1h')],
       ['paused', 'zone a is paused by anna (disk)', () => ok(anna, 'pause', 'ingester', '--zone', 'a', '--reason', 'disk')],
       ['paused', 'is paused by an abort of eve that names no run', () => write(eve, 'abort.all', { action: 'abort' })],
       [
         'protected',
         'anna (restore) protects zone b, until 20',
-        () => ok(anna, 'protect', 'ingester', '--zone', 'b', '--for', '1h', '--reason', 'restore'),
+        () => ok(anna, 'protect', 'ingester', '--zone', 'b', '--duration', '1h', '--reason', 'restore'),
       ],
       [
         'window',

@@ -51,7 +51,12 @@ describe('a stop while no step is due', () => {
       'kim (INC-441) protects pods 0-1 of zone b',
       `${cancel} protect.ingester`,
     ],
-    ['window', { policies: [policy({ windows: [freeze()] })] }, 'a deny window is open', `${override} window --for 1h --reason REASON`],
+    [
+      'window',
+      { policies: [policy({ windows: [freeze()] })] },
+      'a deny window is open',
+      `${override} window --duration 1h --reason REASON`,
+    ],
   ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
     const { decision, published } = idle(overrides);
     expect([decision.phase, decision.outcome, decision.waits]).toEqual(['Done', 'done', []]);
