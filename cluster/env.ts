@@ -1,4 +1,4 @@
-// Defines the ports to time, randomness, the API server, pods and the log. Tests and the simulation replace the real ones.
+// Defines the ports to time, randomness, the API server, pods and the log. Tests and the simulation replace their implementations.
 
 export interface Clock {
   /** Wall clock in milliseconds since 1970-01-01T00:00:00Z. May jump in either direction. */
@@ -8,13 +8,13 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls back once after `delayMs` (0 or more) on the monotonic clock. Returns a function that cancels it, also repeatedly. */
+  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels the call, also repeatedly. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
 }
 
 export interface KubernetesRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path and query, escaped, with the first `/`. */
+  /** The escaped path and query. Starts with `/`. */
   readonly path: string;
   /** Content-Type of the body; `application/json` by default. */
   readonly contentType?: string;
@@ -30,7 +30,7 @@ export interface KubernetesRequest {
 
 export interface KubernetesResponse {
   readonly status: number;
-  /** Lower-case names. */
+  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -46,17 +46,17 @@ export interface KubernetesStream {
   readonly close: () => void;
 }
 
-/** The HTTP interface of the API server with the caller's credentials, without retries. */
+/** The HTTP interface of the API server with the caller's credentials. It never repeats a write. */
 export interface KubernetesHttp {
-  /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure without a complete answer. */
+  /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure if no complete answer arrives. */
   readonly request: (request: KubernetesRequest) => Promise<KubernetesResponse>;
-  /** Opens a stream and resolves after its headers, within `timeoutMs`. Delivers lines in order until `close`. Rejects with TransportFailure. */
+  /** Opens a stream. Resolves with its headers, or rejects with TransportFailure after `timeoutMs`. Passes lines in order until `close`. */
   readonly stream: (request: KubernetesRequest, onLine: (line: string) => void) => Promise<KubernetesStream>;
 }
 
 export interface PodRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Built from validated parts. */
+  /** The address, built from validated parts. */
   readonly url: string;
   /** Time until the complete answer. */
   readonly timeoutMs: number;
@@ -71,15 +71,15 @@ export interface PodResponse {
   readonly body: string;
 }
 
-/** Calls to pods. Redirects are not followed. */
+/** The HTTP interface of pods. It follows no redirects. */
 export interface PodHttp {
-  /** Resolves with any answer. Rejects with an Error that names the problem without a complete answer. */
+  /** Resolves with any answer. If no complete answer arrives, it rejects with an Error that names the problem. */
   readonly call: (request: PodRequest) => Promise<PodResponse>;
 }
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Writes constant messages with fields. */
+/** The log. Its messages are constant; variable values are fields. */
 export interface Log {
   readonly debug: (message: string, fields?: LogFields) => void;
   readonly info: (message: string, fields?: LogFields) => void;
@@ -87,11 +87,11 @@ export interface Log {
   readonly error: (message: string, fields?: LogFields) => void;
 }
 
-/** Everything outside of the cluster layer. */
+/** The ports that cluster/ uses. */
 export interface ClusterEnv {
   readonly clock: Clock;
   readonly timers: Timers;
-  /** A number of at least 0 and less than 1. */
+  /** Returns a number of at least 0 and less than 1. */
   readonly random: () => number;
   readonly kubernetes: KubernetesHttp;
 }

@@ -1,4 +1,4 @@
-// Builds the address of a pod from validated parts, so that no policy or annotation can name another host, and calls many pods at once.
+// Builds the URL of a pod from validated parts, so that no policy or annotation can name another host. Also runs calls in parallel.
 
 /** The endpoint of a pod. */
 interface PodEndpoint {
@@ -23,7 +23,7 @@ const domain = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a
 const pathGrammar = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:/?]|%[0-9A-Fa-f]{2})*$/;
 const longestPath = 1024;
 
-/** Returns `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`. Throws RangeError that names an invalid part. */
+/** Returns `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`. Throws a RangeError that names an invalid part. */
 export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   const { namespace, pod, serviceName, clusterDomain } = address;
   check('the name of the pod', pod, domain);
@@ -39,7 +39,7 @@ export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   return `${scheme}://${host}:${port}${rooted}`;
 }
 
-/** Percent-encodes characters that a URL must not contain. A percent sign begins an escape. */
+/** Percent-encodes characters that a URL must not contain. Existing escapes stay. */
 function escaped(path: string): string {
   return path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:/?%@#\\\s]/gu, encodeURIComponent);
 }

@@ -1,39 +1,40 @@
-// Keeps connections for the next request, and drops them when their certificates change.
+// Reuses connections for later requests of the transport until the certificates change.
 import http from 'node:http';
 import https from 'node:https';
 import { createSecureContext } from 'node:tls';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Connection, configurationFailure, type TlsMaterial } from './connection.ts';
 
-/** API servers close idle connections after 90 s, load balancers after 60 s or less. A write on a closing connection has an unknown outcome. */
+/** Idle connections close before an API server (90 s) or a load balancer (60 s) closes them, which can lose the outcome of a write. */
 const idleMs = 30_000;
 
 const maxIdleCount = 16;
 
+/** The HTTP agent of one connection, with its open sockets. */
 export class AgentPool {
   readonly #connection: Connection;
   #tls: TlsMaterial | undefined;
-  #making: Promise<http.Agent> | undefined;
+  #pendingAgent: Promise<http.Agent> | undefined;
   #agent: http.Agent | undefined;
 
   constructor(connection: Connection) {
     this.#connection = connection;
   }
 
-  /** Returns the one agent for this material. Rejects with ConnectionFailure if a certificate or key is unusable. */
+  /** Returns the agent for these TLS settings. Rejects with ConnectionFailure if a certificate or key is unusable. */
   agentFor(tls: TlsMaterial): Promise<http.Agent> {
-    if (this.#making !== undefined && this.#tls === tls) return this.#making;
+    if (this.#pendingAgent !== undefined && this.#tls === tls) return this.#pendingAgent;
     this.#retire();
     this.#tls = tls;
-    // Concurrent requests share it while it is created.
-    this.#making = this.#create(tls).then((agent) => {
+    // Concurrent requests wait for the same agent.
+    this.#pendingAgent = this.#create(tls).then((agent) => {
       if (this.#tls === tls) this.#agent = agent;
       return agent;
     });
-    return this.#making;
+    return this.#pendingAgent;
   }
 
-  /** Closes idle connections. If one was closed by the server, the others probably were too. */
+  /** Closes idle connections. If the server closed one of them, it probably closed the others too. */
   closeIdle(): void {
     for (const sockets of Object.values(this.#agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy();
   }
@@ -41,11 +42,11 @@ export class AgentPool {
   close(): void {
     this.#agent?.destroy();
     this.#agent = undefined;
-    this.#making = undefined;
+    this.#pendingAgent = undefined;
     this.#tls = undefined;
   }
 
-  /** Requests in flight finish; their connections are not reused. */
+  /** Stops the reuse of connections. Requests in flight finish. */
   #retire(): void {
     this.closeIdle();
     if (this.#agent !== undefined) this.#agent.maxFreeSockets = 0;
@@ -61,7 +62,7 @@ export class AgentPool {
     return isTls ? new https.Agent(options) : new http.Agent(options);
   }
 
-  /** Creates the context once: Node.js would otherwise parse the certificates for each connection and compare them for each request. */
+  /** Creates the secure context once. Otherwise Node.js parses the certificates for each connection and compares them for each request. */
   #tlsOptions({ ca, cert, key, serverName, isVerified }: TlsMaterial): https.AgentOptions {
     try {
       return {

@@ -1,12 +1,12 @@
-// Defines how to reach the API server and with which credentials, and how that fails before a request is answered.
+// Defines a connection to the API server, its credentials, and its failures.
 import type { Agent } from 'node:http';
 import type { AgentOptions } from 'node:https';
 import { ApiFailure, TransportFailure } from '../request/failure.ts';
 
-/** `configuration`: a file, flag or variable must be changed. `unauthenticated`: credentials are missing or not accepted. */
+/** `configuration`: a file, flag or variable must be changed. `unauthenticated`: the credentials are missing or were rejected. */
 type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
 
-/** The connection cannot be used. The message names problem, place and remedy, and contains no secret. */
+/** The failure of a connection that cannot be used. The message names problem, place and remedy, and contains no secret. */
 export class ConnectionFailure extends Error {
   override readonly name = 'ConnectionFailure';
   readonly kind: ConnectionProblem;
@@ -17,19 +17,19 @@ export class ConnectionFailure extends Error {
   }
 }
 
-/** Returns a failure that only another file, flag or environment variable repairs. */
+/** Returns the failure for a wrong file, flag or environment variable. */
 export function configurationFailure(message: string, cause?: unknown): ConnectionFailure {
   return new ConnectionFailure('configuration', message, { cause });
 }
 
-/** Returns why the cluster cannot be used; undefined for every other error, also for status 403. */
+/** Returns why the connection cannot be used. Returns undefined for every other error, for example for status 403. */
 export function connectionProblem(error: unknown): ConnectionProblem | undefined {
   if (error instanceof ConnectionFailure) return error.kind;
   if (error instanceof TransportFailure) return error.cause instanceof ConnectionFailure ? error.cause.kind : 'unreachable';
   return error instanceof ApiFailure && error.status === 401 ? 'unauthenticated' : undefined;
 }
 
-/** Certificates and keys are PEM. */
+/** The TLS settings of a connection. Certificates and keys are PEM. */
 export interface TlsMaterial {
   /** Trusted authorities; those of Node.js if absent. */
   readonly ca?: Buffer;
@@ -44,14 +44,14 @@ export interface TlsMaterial {
 /** Secret credentials of one request. */
 export interface Authorization {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** The same object until its bytes change. */
+  /** The same object as before if its content is unchanged. */
   readonly tls: TlsMaterial;
 }
 
 export interface Connection {
   /** `http:` or `https:`, host, port and optional path, without a slash at the end and without credentials. */
   readonly server: string;
-  /** Absent in a cluster, and with `--server` alone. */
+  /** `in-cluster` for the service account of a pod; absent if only flags name the cluster. */
   readonly contextName?: string;
   readonly clusterName?: string;
   readonly userName?: string;
@@ -59,15 +59,15 @@ export interface Connection {
   readonly namespace: string;
   /** `--request-timeout`. */
   readonly requestTimeoutMs?: number;
-  /** The source of these values for messages, such as `context "prod" of /home/me/.kube/config`. */
+  /** The source of these values, for messages: for example `context "prod" of /home/me/.kube/config`. */
   readonly origin: string;
   /**
    * Returns the credentials for the next request, from memory if possible. Files are read every minute; plugins run again after expiry.
    * Rejects with ConnectionFailure. A plugin may wait for a login, so commands call this once before their first request.
    */
   readonly authorize: () => Promise<Authorization>;
-  /** Drops rejected credentials, so that the next `authorize` renews them. Returns false if they are not renewable. */
+  /** Drops rejected credentials, so that the next `authorize` renews them. Returns false if they cannot be renewed. */
   readonly forget: (refused: Authorization) => boolean;
-  /** Connects through the proxy of the configuration or the environment; absent without a proxy. */
+  /** Creates an agent that connects through the proxy of the configuration or the environment; absent without a proxy. */
   readonly createProxyAgent?: (options: AgentOptions) => Promise<Agent>;
 }

@@ -1,16 +1,16 @@
-// Sends one request on one connection within its deadline, and explains its failure.
+// Sends one HTTP request for the transport within a deadline, and explains a failure.
 import http from 'node:http';
 import https from 'node:https';
 import { messageOf } from '../../policies/error-message.ts';
 import type { KubernetesRequest, Timers } from '../env.ts';
 import { type Connection, ConnectionFailure } from './connection.ts';
 
-/** No complete answer arrived. */
+/** The failure of a request without a complete answer. */
 export class ExchangeFailure extends Error {
   override readonly name = 'ExchangeFailure';
-  /** False: no byte of the request reached the server, because no connection existed. */
+  /** False if no connection existed, so that no byte of the request was sent. */
   readonly hasLeft: boolean;
-  /** The connection had been used before, and closed before any answer. */
+  /** True if the connection was reused and closed before any answer arrived. */
   readonly isStale: boolean;
 
   constructor(cause: Error, { hasLeft, isStale }: { readonly hasLeft: boolean; readonly isStale: boolean }) {
@@ -26,11 +26,11 @@ interface ExchangeOptions {
   readonly request: KubernetesRequest;
   readonly headers: http.OutgoingHttpHeaders;
   readonly deadline: Deadline;
-  /** Contains the request until `receive` is done. */
+  /** The requests in progress. This request is in the set until `receive` ends. */
   readonly underWay: Set<http.ClientRequest>;
 }
 
-/** Interval of TCP keep-alives on a silent watch, because a firewall may have dropped the connection. */
+/** The interval of TCP keep-alives, which detect a silent watch whose connection a firewall dropped. */
 const probeEveryMs = 30_000;
 
 /** Calls `receive` after the headers of the answer, and resolves with its result. Rejects with ExchangeFailure. */
@@ -44,7 +44,7 @@ export function exchange<Result>(
     const isTls = server.protocol === 'https:';
     const sent = (isTls ? https : http).request({
       agent,
-      // The brackets of an IPv6 address belong to the address, not to the host.
+      // A URL contains an IPv6 address in brackets; `hostname` expects it without them.
       hostname: server.hostname.replace(/^\[|\]$/g, ''),
       ...(server.port !== '' && { port: server.port }),
       path: `${server.pathname.replace(/\/$/, '')}${request.path}`,
@@ -87,12 +87,12 @@ function isClosing(error: Error): boolean {
   return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
-/** The deadline of a request passed. */
+/** The failure of a request whose deadline passed. */
 class DeadlineOver extends Error {
   override readonly name = 'DeadlineOver';
 }
 
-/** Limits the whole time of one request with one timer. AbortSignal.any is simpler, but Node.js 20 keeps signals until their timers fire. */
+/** Limits the time of one request with one timer. AbortSignal.any is simpler, but Node.js 20 keeps signals until their timers fire. */
 export class Deadline {
   readonly timeoutMs: number;
   readonly cancel: () => void;
@@ -111,13 +111,13 @@ export class Deadline {
     return this.#isOver;
   }
 
-  /** Replaces the reaction to the end of the time. Calls it at once if the time is already over. */
+  /** Sets the one callback for the end of the deadline, and calls it at once if the deadline has already passed. */
   whenOver(react: () => void): void {
     this.#onOver = react;
     if (this.#isOver) react();
   }
 
-  /** Rejects with DeadlineOver if the work takes longer. The work continues: other callers may wait for it. */
+  /** Rejects with DeadlineOver if the deadline passes first. The work continues, because other callers may wait for it. */
   during<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.whenOver(() => reject(new DeadlineOver()));

@@ -1,4 +1,4 @@
-// Provides the real clock, timers, randomness and process; no other file of this layer reads them.
+// Provides the real clock, timers, randomness and process. No other file in cluster/ reads them.
 import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -10,10 +10,10 @@ export const processClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** setTimeout treats a longer delay as 1 ms. */
+/** The longest delay of setTimeout, which treats a longer one as 1 ms. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Timers keep the process alive, so that it does not end while code waits for one. */
+/** The timers of Node.js. A pending timer keeps the process alive. */
 export const processTimers: Timers = {
   after: (delayMs, callback) => {
     const endMs = performance.now() + delayMs;
@@ -29,7 +29,7 @@ export const processTimers: Timers = {
 
 const randomSteps = 2 ** 47;
 
-/** Unpredictable, so it can also create names. */
+/** Returns an unpredictable number of at least 0 and less than 1, which can also create unique names. */
 export const processRandom = (): number => randomInt(randomSteps) / randomSteps;
 
 /** Returns the real environment with this connection to an API server. */

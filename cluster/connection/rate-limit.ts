@@ -4,18 +4,18 @@ import type { Clock, Timers } from '../env.ts';
 export interface RateLimit {
   /** Requests per second in each API group. 0 or less: no limit. */
   readonly qps: number;
-  /** Requests at once after a pause. 0 or less: no limit. */
+  /** Requests that may be sent at once after a pause. 0 or less: no limit. */
   readonly burst: number;
 }
 
 interface RateLimiterOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
-  /** Called for a request whose deadline comes before its turn. */
+  /** Called for a request that would have to wait longer than its timeout. */
   readonly onThrottled?: (apiGroup: string) => void;
 }
 
-/** A request was not sent, because its deadline comes before its turn. */
+/** The failure of a request that would have to wait longer than its timeout. The request is not sent. */
 class RateLimited extends Error {
   override readonly name = 'RateLimited';
 
@@ -25,13 +25,13 @@ class RateLimited extends Error {
   }
 }
 
-/** Tokens below zero are requests that already wait. */
+/** The tokens of an API group. A negative number counts the requests that already wait. */
 interface Bucket {
   tokens: number;
   atMs: number;
 }
 
-/** Passes requests in order of arrival. Requests of Leases never wait, because a delayed renewal costs the leadership. */
+/** Delays requests in order of arrival. Requests for Leases never wait, because a delayed renewal loses the leadership. */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
   readonly #buckets = new Map<string, Bucket>();
@@ -41,8 +41,9 @@ export class RateLimiter {
   }
 
   /**
-   * Returns undefined if the request may be sent now, else resolves when it may. Throws RateLimited at once, without a token, if that
-   * exceeds `timeoutMs`. `path` is without the prefix of the server's address.
+   * Takes a token for a request. Returns undefined if the request may be sent now, otherwise a promise that resolves when it may be sent.
+   * Throws RateLimited and takes no token if the wait exceeds `timeoutMs`. `path` is without the prefix of the server's
+   * address.
    */
   turn(path: string, timeoutMs: number): Promise<void> | undefined {
     const { qps, burst, clock, timers, onThrottled } = this.#options;
@@ -61,7 +62,7 @@ export class RateLimiter {
   }
 }
 
-/** Returns the name of the bucket, also for metrics: `core`, an API group, or else the first part of the path. */
+/** Returns the API group of a path for the rate limit and for metrics: `core`, the group, or else the first part of the path. */
 export function apiGroupOf(path: string): string {
   const [first = '', second = ''] = path
     .replace(/[?#].*$/, '')

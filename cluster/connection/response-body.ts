@@ -1,15 +1,15 @@
-// Reads a response: a whole body, or the lines of a watch.
+// Reads the body of a response for the transport: as one text, or as the lines of a watch.
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { messageOf } from '../../policies/error-message.ts';
 
-/** Longer error texts are cut off. Lists have no limit, because callers request pages. */
+/** The longest body of an error; the rest is cut off. Other bodies have no limit, because callers request lists in pages. */
 const longestErrorBytes = 1024 * 1024;
 
 const unzip = promisify(gunzip);
 
-/** Rejects if the body is incomplete. */
+/** Returns the decompressed body. Rejects if the body is incomplete. */
 export async function readBody(response: IncomingMessage): Promise<string> {
   const maxBytes = (response.statusCode ?? 0) >= 400 ? longestErrorBytes : Number.POSITIVE_INFINITY;
   const body = await readBytes(response, maxBytes);
@@ -33,7 +33,7 @@ function readBytes(response: IncomingMessage, maxBytes: number): Promise<Buffer>
   });
 }
 
-/** Joins several headers of one name, as HTTP allows. */
+/** Returns the headers of a response. Joins several values of one header with commas, as HTTP allows. */
 export function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value].flat().join(', ')]])),
@@ -41,14 +41,14 @@ export function headersOf({ headers }: IncomingMessage): Readonly<Record<string,
 }
 
 export interface Lines {
-  /** Resolves with the reason, never rejects. */
+  /** Resolves with the reason when the lines end. Never rejects. */
   readonly ended: Promise<string>;
   readonly close: () => void;
 }
 
 /**
- * Delivers the lines of an answer, after the caller has its handle. Later bytes stay in the connection, so a slow receiver slows down the
- * server. A receiver that throws ends the stream. An incomplete last line is dropped.
+ * Passes the lines of a response to `onLine`, but not before this function has returned. While `onLine` runs, later bytes stay in the
+ * connection, so a slow receiver slows down the server. An exception of `onLine` ends the stream. An incomplete last line is dropped.
  */
 export function readLines(response: IncomingMessage, onLine: (line: string) => void): Lines {
   let isOver = false;
@@ -80,16 +80,16 @@ export function readLines(response: IncomingMessage, onLine: (line: string) => v
   return { ended, close: () => finish('closed') };
 }
 
-/** Many times longer than any object that etcd stores. */
+/** The longest line. Objects in etcd are many times smaller. */
 const longestLineBytes = 64 * 1024 * 1024;
 
 const endOfLine = 0x0a;
 
-/** Decodes whole lines, because chunks may cut a character. Copies each byte at most twice. Drops empty lines. */
+/** Splits chunks into lines. Decodes complete lines only, because a chunk may end inside a character. Drops empty lines. */
 export class LineSplitter {
   readonly #onLine: (line: string) => void;
-  #begun: Buffer[] = [];
-  #begunBytes = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
 
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine;
@@ -97,28 +97,28 @@ export class LineSplitter {
 
   /** Reports whether a line has begun and not ended. */
   get isInsideLine(): boolean {
-    return this.#begunBytes > 0;
+    return this.#partialBytes > 0;
   }
 
-  /** Throws errors of the line receiver, and an Error for a line of more than 64 MiB. */
+  /** Passes on each line that the chunk completes. Throws the errors of `onLine`, and an Error for a line of more than 64 MiB. */
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(endOfLine); end !== -1; end = chunk.indexOf(endOfLine, start)) {
-      const line = this.#whole(chunk.subarray(start, end));
+      const line = this.#complete(chunk.subarray(start, end));
       start = end + 1;
       if (line !== '') this.#onLine(line);
     }
     if (start === chunk.length) return;
-    this.#begun.push(chunk.subarray(start));
-    this.#begunBytes += chunk.length - start;
-    if (this.#begunBytes > longestLineBytes) throw new Error(`a line is longer than ${longestLineBytes / 1024 / 1024} MiB`);
+    this.#partial.push(chunk.subarray(start));
+    this.#partialBytes += chunk.length - start;
+    if (this.#partialBytes > longestLineBytes) throw new Error(`a line is longer than ${longestLineBytes / 1024 / 1024} MiB`);
   }
 
-  #whole(end: Buffer): string {
-    if (this.#begunBytes === 0) return end.toString('utf8');
-    const line = Buffer.concat([...this.#begun, end]).toString('utf8');
-    this.#begun = [];
-    this.#begunBytes = 0;
+  #complete(end: Buffer): string {
+    if (this.#partialBytes === 0) return end.toString('utf8');
+    const line = Buffer.concat([...this.#partial, end]).toString('utf8');
+    this.#partial = [];
+    this.#partialBytes = 0;
     return line;
   }
 }

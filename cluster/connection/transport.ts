@@ -9,24 +9,25 @@ import { processClock, processTimers } from './process-env.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { headersOf, type Lines, readBody, readLines } from './response-body.ts';
 
+/** One request and its outcome, for metrics. */
 export interface Answered {
   readonly method: KubernetesRequest['method'];
   readonly path: string;
-  /** HTTP status code, or `error` without a complete answer. */
+  /** The HTTP status code; `error` if no complete answer arrived. */
   readonly status: number | 'error';
-  /** Without the time spent waiting for the rate limiter. */
+  /** The duration without the wait for the rate limiter. */
   readonly durationMs: number;
 }
 
 export interface TransportOptions {
   readonly userAgent: string;
-  /** No limit if absent. Each client has its own. */
+  /** The limit of this client; no limit if absent. */
   readonly rateLimit?: RateLimit;
   /** Sent with every request. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
   /** True if answers may be compressed, for slow networks; default false. */
   readonly isCompressed?: boolean;
-  /** Called for each exchange; for a watch, when it opens. */
+  /** Called after each request; for a watch, after its opening. */
   readonly onAnswer?: (answered: Answered) => void;
   /** Called for a request that the rate limiter refused. */
   readonly onThrottled?: (apiGroup: string) => void;
@@ -39,12 +40,12 @@ export interface KubernetesTransport extends KubernetesHttp {
   readonly close: () => void;
 }
 
-/** Sends requests to the API server, without redirects. Repeats only a GET, once: after a closed connection or rejected credentials. */
+/** Returns a client of the API server. It follows no redirects, and repeats only a GET: after a closed connection or rejected credentials. */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
   return new Transport(connection, options);
 }
 
-/** Receives the answer after its headers. */
+/** Reads the answer. Called when the headers have arrived. */
 type Receive<Result> = (response: IncomingMessage, sent: ClientRequest) => Promise<Result>;
 
 interface Attempt {
@@ -114,7 +115,7 @@ class Transport implements KubernetesTransport {
     this.#pool.close();
   };
 
-  /** Waits for the rate limiter, sends and receives, under one deadline. */
+  /** Waits for the rate limiter, sends the request and reads the answer within one deadline. */
   async #ask<Result extends Pick<KubernetesResponse, 'status'>>(
     request: KubernetesRequest,
     isCompressed: boolean,
@@ -147,7 +148,7 @@ class Transport implements KubernetesTransport {
     const { request, deadline } = attempt;
     const authorization = await deadline.during(this.#connection.authorize());
     const agent = await deadline.during(this.#pool.agentFor(authorization.tls)).catch((error: unknown) => {
-      // The certificate may have been read before its key was replaced.
+      // Certificate and key do not match if one file was replaced between the two reads.
       this.#connection.forget(authorization);
       throw error;
     });
@@ -162,10 +163,10 @@ class Transport implements KubernetesTransport {
     try {
       return { result: await send(), authorization };
     } catch (error) {
-      // The server may have new certificates, and the files may contain the new authority.
+      // The server may have a certificate of a new authority, which the files may already contain.
       if (isDistrust(error)) this.#connection.forget(authorization);
       if (!(error instanceof ExchangeFailure && error.isStale) || request.method !== 'GET') throw error;
-      // The next kept connection would be as old.
+      // The other idle connections are probably closed too.
       this.#pool.closeIdle();
       return { result: await send(), authorization };
     }

@@ -3,14 +3,14 @@ import { type ConnectionFailure, configurationFailure } from '../connection/conn
 import { type ClusterEntry, type ContextEntry, type Entry, type Kubeconfig, present, type UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
 
-/** The chosen cluster and user, with the changes by flags. */
+/** The chosen cluster and user, after the flags are applied. */
 export interface Choice {
   readonly contextName?: string;
   readonly clusterName?: string;
   readonly userName?: string;
   readonly namespace?: string;
   readonly server: string;
-  /** Proxy of the cluster; the environment may name another one. */
+  /** The proxy in the kubeconfig. If it is absent, the environment may name one. */
   readonly proxyUrl?: string;
   readonly cluster: ClusterEntry;
   readonly user: UserEntry;
@@ -20,7 +20,7 @@ export interface Choice {
 /** The name of the context for the service account of a pod. */
 export const inClusterContext = 'in-cluster';
 
-/** Reports whether nothing is configured. kubectl then uses the service account of a pod. */
+/** Reports whether the kubeconfig has no entries. kubectl then uses the service account of the pod. */
 export function isEmpty({ clusters, users, contexts }: Kubeconfig): boolean {
   return clusters.size + users.size + contexts.size === 0;
 }
@@ -52,12 +52,12 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   const context = kubeconfig.contexts.get(name);
   if (context !== undefined) return context;
   const isFlag = options.context !== undefined;
-  // As in kubectl, a missing current-context does not matter if flags name the server or cluster.
+  // As in kubectl, the current-context may be missing if flags name the server or cluster.
   if (!isFlag && (options.server !== undefined || options.cluster !== undefined)) return undefined;
   const known = [...kubeconfig.contexts.keys()];
-  const there = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
-  const who = isFlag ? `the context "${name}" of --context` : `current-context "${name}" of ${kubeconfig.currentContext?.file}`;
-  throw configurationFailure(`${who} does not exist in ${filesOf(kubeconfig)}: ${there}`);
+  const available = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
+  const wanted = isFlag ? `the context "${name}" of --context` : `current-context "${name}" of ${kubeconfig.currentContext?.file}`;
+  throw configurationFailure(`${wanted} does not exist in ${filesOf(kubeconfig)}: ${available}`);
 }
 
 interface Chosen {
@@ -85,11 +85,11 @@ function userOf(name: string | undefined, chosen: Chosen): Entry<UserEntry> | un
 function missing(kind: 'cluster' | 'user', name: string, { kubeconfig, options, context }: Chosen): ConnectionFailure {
   const known = [...kubeconfig[`${kind}s`].keys()];
   const by = options[kind] !== undefined ? `--${kind} names` : `the context in ${context?.file} names`;
-  const there = known.length === 0 ? `has no ${kind} at all` : `only has ${listed(known)}`;
-  return configurationFailure(`${by} the ${kind} "${name}", but ${filesOf(kubeconfig)} ${there}`);
+  const available = known.length === 0 ? `has no ${kind} at all` : `only has ${listed(known)}`;
+  return configurationFailure(`${by} the ${kind} "${name}", but ${filesOf(kubeconfig)} ${available}`);
 }
 
-/** Applies flags. A flag about trust replaces all trust settings of the file; --server replaces the name in the certificate. */
+/** Applies flags. A flag about trust replaces all trust settings of the file. --server drops the certificate name of the file. */
 function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): ClusterEntry {
   const { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify, tlsServerName, ...rest } = entry;
   const isTrustGiven = options.insecureSkipTlsVerify === true || options.certificateAuthority !== undefined;
@@ -113,9 +113,9 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
     asGroups: options.asGroups?.length ? options.asGroups : entry.asGroups,
     asUid: options.asUid ?? entry.asUid,
   });
-  const isMore = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
-  // With an empty name the request would use the caller's own rights.
-  if (user.as === '' || (isMore && user.as === undefined))
+  const hasDetails = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
+  // Without a user to impersonate, the request would use the caller's own rights.
+  if (user.as === '' || (hasDetails && user.as === undefined))
     throw configurationFailure(
       'a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig',
     );

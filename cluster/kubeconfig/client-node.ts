@@ -1,9 +1,9 @@
-// Wraps client-node for credential plugins, auth providers and proxies. It is large, so it is loaded only when needed.
+// Wraps client-node for credential plugins, auth providers and proxies. That package is large, so this file is loaded only when needed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Agent, OutgoingHttpHeaders } from 'node:http';
 import type { AgentOptions, RequestOptions } from 'node:https';
 import { Readable } from 'node:stream';
-// Not from the package's entry, which brings WebSockets and archives with it: 20 ms at each start.
+// The entry of the package would also load WebSockets and archives: 20 ms at each start.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { messageOf } from '../../policies/error-message.ts';
 import { ConnectionFailure, configurationFailure } from '../connection/connection.ts';
@@ -16,10 +16,10 @@ import type { ConnectionProcess } from './kubeconfig.ts';
 export async function askPlugin(exec: ExecEntry, choice: Choice, process: ConnectionProcess): Promise<Delegated> {
   const plugin = new Plugin(exec, { choice, process, about: exec.provideClusterInfo ? await aboutCluster(choice, process) : undefined });
   const config = configOf(choice, { exec: { apiVersion: exec.apiVersion, command: exec.command, args: exec.args } });
-  // client-node would run it without standard input and hide its output, but a login often prints an address and waits.
+  // client-node would run the plugin without standard input and hide its output, but a login often prints an address and waits.
   for (const authenticator of config['authenticators']) if ('execFn' in authenticator) authenticator.execFn = plugin.start;
   try {
-    const found = await applied(config);
+    const found = await credentialsOf(config);
     if (found.token === undefined && found.cert === undefined) throw new Error('no token and no certificate');
     return { ...found, ...plugin.expiry() };
   } catch (error) {
@@ -27,7 +27,7 @@ export async function askPlugin(exec: ExecEntry, choice: Choice, process: Connec
   }
 }
 
-/** Auth providers cache and renew their tokens themselves. */
+/** The time until the auth provider is called again. The provider itself caches and renews its tokens. */
 const askProviderAgainAfterMs = 10_000;
 
 /** Returns a function that gets credentials from an `auth-provider`, such as oidc. */
@@ -40,7 +40,7 @@ export function authProvider(
   const config = configOf(choice, { authProvider: { name: provider.name, config: { ...provider.config } } });
   return async () => {
     try {
-      const found = await applied(config);
+      const found = await credentialsOf(config);
       if (found.token === undefined) throw new Error('it gave no token');
       return { ...found, expiresAtMs: process.clock.nowMs() + askProviderAgainAfterMs };
     } catch (error) {
@@ -58,7 +58,7 @@ export function proxyAgent(server: string, proxyUrl: string, options: AgentOptio
 function configOf({ server }: Choice, user: object): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    // client-node refuses http addresses, such as that of kubectl proxy, unless certificates are not checked.
+    // client-node accepts http addresses, such as the address of kubectl proxy, only without a certificate check.
     clusters: [{ name: 'cluster', server, skipTLSVerify: server.startsWith('http:') }],
     users: [{ name: 'user', ...user }],
     contexts: [{ name: 'context', cluster: 'cluster', user: 'user' }],
@@ -67,7 +67,7 @@ function configOf({ server }: Choice, user: object): KubeConfig {
   return config;
 }
 
-async function applied(config: KubeConfig): Promise<Delegated> {
+async function credentialsOf(config: KubeConfig): Promise<Delegated> {
   const headers: OutgoingHttpHeaders = {};
   const options: RequestOptions = { headers };
   await config.applyToHTTPSOptions(options);
@@ -121,7 +121,7 @@ class Plugin {
     return Object.assign(child, { stderr: Readable.from([]) });
   };
 
-  /** Credentials without expiry are valid until the server refuses them. */
+  /** Returns the expiry that the plugin gave. Credentials without expiry are valid until the server rejects them. */
   expiry(): { readonly expiresAtMs?: number } {
     const text: unknown = JSON.parse(this.#stdout)?.status?.expirationTimestamp;
     const expiresAtMs = typeof text === 'string' ? Date.parse(text) : Number.NaN;
@@ -133,7 +133,7 @@ class Plugin {
     const { command, installHint } = this.#exec;
     const hint = installHint === undefined ? '' : `. ${installHint}`;
     const message = `the credential plugin ${command} of ${this.#choice.origin}: ${this.#why(error)}${hint}`;
-    // Its standard output contains credentials, and the parser's message quotes it.
+    // The error of the JSON parser quotes the plugin's output, which contains credentials. So that error is not the cause.
     return new ConnectionFailure('unauthenticated', message, { cause: error instanceof Error && 'code' in error ? error : undefined });
   }
 

@@ -1,4 +1,4 @@
-// Keeps the credentials of a user fresh: files are read again, and plugins run again after expiry.
+// Keeps the credentials of a user fresh: reads files again every minute, and runs plugins again after expiry.
 import { messageOf } from '../../policies/error-message.ts';
 import { type Authorization, configurationFailure, type TlsMaterial } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
@@ -10,15 +10,16 @@ export interface Delegated {
   readonly token?: string;
   readonly cert?: Buffer;
   readonly key?: Buffer;
-  /** Wall clock; absent if valid until the server refuses it. */
+  /** The wall clock time of expiry; absent if the credentials are valid until the server rejects them. */
   readonly expiresAtMs?: number;
 }
 
-/** The interval of client-go for token files. Kubelets renew theirs long before they expire. */
+/** The age at which files are read again, as in client-go. The kubelet replaces token files long before they expire. */
 const rereadAfterMs = 60_000;
 
 type Part = 'ca' | 'cert' | 'key' | 'token';
 
+/** The credentials of one connection. */
 export class Credentials {
   readonly #choice: Choice;
   readonly #process: ConnectionProcess;
@@ -50,7 +51,7 @@ export class Credentials {
 
   forget(refused: Authorization): boolean {
     if (this.#delegate === undefined && Object.keys(this.#files).length === 0) return false;
-    // Older credentials were already renewed, so the caller only has to retry.
+    // If `refused` is not current, newer credentials exist and the caller only has to retry.
     if (this.#current === refused && this.#pending === undefined) {
       this.#isForgotten = true;
       this.#delegated = undefined;
@@ -82,7 +83,7 @@ export class Credentials {
     return this.#current;
   }
 
-  /** Keeps the previous content of a file that cannot be read, for example while it is replaced. */
+  /** Reads a file. If the file cannot be read, for example while it is replaced, its previous content stays. */
   async #read(part: Part): Promise<void> {
     const file = this.#files[part];
     if (file === undefined) return;
@@ -114,10 +115,10 @@ export class Credentials {
     const { user, origin } = this.#choice;
     const token = this.#contents.get('token')?.toString('utf8').trim() || user.token || this.#delegated?.token;
     const headers = { ...authorizationOf(token, user), ...impersonationOf(user) };
-    // The error of Node.js would quote the value.
+    // The error of Node.js would quote the value, which is secret.
     for (const [name, value] of Object.entries(headers))
       if ([value].flat().some((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(each)))
-        throw configurationFailure(`what ${origin} gives for the header ${name} has characters that are not allowed in a header`);
+        throw configurationFailure(`the value of header ${name} from ${origin} has characters that are not allowed in a header`);
     return headers;
   }
 }
@@ -129,7 +130,7 @@ const names: Readonly<Record<Part, string>> = {
   token: 'the token file',
 };
 
-/** Data in the kubeconfig has precedence over a file. */
+/** Returns the files to read. Data in the kubeconfig has precedence over a file. */
 function filesOf({ cluster, user }: Choice): Partial<Record<Part, string>> {
   return {
     ...(cluster.certificateAuthority !== undefined &&

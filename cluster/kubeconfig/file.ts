@@ -1,4 +1,4 @@
-// Reads kubeconfig files: resolves paths relative to each file and merges them so that the first entry of a name wins.
+// Reads and merges kubeconfig files. The first entry of a name wins; paths are relative to the file that contains them.
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import { messageOf } from '../../policies/error-message.ts';
@@ -8,7 +8,7 @@ import { isJsonObject } from '../request/json.ts';
 export interface ClusterEntry {
   readonly server?: string;
   readonly certificateAuthority?: string;
-  /** Base64 of PEM, like all data here. */
+  /** Base64 of PEM, as in every field that ends with `Data`. */
   readonly certificateAuthorityData?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly tlsServerName?: string;
@@ -51,7 +51,7 @@ export interface ContextEntry {
   readonly namespace?: string;
 }
 
-/** A value with its file. */
+/** A value with the file that defines it. */
 export interface Entry<Value> {
   readonly file: string;
   readonly value: Value;
@@ -111,7 +111,7 @@ async function textOf(file: string, readFile: (path: string) => Promise<Buffer>)
 function documentOf(text: string, file: string): Fields {
   let value: unknown;
   try {
-    // The parser's message quotes the line, which may contain a token.
+    // The parser's message would quote the line, which may contain a token.
     value = parse(text, { prettyErrors: false, logLevel: 'error' });
   } catch (error) {
     const position = error instanceof Error && 'pos' in error && Array.isArray(error.pos) ? Number(error.pos[0]) : 0;

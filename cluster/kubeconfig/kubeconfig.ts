@@ -1,4 +1,4 @@
-// Loads the connection to an API server from kubeconfig files, the flags of kubectl or the service account of a pod.
+// Loads a connection to the API server from kubeconfig files, the flags of kubectl or the service account of a pod.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
@@ -40,7 +40,7 @@ export interface ConnectionProcess {
   readonly clock: Clock;
 }
 
-/** Finds the cluster and the credentials as kubectl does, without requests and plugins. Rejects with ConnectionFailure. */
+/** Finds the cluster and the credentials as kubectl does. Sends no request and runs no plugin. Rejects with ConnectionFailure. */
 export async function loadConnection(given: ConnectionOptions, process: ConnectionProcess): Promise<Connection> {
   const options = withoutEmpty(given);
   const choice = choose(await kubeconfigOf(options, process), options);
@@ -70,7 +70,7 @@ export async function contextsOf(options: Pick<ConnectionOptions, 'kubeconfig'>,
   return [...(await kubeconfigOf(options, process)).contexts.keys()];
 }
 
-/** Drops empty flags, as kubectl does. An empty user to impersonate would use the caller's own rights; an empty timeout is a mistake. */
+/** Drops empty flags, as kubectl does. An empty user to impersonate or an empty timeout stays, so that later checks reject it. */
 function withoutEmpty(options: ConnectionOptions): ConnectionOptions {
   return Object.fromEntries(Object.entries(options).filter(([key, value]) => value !== '' || key === 'as' || key === 'requestTimeout'));
 }
@@ -83,12 +83,12 @@ async function kubeconfigOf(options: ConnectionOptions, process: ConnectionProce
   const listed = (process.env['KUBECONFIG'] ?? '').split(process.isWindows ? ';' : ':').filter((file) => file !== '');
   const files = listed.length > 0 ? listed : [join(process.homeDir, '.kube', 'config')];
   const found = await readKubeconfigs(files, { readFile, isRequired: false });
-  // A named server or context does not mean the cluster of this pod.
-  const isMeant = isEmpty(found) && options.server === undefined && options.context === undefined && options.cluster === undefined;
-  return source === 'auto' && isMeant && (await isInCluster(process)) ? inCluster(process) : found;
+  // If flags name a server, context or cluster, the user does not mean the cluster of this pod.
+  const isInClusterMeant = isEmpty(found) && options.server === undefined && options.context === undefined && options.cluster === undefined;
+  return source === 'auto' && isInClusterMeant && (await isInCluster(process)) ? inCluster(process) : found;
 }
 
-/** Returns the plugin or auth provider, unless there is a token, as kubectl does. */
+/** Returns a function that calls the plugin or auth provider. A token has precedence over both, as in kubectl. */
 function delegateOf(choice: Choice, process: ConnectionProcess): (() => Promise<Delegated>) | undefined {
   const { token, tokenFile, exec, authProvider } = choice.user;
   if (token !== undefined || tokenFile !== undefined) return undefined;
@@ -181,7 +181,7 @@ async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'name
   }
 }
 
-/** Returns the proxy for a server; undefined for a direct connection, as to servers on this machine. */
+/** Returns the proxy for a server; undefined for a direct connection, for example to a server on this machine. */
 export function environmentProxy(server: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const { protocol, hostname, port } = new URL(server);
   const either = (name: string): string => env[name] || env[name.toLowerCase()] || '';

@@ -1,16 +1,16 @@
-// Limits how long a held Lease is valid by the clocks of this process alone.
+// Determines for how long a held Lease is valid, from the clocks of this process alone.
 import type { ClusterEnv } from '../env.ts';
 
-/** Wall and monotonic clock differ by more than this only if one was set, or the machine slept. */
+/** The wall clock and the monotonic clock drift apart by more than this only if a clock was set or the machine was suspended. */
 const clockGapMs = 1000;
 
 interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** Called if a clock jumped or the process paused: until the next renewal `mayAct` is false and `leftMs` is 0. */
+  /** Called if a clock jumped or the process paused. Until the next renewal, `mayAct` returns false and `leftMs` returns 0. */
   readonly onDoubt: () => void;
-  /** The deadline passed without a renewal. */
+  /** Called if the deadline passed without a renewal. */
   readonly onExpired: () => void;
 }
 
@@ -21,16 +21,16 @@ interface Sent {
   readonly doubts: number;
 }
 
-/** Measures from when the last renewal was *sent*, which is before others see it. Checks twice per retry period for a suspended process. */
+/** Measures from when the last renewal was *sent*: other processes see it later. Checks twice per retry period for a suspended process. */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
   #renewal: Sent | undefined;
   #seenMs = 0;
   #doubts = 0;
   #isInDoubt = false;
-  #isLooking = false;
+  #isChecking = false;
   #lastSentMs = 0;
-  #cancelLook: () => void = () => undefined;
+  #cancelCheck: () => void = () => undefined;
 
   constructor(options: LeaseClockOptions) {
     this.#options = options;
@@ -54,32 +54,32 @@ export class LeaseClock {
   beforeSending(): Sent {
     this.#check();
     this.#lastSentMs = this.#nowMs();
-    if (!this.#isLooking) this.#look();
+    if (!this.#isChecking) this.#scheduleCheck();
     return { sentMs: this.#lastSentMs, wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
   }
 
-  /** Records a successful renewal. A later doubt stays. */
+  /** Records a successful renewal. A doubt that arose after its sending stays. */
   renewed(sent: Sent): void {
     this.#renewal = sent;
     this.#check();
     this.#isInDoubt = this.#doubts !== sent.doubts;
-    if (!this.#isLooking) this.#look();
+    if (!this.#isChecking) this.#scheduleCheck();
   }
 
   stop(): void {
-    this.#cancelLook();
-    this.#isLooking = false;
+    this.#cancelCheck();
+    this.#isChecking = false;
     this.#renewal = undefined;
     this.#isInDoubt = false;
   }
 
-  #look(): void {
+  #scheduleCheck(): void {
     const { env, retryPeriodMs, renewDeadlineMs, onExpired } = this.#options;
-    this.#isLooking = true;
-    this.#cancelLook = env.timers.after(retryPeriodMs / 2, () => {
+    this.#isChecking = true;
+    this.#cancelCheck = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // Also during the first renewal: a process that paused meanwhile must not trust its answer.
-      if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#look();
+      // The checks also run during the first renewal: a process that paused meanwhile must not trust the answer.
+      if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#scheduleCheck();
       const hasExpired = this.#renewal !== undefined;
       this.stop();
       if (hasExpired) onExpired();
@@ -94,7 +94,7 @@ export class LeaseClock {
     const isStalled = silentMs > this.#options.retryPeriodMs;
     const hasJumped = Math.abs(this.#wallOffsetMs() - this.#renewal.wallOffsetMs) > clockGapMs;
     if (!isStalled && !hasJumped) return;
-    // A jump stays visible until the next renewal. It is one doubt; otherwise no renewal could end it.
+    // A jump stays visible until the next renewal. It counts once; otherwise each check would add a doubt, and no renewal could end it.
     if (this.#isInDoubt && !isStalled) return;
     this.#doubts++;
     this.#isInDoubt = true;

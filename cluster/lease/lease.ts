@@ -1,4 +1,4 @@
-// Contends for a Lease as client-go does, with time limits that make holding it safe.
+// Contends for a Lease as client-go does, and tells the holder for how long it may write.
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { isStatus, TransportFailure } from '../request/failure.ts';
@@ -8,11 +8,11 @@ import { type KubernetesObject, resources } from '../request/resource.ts';
 import { createObject, replaceObject } from '../request/write.ts';
 import { LeaseClock } from './lease-clock.ts';
 
-/** Interval of renewals while it is uncertain whether the Lease is held. */
+/** The interval of renewals while it is uncertain whether this process holds the Lease. */
 const doubtPauseMs = 100;
-/** Longest request, so that another one fits before the deadline. */
+/** The longest timeout of a request: a second attempt must fit before the deadline. */
 const longestRequestMs = 5000;
-/** Attempts in one turn after conflicting writes. */
+/** The number of attempts in one turn if other processes write at the same time. */
 const conflictLimit = 3;
 
 export interface LeaseOptions {
@@ -30,7 +30,7 @@ export interface LeaseOptions {
   readonly onAcquired: (epoch: number) => void;
   /** Called when the Lease is lost. `mayAct` may be false before, and is false from then on. */
   readonly onLost: (reason: string) => void;
-  /** The holder changed: another process, no process (undefined), or this one. */
+  /** Called when the holder changes: to another process, to no process (undefined), or to this process. */
   readonly onHolder?: (holder: string | undefined) => void;
   /** Called with the problem of reading or writing the Lease, and with undefined after it ends. */
   readonly onProblem?: (problem: LeaseProblem | undefined) => void;
@@ -57,7 +57,7 @@ export interface Lease {
   readonly stop: () => void;
 }
 
-/** Starts at once. Never throws and never gives up by itself. */
+/** Starts to contend for the Lease until `stop` or `release`. Never throws. */
 export function startLease(options: LeaseOptions): Lease {
   const contender = new Contender(options);
   contender.start();
@@ -124,7 +124,7 @@ class Contender implements Lease {
         await this.#write(object, record, 'lease.release');
         return;
       } catch {
-        // Without a release it expires by itself.
+        // Without a release, the Lease expires by itself.
         this.#object = undefined;
       }
     }
@@ -168,7 +168,7 @@ class Contender implements Lease {
     for (let attempt = 0; attempt < conflictLimit && !this.#isEnded; attempt++) {
       const object = await this.#read();
       const nowMs = this.#options.env.clock.monotonicMs();
-      // Also after the Lease was deleted: its holder may not know yet.
+      // A deleted Lease blocks until it would have expired: its holder may not know of the deletion.
       if (this.#isEnded || (this.#isForeign() && nowMs < this.#expiresMs())) return;
       const transitions = this.#nextEpoch(object);
       const record = object === undefined ? undefined : leaseRecordOf(object);
@@ -177,7 +177,7 @@ class Contender implements Lease {
     }
   }
 
-  /** An own record comes from a write without a response, or from before a missed deadline; no other process held the Lease since. */
+  /** Returns the epoch to claim. A record of this process keeps its epoch: no other process has held the Lease since. */
   #nextEpoch(object: KubernetesObject | undefined): number {
     const record = object === undefined ? undefined : leaseRecordOf(object);
     const known = this.#highestEpoch;
@@ -190,13 +190,13 @@ class Contender implements Lease {
     for (let attempt = 0; attempt < conflictLimit; attempt++) {
       const object = this.#object ?? (await this.#read());
       if (this.#leading === undefined) return;
-      const reason = this.#whyNotOurs(object, epoch);
+      const reason = this.#lossReason(object, epoch);
       if (reason !== undefined) return this.#lose(reason);
       if (await this.#claim(object, { transitions: epoch, isRenewal: true })) return;
     }
   }
 
-  #whyNotOurs(object: KubernetesObject | undefined, epoch: number): string | undefined {
+  #lossReason(object: KubernetesObject | undefined, epoch: number): string | undefined {
     if (object === undefined) return 'the Lease was deleted';
     const { holder, transitions } = leaseRecordOf(object);
     if (holder === '') return 'the holder was removed from the Lease';
@@ -204,7 +204,7 @@ class Contender implements Lease {
     return transitions === epoch ? undefined : `the Lease was edited: leaseTransitions is ${transitions}, not ${epoch}`;
   }
 
-  /** Writes this process as the holder. Returns false if another process wrote since; then the object must be read again. */
+  /** Writes this process as the holder. Returns false if another process wrote first; the object must then be read again. */
   async #claim(
     existing: KubernetesObject | undefined,
     { transitions, isRenewal }: Pick<NewRecord, 'transitions' | 'isRenewal'>,
@@ -252,7 +252,7 @@ class Contender implements Lease {
     this.#observe(written);
   }
 
-  /** A deleted record counts until it would have expired. */
+  /** Keeps the object and its record. If the Lease was deleted, the previous record stays. */
   #observe(object: KubernetesObject | undefined): void {
     this.#object = object;
     if (object === undefined) return;
@@ -269,7 +269,7 @@ class Contender implements Lease {
     return this.#record !== undefined && this.#record.holder !== '' && this.#record.holder !== this.#options.identity;
   }
 
-  /** Measured by our own clock since the last change: clocks of two machines are never compared. */
+  /** Returns when the Lease expires by the clock of this process since the last change. Clocks of two machines are never compared. */
   #expiresMs(): number {
     return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0);
   }
@@ -302,7 +302,7 @@ function call(listener: () => void): void {
   try {
     listener();
   } catch {
-    // The listener was called; its failure does not matter here.
+    // A failure of the listener changes nothing about the Lease.
   }
 }
 

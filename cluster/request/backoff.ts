@@ -5,10 +5,10 @@ interface BackoffLimits {
   readonly lastMs: number;
 }
 
-/** Delays of client-go's reflector: soon enough for a restarting server, rare enough for an overloaded one. */
+/** The delays of client-go's reflector: short enough for a restarting server, long enough for an overloaded one. */
 export const soon: BackoffLimits = { firstMs: 800, lastMs: 30_000 };
 
-/** For problems that a person must solve: a permission, a CRD. */
+/** The delays for problems that a person must solve, such as a missing permission or CRD. */
 export const slow: BackoffLimits = { firstMs: 30_000, lastMs: 300_000 };
 
 export class Backoff {

@@ -6,11 +6,11 @@ import { isJsonObject, type JsonObject } from './json.ts';
 import { parseBody } from './read.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 
-/** Asks for the aggregated document. Servers before 1.26, and proxies that drop the header, answer with the classic ones. */
+/** The Accept header for the aggregated document. Servers before 1.26, and proxies that drop the header, answer with classic documents. */
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 const site = 'discovery.read';
-/** Classic documents that are read in parallel. */
-const width = 8;
+/** The number of classic documents that are read in parallel. */
+const parallelReads = 8;
 
 type Version = Pick<Resource, 'group' | 'version'>;
 
@@ -21,7 +21,7 @@ export interface Discovery {
   readonly has: (resource: Version & Pick<Resource, 'plural'>) => boolean;
   /** Reports whether the resource has that subresource, such as `scale`. */
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
-  /** Reports whether the group and version could be read. Otherwise `find` and `has` are no answer. */
+  /** Reports whether the group and version could be read. If not, the answers of `find` and `has` mean nothing. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
   /** Groups and versions that could not be read. */
   readonly failures: readonly DiscoveryFailure[];
@@ -47,11 +47,11 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   const whole = aggregatedVersions(document);
   if (whole !== undefined) return whole;
   const named = classicGroups(document);
-  // An empty document would mean that nothing is served.
+  // An unknown document is a failure: an empty result would mean that the server serves nothing.
   if (named === undefined) throw new TransportFailure('the API server lists no served kinds', { site, mayBeApplied: false });
   const served: ServedVersion[] = [];
-  for (let at = 0; at < named.length; at += width) {
-    served.push(...(await Promise.all(named.slice(at, at + width).map((version) => readClassic(version, ask)))));
+  for (let at = 0; at < named.length; at += parallelReads) {
+    served.push(...(await Promise.all(named.slice(at, at + parallelReads).map((version) => readClassic(version, ask)))));
   }
   return served;
 }
@@ -90,7 +90,7 @@ interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly resources: readonly { readonly resource: Resource; readonly subresources: ReadonlySet<string> }[];
-  /** Present if some resources are unknown. */
+  /** Present if the resources could not be read. */
   readonly failure?: string;
 }
 
@@ -135,7 +135,7 @@ function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 
 
 /** Returns the content of an APIResourceList. Throws for another document. */
 function classicVersion({ group, version }: Pick<Resource, 'group' | 'version'>, document: JsonObject): ServedVersion {
-  if (!Array.isArray(document['resources'])) throw new Error('it is no list of resources');
+  if (!Array.isArray(document['resources'])) throw new Error('it is not a list of resources');
   const entries = objectsIn(document['resources']);
   const subresourcesOf = (plural: string): ReadonlySet<string> =>
     new Set(entries.map(({ name }) => textOf(name).split('/')).flatMap(([parent, name]) => (parent === plural && name ? [name] : [])));

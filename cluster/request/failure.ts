@@ -2,7 +2,7 @@
 import type { KubernetesResponse } from '../env.ts';
 import { asJsonObject } from './json.ts';
 
-/** No complete answer arrived, so the request may have been applied unless it was never sent. */
+/** The failure of a request without a complete answer. The server may have applied the request. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure';
   /** False if the request certainly did not reach the server. */
@@ -16,7 +16,7 @@ export class TransportFailure extends Error {
   }
 }
 
-/** The API server answered with an error. */
+/** The failure of a request that the API server answered with an error. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
   /** HTTP status code. */
@@ -25,7 +25,7 @@ export class ApiFailure extends Error {
   readonly reason: string;
   /** `details` of the Status. */
   readonly details: Readonly<Record<string, unknown>>;
-  /** Header Retry-After. */
+  /** The delay of the header Retry-After, at most two minutes. */
   readonly retryAfterMs?: number;
   readonly site: string;
 
@@ -54,13 +54,13 @@ export function onStatus<const Value>(value: Value, ...codes: readonly number[])
   };
 }
 
-/** Returns the minimum delay that the server requests, in milliseconds, also from the cause of the error. */
+/** Returns the minimum delay in milliseconds that the server requests in this error or in its cause. */
 export function askedPauseMs(error: unknown): number | undefined {
   if (error instanceof ApiFailure) return error.retryAfterMs;
   return error instanceof Error && error.cause instanceof ApiFailure ? error.cause.retryAfterMs : undefined;
 }
 
-/** Longest text of a server in a message. */
+/** The number of characters of a server's text that a message quotes. */
 const longestMessage = 1024;
 
 function parseStatus(body: string): Pick<ApiFailure, 'message' | 'reason' | 'details'> {

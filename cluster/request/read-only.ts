@@ -1,4 +1,4 @@
-// Restricts plan, diff and doctor to reads, so that none of their defects changes a cluster.
+// Restricts plan, diff and doctor to reads, so that a defect in these commands cannot change a cluster.
 import type { KubernetesHttp, KubernetesRequest } from '../env.ts';
 import { TransportFailure } from './failure.ts';
 
@@ -10,7 +10,7 @@ const reviews = new Set([
   '/apis/authentication.k8s.io/v1/selfsubjectreviews',
 ]);
 
-/** Passes on reads, dry runs and questions about rights; rejects everything else before it is sent. */
+/** Returns a client that sends reads, dry runs and reviews of permissions. It rejects every other request without sending it. */
 export function readOnly(http: KubernetesHttp): KubernetesHttp {
   return {
     request: async (request) => {
@@ -28,7 +28,7 @@ function refuseWrite({ method, path, site }: KubernetesRequest): void {
   const { pathname, searchParams } = new URL(path, 'http://localhost');
   // A subresource such as proxy or exec acts on a GET.
   const isRead = method === 'GET' && !/\/(?:proxy|exec|attach|portforward)(?:\/|$)/.test(pathname);
-  // The server refuses a list with other values than All; this check does not rely on it.
+  // The server rejects every other value than All; this check does not rely on that.
   const dryRuns = searchParams.getAll('dryRun');
   const isDryRun = method !== 'GET' && dryRuns.length === 1 && dryRuns[0] === 'All';
   if (isRead || isDryRun || (method === 'POST' && reviews.has(pathname))) return;

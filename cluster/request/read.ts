@@ -7,7 +7,7 @@ import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type R
 const defaultTimeoutMs = 30_000;
 /** Objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
 const pageSize = 250;
-/** Restarts of a list whose continuation expired; then the server is too slow for it. */
+/** How often a list starts again because its continue token expired. */
 const restarts = 3;
 
 interface ReadOptions {
@@ -53,7 +53,7 @@ export function listObjects(
   return listProjected(env, resource, { ...options, project: (object) => object });
 }
 
-/** Lists like `listObjects`, but keeps only the projection of each object, so that memory holds the text of one page. Rejects as `project` throws. */
+/** Lists like `listObjects`, but keeps only the projection of each object, so that memory holds one page. Rejects if `project` throws. */
 export async function listProjected<Item>(
   env: Pick<ClusterEnv, 'kubernetes'>,
   resource: Resource,
@@ -63,7 +63,7 @@ export async function listProjected<Item>(
     try {
       return await listOnce(env, resource, options);
     } catch (error) {
-      // The snapshot behind the continuation was compacted, so the pages read so far belong to no list.
+      // The server has compacted the snapshot of the list, so no further page fits the pages read so far.
       if (!isStatus(error, 410) || attempt === restarts) throw error;
     }
   }
@@ -100,7 +100,7 @@ export function selectorQuery({ labelSelector, fieldSelector }: Pick<ListOptions
   return query;
 }
 
-/** Returns the object with apiVersion and kind, which items of lists lack. Throws TransportFailure without a name. */
+/** Returns the object with apiVersion and kind, which items of lists lack. Throws TransportFailure if it has no name. */
 export function named(value: unknown, resource: Resource, site: string): KubernetesObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
     throw malformed(site, 'an object has no name');
@@ -157,7 +157,7 @@ function* eachItem(
   for (const [begin, end] of places) yield named(parseBody(body.slice(begin, end), site), resource, site);
 }
 
-/** Returns whether a 404 means a resource that is not served. For a missing object, the Status names it in `details`. */
+/** Returns whether a 404 means that the server does not serve the resource. For a missing object, the Status has its name in `details`. */
 function isResourceMissing(failure: ApiFailure): boolean {
   return failure.reason !== 'NotFound' || typeof failure.details['name'] !== 'string';
 }
@@ -177,8 +177,8 @@ const mark = /["{}[\]]/g;
 const backslash = 0x5c;
 
 /**
- * Splits the text of a list into its items, because a page parsed at once needs several times its text in memory. Returns undefined without
- * an array `items` of objects, or if the text is incomplete. The items may still be invalid JSON.
+ * Splits the text of a list into its items, because a page that is parsed at once needs several times its text in memory. Returns undefined
+ * if the text has no array `items` of objects or is incomplete. The items may still be invalid JSON.
  */
 export function splitList(text: string): ListText | undefined {
   const scan = new ListScan(text);
@@ -202,8 +202,8 @@ class ListScan {
   readonly #text: string;
   readonly #items: (readonly [number, number])[] = [];
   #depth = 0;
-  /** The last string at depth 1 was the key `items`. */
-  #isNext = false;
+  /** True if the last string at depth 1 was the key `items`. */
+  #isItemsKey = false;
   #arrayAt = -1;
   #beginAt = -1;
   #endAt = -1;
@@ -213,13 +213,13 @@ class ListScan {
   }
 
   readString(at: number, end: number): void {
-    if (this.#depth === 1) this.#isNext = this.#text.slice(at, end) === '"items"';
+    if (this.#depth === 1) this.#isItemsKey = this.#text.slice(at, end) === '"items"';
   }
 
-  /** Reports whether the bracket may stand there. */
+  /** Records an opening bracket. Returns false if the text is not a list of objects. */
   open(at: number): boolean {
     this.#depth += 1;
-    if (this.#depth === 2 && this.#isNext) {
+    if (this.#depth === 2 && this.#isItemsKey) {
       this.#arrayAt = at;
       this.#endAt = at + 1;
       return this.#text[at] === '[';
@@ -231,7 +231,7 @@ class ListScan {
     return true;
   }
 
-  /** Reports whether the array of the items ends there. */
+  /** Records a closing bracket. Returns true if the array of the items ends with it. */
   close(at: number): boolean {
     this.#depth -= 1;
     if (this.#arrayAt < 0) return false;
@@ -242,7 +242,7 @@ class ListScan {
     return this.#depth === 1;
   }
 
-  /** Returns the list, if only space is between its last item and the end of the array. */
+  /** Returns the list; undefined if other text than space is between its last item and the end of the array. */
   list(at: number): ListText | undefined {
     if (this.#text.slice(this.#endAt, at).trim() !== '') return undefined;
     return { list: `${this.#text.slice(0, this.#arrayAt)}[]${this.#text.slice(at + 1)}`, items: this.#items };
@@ -259,7 +259,7 @@ function stringEnd(text: string, at: number): number | undefined {
   return undefined;
 }
 
-/** Other text between two items would be lost. */
+/** Reports whether the text between two items contains nothing except the comma and space. Other text would be lost. */
 function isSeparator(text: string, isComma: boolean): boolean {
   return text.trim() === (isComma ? ',' : '');
 }

@@ -36,7 +36,7 @@ export interface KubernetesObject {
 
 const core = (plural: string, kind: string, isNamespaced = true): Resource => ({ group: '', version: 'v1', plural, kind, isNamespaced });
 
-/** Resources of Kubernetes itself that are read or written here. */
+/** The built-in resources that this project reads or writes. */
 export const resources = {
   pods: core('pods', 'Pod'),
   nodes: core('nodes', 'Node', false),
@@ -72,7 +72,7 @@ export function apiVersionOf({ group, version }: Pick<Resource, 'group' | 'versi
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Returns the path of a collection, of all namespaces if absent. */
+/** Returns the path of a collection in a namespace, or in all namespaces if `namespace` is absent. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const inside = resource.isNamespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
@@ -102,7 +102,7 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   return a < b ? -1 : 1;
 }
 
-/** Keeps the newest resource version. A version that cannot be compared replaces it. */
+/** The newest resource version seen. A version that cannot be compared counts as newer. */
 export class HighWaterMark {
   #value: string | undefined;
 

@@ -4,7 +4,7 @@ import { asJsonObject } from './json.ts';
 import { getObject } from './read.ts';
 import { type KubernetesObject, resources } from './resource.ts';
 
-/** The reference in an object, which does not choose the namespace. */
+/** A reference to a key of a Secret. It names no namespace, so it cannot choose one. */
 export interface SecretKey {
   readonly name: string;
   readonly key: string;
@@ -15,17 +15,17 @@ type SecretProblem = 'absent' | 'keyless' | 'empty';
 
 export type SecretText = { readonly text: string } | { readonly problem: SecretProblem };
 
-/** Rejects with ApiFailure or TransportFailure. */
+/** Reads the text under a key. Rejects with ApiFailure or TransportFailure. */
 export type SecretReader = (key: SecretKey) => Promise<SecretText>;
 
 interface SecretReaderOptions {
   readonly namespace: string;
   readonly site: string;
-  /** Called before each request. Its exceptions reject the read. */
+  /** Returns the timeout of the next request. An exception rejects the read. */
   readonly timeoutMs: () => number;
 }
 
-/** Returns a reader that reads each Secret once. Create one for each use, so that revoked Secrets take effect. */
+/** Returns a reader that reads each Secret once. Create a reader for each use, so that a changed Secret takes effect. */
 export function secretReader(env: Pick<ClusterEnv, 'kubernetes'>, { namespace, site, timeoutMs }: SecretReaderOptions): SecretReader {
   const reads = new Map<string, Promise<KubernetesObject | undefined>>();
   return async ({ name, key }) => {

@@ -1,4 +1,4 @@
-// Writes objects. Each write names the state that it changes; forbidden writes are refused before they are sent.
+// Writes objects. Each change names the state that it expects. Forbidden writes are rejected before they are sent.
 import type { ClusterEnv, KubernetesRequest } from '../env.ts';
 import { ApiFailure } from './failure.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
@@ -13,7 +13,7 @@ interface WriteOptions {
   /** The place in the code. */
   readonly site: string;
   readonly timeoutMs?: number;
-  /** The server checks the write and stores nothing. */
+  /** If true, the server checks the write and stores nothing. */
   readonly dryRun?: boolean;
 }
 
@@ -26,20 +26,20 @@ export interface Target {
   readonly resourceVersion: string;
 }
 
-/** The write was not sent: it lacks preconditions or is forbidden. A defect of the caller. */
+/** The failure of a write that was not sent, because it lacks preconditions or is forbidden. */
 export class WriteRefused extends Error {
   override readonly name = 'WriteRefused';
 }
 
-/** Their deletion deletes pods or data. */
+/** The resources whose deletion would also delete pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** Kinds without fields of other writers; other kinds are patched. A status is replaced too, for Roles that permit only `update`. */
+/** Resources without fields of other writers, which may be replaced. A status may be replaced too: some Roles permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
- * Deletes the object in that state; otherwise rejects with ApiFailure 409. Pods keep their own grace period. Returns the object after the
- * request; undefined if it is gone already.
+ * Deletes the object if it still has the given state; otherwise rejects with ApiFailure 409. Pods keep their own grace period. Returns the
+ * terminating object, or undefined if it is already gone.
  */
 export async function deleteObject(
   env: Port,
@@ -59,8 +59,8 @@ export async function deleteObject(
 }
 
 /**
- * Evicts the pod with that UID. It sends no resourceVersion, because an eviction refused for it still consumes the PodDisruptionBudget for
- * up to two minutes. ApiFailure 429: a budget blocks it; 409: another pod has the name.
+ * Evicts the pod with that UID. The request has no resourceVersion: an eviction that fails for a newer version still consumes the
+ * PodDisruptionBudget for up to two minutes. Rejects with ApiFailure 429 if a budget blocks the eviction, 409 if another pod has the name.
  */
 export async function evictPod(
   env: Port,
@@ -77,7 +77,7 @@ export async function evictPod(
   });
 }
 
-/** Merges the patch into the object or its subresource in that state; otherwise ApiFailure 409. Replaces lists; `null` removes a field. */
+/** Merges the patch into the object or its subresource: lists are replaced, `null` removes a field. ApiFailure 409 if the state differs. */
 export async function patchObject(
   env: Port,
   resource: Resource,
@@ -103,8 +103,8 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string };
 
 /**
- * Applies the operations to the object with that UID if every `test` passes; otherwise ApiFailure 422. For changes inside of lists, which a
- * merge replaces. The tests are the precondition, so a patch without one is refused.
+ * Applies the operations to the object with that UID if every `test` passes; otherwise ApiFailure 422. Use it for changes inside lists,
+ * because a merge patch replaces lists. The tests are the precondition, so a patch without a test is rejected.
  */
 export async function patchByOperations(
   env: Port,
@@ -207,7 +207,7 @@ async function send(env: Port, request: KubernetesRequest): Promise<JsonObject> 
   throw isOtherUid(failure) ? conflictOf(failure) : failure;
 }
 
-/** Returns whether the object was recreated: the API server answers that a patch must not change the UID. */
+/** Returns whether the object was recreated. The API server then answers that a patch must not change the UID. */
 function isOtherUid({ status, details }: ApiFailure): boolean {
   const { causes } = details;
   return status === 422 && Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['field'] === 'metadata.uid');
@@ -249,7 +249,7 @@ function refuseFinalizers(metadata: JsonObject): void {
   if ('finalizers' in metadata) throw new WriteRefused('finalizers are not written');
 }
 
-/** Checks values that came as JSON. */
+/** Reports whether the value is a string with content. A value from JSON may differ from its declared type. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }

@@ -1,13 +1,13 @@
-// Stores one batch of changes in an object: reads, applies, writes, and determines the outcome.
+// Stores one batch of changes in a shared object: reads the object, applies the changes, writes, and determines the outcome.
 import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
 import { Backoff } from '../request/backoff.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 
-/** One competing writer succeeds in each round, so this many writers are served. */
+/** The number of attempts after conflicts. One of the competing writers succeeds in each round, so 30 writers all succeed. */
 const conflictLimit = 30;
-/** Longest random delay between rounds; it doubles with each round. */
+/** The limits of the random delay between rounds, which doubles with each round. */
 const firstPauseMs = 10;
 const lastPauseMs = 1000;
 
@@ -24,9 +24,9 @@ export interface Waiting<Value> {
 }
 
 interface Seen {
-  /** Undefined: the object does not exist. */
+  /** Undefined if the object does not exist. */
   readonly object: KubernetesObject | undefined;
-  /** True if read for these changes, false if known from an earlier write. */
+  /** True if the object was read for these changes, false if it is known from an earlier write. */
   readonly isFresh: boolean;
 }
 
@@ -39,13 +39,13 @@ export interface Plan<Value> {
   readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
 }
 
-/** Dependencies of one batch. */
+/** The dependencies of one batch. */
 export interface Steps<Value> {
   readonly env: ClusterEnv;
   /** The object of an earlier write or read, if known. */
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
-  /** Retries after temporary failures. */
+  /** The number of retries after temporary failures. */
   readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
@@ -54,7 +54,7 @@ export interface Steps<Value> {
   readonly hasWritten: (object: KubernetesObject | undefined) => boolean;
 }
 
-/** Stores one batch. The batch does not change until its end: if a write without answer was stored, the whole batch was. */
+/** Stores one batch. The batch does not grow meanwhile: if a write without an answer was stored, the whole batch was stored. */
 export class Commit<Value> {
   readonly #steps: Steps<Value>;
   readonly #pause: Backoff;
@@ -62,7 +62,7 @@ export class Commit<Value> {
   #seen: Seen | undefined;
   #value: { readonly last: Value } | undefined;
   #result: KubernetesObject | undefined;
-  /** Versions from which a write was sent that may still be stored; empty text for a creation. */
+  /** The versions of the object before writes that may still be stored; an empty text for a creation. */
   readonly #uncertain = new Set<string>();
   #conflicts = 0;
   #failures = 0;
@@ -74,23 +74,23 @@ export class Commit<Value> {
     this.#pause = new Backoff(steps.env.random, { firstMs: 200, lastMs: 10_000 });
   }
 
-  /** Answers every change. Returns the object with the changes; undefined if it is unknown or does not exist. */
+  /** Resolves or rejects every change. Returns the object with the changes; undefined if it is unknown or does not exist. */
   async run(): Promise<KubernetesObject | undefined> {
     while (this.#open.length > 0) {
       try {
         await this.#attempt();
       } catch (error) {
-        if (!(await this.#mayGoOn(error))) this.#giveUp(error);
+        if (!(await this.#mayRetry(error))) this.#giveUp(error);
       }
     }
     return this.#result;
   }
 
-  /** Answers every change, or none if the guess was wrong. */
+  /** Resolves every change, or none if the object must be read first. */
   async #attempt(): Promise<void> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;
-    if (isFresh && this.#hasLanded(object)) return this.#resolve(this.#decoded(object), object);
+    if (isFresh && this.#isStored(object)) return this.#resolve(this.#decoded(object), object);
     const plan = this.#planned(object, isFresh);
     if (plan === undefined) return;
     this.#value = { last: plan.value };
@@ -100,7 +100,7 @@ export class Commit<Value> {
     this.#resolve(plan.value, await this.#send(plan.body, object));
   }
 
-  /** Plans the write. A plan without a write (no change, a refusal, an unreadable object) counts only for a freshly read state. */
+  /** Plans the write. Returns undefined if the object must be read first: only a fresh object can justify that a change is not written. */
   #planned(object: KubernetesObject | undefined, isFresh: boolean): Plan<Value> | undefined {
     try {
       const plan = this.#steps.plan(object, this.#open);
@@ -116,7 +116,7 @@ export class Commit<Value> {
     try {
       return await this.#steps.write(body, existing);
     } catch (error) {
-      // A failing server may have stored the object before.
+      // The server may have stored the object before it failed.
       const mayBeApplied = error instanceof TransportFailure ? error.mayBeApplied : error instanceof ApiFailure && error.status >= 500;
       if (mayBeApplied) this.#uncertain.add(versionOf(existing));
       this.#seen = undefined;
@@ -124,8 +124,8 @@ export class Commit<Value> {
     }
   }
 
-  /** Reports whether an earlier write was stored. After another version, a write that was not stored never will be. */
-  #hasLanded(object: KubernetesObject | undefined): boolean {
+  /** Reports whether an earlier write was stored. If the object has another version, a write that is not in it can no longer be stored. */
+  #isStored(object: KubernetesObject | undefined): boolean {
     if (this.#uncertain.size === 0) return false;
     if (this.#steps.hasWritten(object)) return true;
     if (!this.#uncertain.has(versionOf(object))) this.#uncertain.clear();
@@ -133,7 +133,7 @@ export class Commit<Value> {
   }
 
   /** Waits before the next attempt. Returns false if the error is final. */
-  async #mayGoOn(error: unknown): Promise<boolean> {
+  async #mayRetry(error: unknown): Promise<boolean> {
     const isConflict = isStatus(error, 409) || (isStatus(error, 404) && error.site.endsWith('.replace'));
     if (isConflict) {
       this.#conflicts++;
@@ -142,8 +142,8 @@ export class Commit<Value> {
       await sleep(this.#steps.env, limitMs * this.#steps.env.random());
       return this.#conflicts < conflictLimit;
     }
-    const isPassing = error instanceof TransportFailure || (error instanceof ApiFailure && (error.status === 429 || error.status >= 500));
-    if (!isPassing || ++this.#failures > this.#steps.retries) return false;
+    const isTemporary = error instanceof TransportFailure || (error instanceof ApiFailure && (error.status === 429 || error.status >= 500));
+    if (!isTemporary || ++this.#failures > this.#steps.retries) return false;
     const askedMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
     await sleep(this.#steps.env, Math.max(askedMs, this.#pause.nextMs()));
     return true;
@@ -166,12 +166,12 @@ export class Commit<Value> {
   }
 
   #giveUp(error: unknown): void {
-    for (const { reject } of this.#open) reject(this.#certain(error));
+    for (const { reject } of this.#open) reject(this.#withOutcome(error));
     this.#open = [];
   }
 
-  /** Returns the error with the information whether the changes may be stored. */
-  #certain(error: unknown): unknown {
+  /** Returns the error, and ensures that it says whether the changes may be stored. */
+  #withOutcome(error: unknown): unknown {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;
     const site = error instanceof TransportFailure || error instanceof ApiFailure ? error.site : '';

@@ -1,4 +1,4 @@
-// Changes one API object that several processes share: by compare-and-swap, each change exactly once, all waiting changes in one write.
+// Changes one API object that several processes share. Compare-and-swap applies each change exactly once; waiting changes share one write.
 import type { ClusterEnv } from '../env.ts';
 import { isJsonObject, isSameJson, parseJson } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
@@ -18,13 +18,13 @@ export interface SharedObjectOptions<Value> {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** Decodes the object, or undefined if it does not exist. Readers and writers get its errors. */
+  /** Decodes the object, which is undefined if it does not exist. An exception rejects the read or update. */
   readonly decode: (object: KubernetesObject | undefined) => Value;
   /** Returns the fields with the value. Other fields, labels and annotations stay. */
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
   /** Longest object in bytes of JSON; default 900 KiB. */
   readonly maxBytes?: number;
-  /** Called before each write, also retries; false refuses it. */
+  /** Called before each write and each retry. False prevents the write. */
   readonly mayWrite?: () => boolean;
   /** Retries after no answer, 429 or 5xx, with the delay that the server requests; default 5. Conflicts are always retried. */
   readonly retries?: number;
@@ -39,11 +39,12 @@ export interface EncodedObject {
   readonly [field: string]: unknown;
 }
 
-/** The object would be too large. Nothing was sent. */
+/** The failure of a write whose object would be too large. Nothing was sent. */
 export class ObjectTooLarge extends Error {
   override readonly name = 'ObjectTooLarge';
 }
 
+/** A value in an API object. */
 export class SharedObject<Value> {
   readonly #options: SharedObjectOptions<Value>;
   readonly #writer: string;
@@ -67,7 +68,7 @@ export class SharedObject<Value> {
   /**
    * Stores the result of `change` exactly once. `change` may be called several times with newer values, so it must have no side effect. Its
    * exception rejects only this update. An equal value writes nothing. Rejects with ApiFailure, ObjectTooLarge or WriteRefused (nothing was
-   * sent), or TransportFailure; `mayBeApplied` of the latter tells whether the change may be stored now or later.
+   * sent), or TransportFailure, whose `mayBeApplied` tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {
@@ -79,7 +80,7 @@ export class SharedObject<Value> {
   async #drain(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // Simultaneous changes share the write.
+    // Changes from the same moment share the write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -124,7 +125,7 @@ export class SharedObject<Value> {
     const whole = applyAll(before, batch, () => undefined);
     const body = this.#bodyOf(whole.value, before, object);
     if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? whole : { ...whole, body };
-    // Together they are too large: the changes that fit, in their order, are stored.
+    // All changes together are too large, so only those that fit are stored, in their order.
     const fitting = applyAll(before, batch, (value) => {
       const one = this.#bodyOf(value, before, object);
       return one === undefined ? undefined : this.#sizeProblem(one);
@@ -192,13 +193,13 @@ function merged(field: 'labels' | 'annotations', existing: KubernetesObject | un
   return Object.keys(both).length === 0 ? {} : { [field]: both };
 }
 
-/** The number of the last write of each recent writer, as JSON. Detects a stored write without response after later writes. */
+/** The number of the last write of each recent writer, as JSON. It shows whether a write without a response was stored. */
 const writersAnnotation = 'rollout-group.dev/writers';
 
-/** More than the replicas of agent and webhook that write one object at the same time. */
+/** The number of writers in the annotation: more than the replicas of agent and webhook that write one object at the same time. */
 const writersKept = 16;
 
-/** Returns a random name of a writer. It is no number, so JSON keeps the order of keys. */
+/** Returns a random name of a writer. It is not a number, because a JavaScript object sorts numeric keys first. */
 function writerId(random: () => number): string {
   const part = (): string =>
     Math.floor(random() * 2 ** 32)

@@ -1,4 +1,4 @@
-// Follows one collection of the API server: lists it, watches it, and keeps a store that is never silently stale.
+// Follows one collection of the API server for the caches: lists it, watches it, and keeps its objects in a store of known age.
 import { messageOf } from '../../policies/error-message.ts';
 import { type Clock, type ClusterEnv, sleep } from '../env.ts';
 import { Backoff, slow, soon } from '../request/backoff.ts';
@@ -10,23 +10,23 @@ import { parseWatchLine, type WatchEnd, type WatchLine, watchOnce } from './watc
 
 export type { Change } from './store.ts';
 
-/** Servers send a bookmark about once a minute; a longer silence means a dead connection. */
+/** The longest silence of a watch. Servers send a bookmark about once a minute, so a longer silence means a dead connection. */
 const idleMs = 90_000;
-/** A watch is opened again this long after the last opening at the earliest, and up to twice as long. */
+/** The minimum time between two openings of a watch. The real time is random, up to twice as long. */
 const reopenMs = 1000;
-/** A watch that stayed open for this long was no failure, even if nothing happened. */
+/** The time after which a watch counts as successful, even if no event arrived. */
 const settledMs = 10_000;
 /** Maximum age of a list when its watch ends; then the store is compared with a new list, in case the watch missed an event. */
 const usualRelistMs = 1_800_000;
-/** Minimum interval between lists that a caller requests. */
+/** The minimum age of a list before a caller can request the next one. */
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
-/** Starts at once, never throws and retries without limit. */
+/** Starts to follow a collection. Never throws, and retries without limit. */
 export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
-  const following = new Following(options);
-  void following.run();
-  return following;
+  const reflector = new CollectionReflector(options);
+  void reflector.run();
+  return reflector;
 }
 
 interface Failure {
@@ -37,7 +37,7 @@ interface Failure {
 /** The line that ended a watch. */
 type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
 
-class Following<View> implements Reflector<View> {
+class CollectionReflector<View> implements Reflector<View> {
   readonly store = new Entries<View>();
   readonly #contact: Contact;
   readonly #options: ReflectorOptions<View>;
@@ -50,7 +50,7 @@ class Following<View> implements Reflector<View> {
   #reported = '';
   #syncedMs: number | undefined;
   #listedMs = 0;
-  #isDoubted = false;
+  #needsList = false;
   #endWatch: () => void = () => undefined;
 
   constructor(options: ReflectorOptions<View>) {
@@ -74,7 +74,7 @@ class Following<View> implements Reflector<View> {
 
   readonly relist = (): void => {
     if (this.#options.env.clock.monotonicMs() - this.#listedMs < leastRelistMs) return;
-    this.#isDoubted = true;
+    this.#needsList = true;
     this.#endWatch();
   };
 
@@ -108,7 +108,7 @@ class Following<View> implements Reflector<View> {
       }
       this.#slow.reset();
       this.#listedMs = env.clock.monotonicMs();
-      this.#takeIn(listed.items, listed.resourceVersion, askedMs);
+      this.#storeList(listed.items, listed.resourceVersion, askedMs);
       return true;
     } catch (error) {
       await this.#fail(error);
@@ -116,13 +116,13 @@ class Following<View> implements Reflector<View> {
     }
   }
 
-  #takeIn(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
+  #storeList(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
     if (this.#syncedMs !== undefined) this.#countMissed(items);
-    this.#isDoubted = false;
+    this.#needsList = false;
     const changes = this.store.replace(items);
     this.#mark.raise(resourceVersion);
-    this.#contact.heard();
-    this.#contact.toldAll(askedMs);
+    this.#contact.recordMessage();
+    this.#contact.recordList(askedMs);
     this.#succeed();
     for (const change of changes) this.#notify(change);
     this.#report();
@@ -153,30 +153,30 @@ class Following<View> implements Reflector<View> {
       const openedMs = env.clock.monotonicMs();
       const from = this.#mark.value;
       const end = await this.#watch();
-      if (this.#stopped.signal.aborted || this.#isDoubted) return;
+      if (this.#stopped.signal.aborted || this.#needsList) return;
       const livedMs = env.clock.monotonicMs() - openedMs;
       const hasAdvanced = this.#mark.value !== from;
       if (hasAdvanced || livedMs >= settledMs) this.#soon.reset();
-      if (await this.#ended(end, { livedMs, hasAdvanced })) return;
+      if (await this.#handleEnd(end, { livedMs, hasAdvanced })) return;
       if (env.clock.monotonicMs() - this.#listedMs >= (this.#options.relistMs ?? usualRelistMs)) return;
     }
   }
 
-  /** Reports whether a list must follow the end of the watch. */
-  async #ended(
+  /** Handles the end of a watch. Returns true if a list must follow. */
+  async #handleEnd(
     end: WatchEnd<Verdict>,
     { livedMs, hasAdvanced }: { readonly livedMs: number; readonly hasAdvanced: boolean },
   ): Promise<boolean> {
     switch (end.kind) {
       case 'failed':
-        return await this.#refused(end.error);
+        return await this.#handleError(end.error);
       case 'verdict':
-        return await this.#judged(end.verdict);
+        return await this.#handleVerdict(end.verdict);
       case 'stalled':
         this.#count('stalled', `the watch was silent for ${idleMs} ms`);
         return false;
       case 'closed':
-        // A server that closes at once without an event has a problem; otherwise the watch opens again soon.
+        // If the server closed the watch at once without an event, it has a problem. Otherwise the watch opens again soon.
         if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + this.#options.env.random()) - livedMs : this.#soon.nextMs());
         return false;
     }
@@ -188,7 +188,7 @@ class Following<View> implements Reflector<View> {
     query.set('watch', '1');
     query.set('allowWatchBookmarks', 'true');
     query.set('resourceVersion', this.#mark.value ?? '');
-    // Random, so that the watches of many processes do not all end together.
+    // The timeout is random, so that the watches of many processes do not all end together.
     query.set('timeoutSeconds', String(Math.floor(300 + 300 * env.random())));
     const ending = new AbortController();
     this.#endWatch = () => ending.abort();
@@ -200,7 +200,7 @@ class Following<View> implements Reflector<View> {
       idleMs,
       signal: ending.signal,
       onOpen: () => {
-        this.#contact.heard();
+        this.#contact.recordMessage();
         this.#succeed();
         this.#report();
       },
@@ -208,10 +208,10 @@ class Following<View> implements Reflector<View> {
     });
   }
 
-  /** Reports whether a list must follow the end of the watch. */
-  async #refused(error: unknown): Promise<boolean> {
+  /** Handles an error of the watch. Returns true if a list must follow. */
+  async #handleError(error: unknown): Promise<boolean> {
     if (isStatus(error, 410)) {
-      // Many watches expire together when a server restarts, so they are delayed at random.
+      // Many watches expire together when a server restarts, so the next list waits for a random time.
       this.#count('expired', error.message);
       await this.#wait(this.#soon.nextMs());
       return true;
@@ -220,8 +220,8 @@ class Following<View> implements Reflector<View> {
     return isStatus(error, 400, 403, 404, 405);
   }
 
-  async #judged(verdict: Verdict): Promise<boolean> {
-    if (verdict.kind === 'error') return this.#refused(verdict.error);
+  async #handleVerdict(verdict: Verdict): Promise<boolean> {
+    if (verdict.kind === 'error') return this.#handleError(verdict.error);
     this.#count('unparsable-line', verdict.message);
     await this.#wait(this.#soon.nextMs());
     return true;
@@ -232,16 +232,16 @@ class Following<View> implements Reflector<View> {
     const { resource, site } = this.#options;
     const line: WatchLine = parseWatchLine(text, resource, `${site}.watch`);
     if (line.kind === 'unparsable' || line.kind === 'error') return line;
-    this.#contact.heard();
+    this.#contact.recordMessage();
     const { resourceVersion } = line;
-    // Events of one collection are ordered by version; an older one was sent twice, or by a stale server.
+    // Events of one collection are ordered by version. An older event was sent twice, or by a stale server.
     const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
     if (order !== undefined && order <= 0) {
       if (line.kind !== 'bookmark') this.#count('stale-event', `an event of ${resourceVersion} came after ${this.#mark.value}`);
       return undefined;
     }
     this.#mark.raise(resourceVersion);
-    this.#contact.told();
+    this.#contact.recordNews();
     if (line.kind === 'bookmark') return undefined;
     const { namespace = '', name } = line.object.metadata;
     const changes = line.kind === 'gone' ? this.store.remove(namespace, name) : this.store.put(this.#entryOf(line.object));
@@ -325,7 +325,7 @@ function reasonOf(error: unknown): FailureReason {
 
 export type ReflectorState =
   | { readonly kind: 'starting' }
-  /** The store is up to date, since the wall clock time `atMs`. */
+  /** The store has been up to date since `atMs` of the wall clock. */
   | { readonly kind: 'synced'; readonly atMs: number }
   | {
       readonly kind: 'failing';
@@ -352,7 +352,7 @@ export interface ReflectorOptions<View> {
   readonly fieldSelector?: string | undefined;
   /** Returns the kept part of an object. If it throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
-  /** Called once for each change, after the store has it. Exceptions are counted as faults. */
+  /** Called once for each change, after the store contains it. Exceptions are counted as faults. */
   readonly onChange: (change: Change<View>) => void;
   /** Called after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
@@ -376,24 +376,24 @@ export interface Reflector<View> {
   readonly ageMs: () => number;
   /** Lists again at once, because the watch missed a change. Does nothing within ten seconds after a list. */
   readonly relist: () => void;
-  /** Ends callbacks, timers and the watch. Drops the answer to a list under way. */
+  /** Ends callbacks, timers and the watch. Ignores the answer to a list in progress. */
   readonly stop: () => void;
 }
 
-/** Lines of a watch that catches up arrive within this time and count as one message. */
-const wordMs = 1000;
+/** Lines that arrive within this time count as one message: a watch that catches up sends many lines at once. */
+const messageMs = 1000;
 
 /**
- * Tracks when the server was last heard, and the age of its state. A delayed server continues with the events from the start of its silence.
- * So its latest message may be as old as that silence, and the state is certain only at the time of the message before.
+ * Tracks the last contact with the server and the maximum age of the known state. After a silence, a delayed server first sends old events.
+ * The latest message may be as old as that silence, so the state was certainly current only at the time of the message before it.
  */
 export class Contact {
   readonly #clock: Clock;
   #heardMs: number | undefined;
   #heardWallMs: number;
-  /** Begin and, so far, end of the latest message. */
+  /** The begin and the end (so far) of the latest message. */
   #begunMs = Number.NEGATIVE_INFINITY;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #newestMs = Number.NEGATIVE_INFINITY;
   #certainMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
@@ -401,40 +401,40 @@ export class Contact {
     this.#heardWallMs = clock.nowMs();
   }
 
-  /** Records a sign of life. */
-  heard(): void {
+  /** Records a message of any kind. */
+  recordMessage(): void {
     this.#heardMs = this.#clock.monotonicMs();
     this.#heardWallMs = this.#clock.nowMs();
   }
 
-  /** Records new information. */
-  told(): void {
+  /** Records a message with a newer version. */
+  recordNews(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#begunMs >= wordMs) {
-      this.#certainMs = Math.max(this.#certainMs, this.#toldMs);
+    if (nowMs - this.#begunMs >= messageMs) {
+      this.#certainMs = Math.max(this.#certainMs, this.#newestMs);
       this.#begunMs = nowMs;
     }
-    this.#toldMs = nowMs;
+    this.#newestMs = nowMs;
   }
 
-  /** Records the complete state at that time of the monotonic clock or later. */
-  toldAll(asOfMs: number): void {
+  /** Records a list, which is complete as of that time of the monotonic clock or later. */
+  recordList(asOfMs: number): void {
     this.#begunMs = this.#clock.monotonicMs();
-    this.#toldMs = asOfMs;
+    this.#newestMs = asOfMs;
     this.#certainMs = Math.max(this.#certainMs, asOfMs);
   }
 
-  /** Returns the wall clock of the last sign of life, or of the start. */
+  /** Returns the wall clock of the last message, or of the start. */
   heardWallMs(): number {
     return this.#heardWallMs;
   }
 
-  /** Returns the time since the last sign of life; undefined before the first. */
+  /** Returns the milliseconds since the last message; undefined before the first. */
   silentMs(): number | undefined {
     return this.#heardMs === undefined ? undefined : this.#clock.monotonicMs() - this.#heardMs;
   }
 
-  /** Returns the maximum age of the state; infinite before the first complete list. */
+  /** Returns the maximum age of the state in milliseconds; infinite before the first list. */
   ageMs(): number {
     return this.#clock.monotonicMs() - this.#certainMs;
   }

@@ -1,10 +1,10 @@
-// Holds one view per object by namespace and name. An older state never replaces a newer one.
+// Stores one view of each object for a reflector. An older state never replaces a newer one.
 import { compareResourceVersions } from '../request/resource.ts';
 
 export interface Store<View> {
-  /** Objects without a namespace are under the empty one. */
+  /** Returns the view of an object. Objects without a namespace are under the empty namespace. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** Unordered; of every namespace if absent. */
+  /** Returns the views of a namespace, or of all if absent, in no order. */
   readonly list: (namespace?: string) => readonly View[];
   /** Existing objects that could not be parsed. No list contains them, so answers about them are unknown. */
   readonly invalid: () => readonly InvalidObject[];
@@ -20,7 +20,7 @@ export interface InvalidObject {
 }
 
 export interface Change<View> {
-  /** An object that takes the name of another (a new UID) is `deleted`, then `added`. */
+  /** An object that was recreated with a new UID is `deleted`, then `added`. */
   readonly kind: 'added' | 'modified' | 'deleted';
   readonly namespace: string;
   readonly name: string;
@@ -39,7 +39,7 @@ export interface Entry<View> {
   readonly content: { readonly kind: 'view'; readonly view: View } | { readonly kind: 'invalid'; readonly message: string };
 }
 
-/** The store with its writing side for the reflector. */
+/** The store with the methods that change it. */
 export class Entries<View> implements Store<View> {
   readonly #namespaces = new Map<string, Map<string, Entry<View>>>();
   readonly #invalid = new Map<Entry<View>, InvalidObject>();
@@ -88,7 +88,7 @@ export class Entries<View> implements Store<View> {
     return [{ kind: 'deleted', namespace, name, ...beforeOf(known) }];
   }
 
-  /** Stores a whole list and removes all other objects. */
+  /** Stores the objects of a complete list and removes all other objects. */
   replace(entries: readonly Entry<View>[]): readonly Change<View>[] {
     const listed = new Map<string, Set<string>>();
     for (const { namespace, name } of entries) {

@@ -1,4 +1,4 @@
-// Runs one watch from its opening to its end, and parses its lines.
+// Runs one watch for the reflector from its opening to its end, and parses its lines.
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
@@ -13,20 +13,20 @@ interface WatchOptions<Verdict> {
   readonly site: string;
   /** Time until the headers of the stream. */
   readonly openTimeoutMs: number;
-  /** Longest silence: a dead connection may stay open. */
+  /** The longest silence. A dead connection may look open. */
   readonly idleMs: number;
   /** Ends the watch if aborted. */
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
-  /** Another value than undefined ends the watch. */
+  /** Called for each line. A value other than undefined ends the watch. */
   readonly onLine: (line: string) => Verdict | undefined;
 }
 
 export type WatchEnd<Verdict> =
-  /** By the server, by the network, or by the signal. */
+  /** The server, the network or the signal ended the watch. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'stalled' }
-  /** It did not open: ApiFailure, TransportFailure. */
+  /** The watch did not open. The error is an ApiFailure or a TransportFailure. */
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'verdict'; readonly verdict: Verdict };
 
@@ -89,7 +89,7 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
 }
 
 export type WatchLine =
-  /** The object has this state, known before or not. */
+  /** The object exists in this state. */
   | { readonly kind: 'present'; readonly object: KubernetesObject; readonly resourceVersion: string }
   /** The object was deleted, or no longer matches the selector. */
   | { readonly kind: 'gone'; readonly object: KubernetesObject; readonly resourceVersion: string }
@@ -98,7 +98,7 @@ export type WatchLine =
   | { readonly kind: 'error'; readonly error: ApiFailure }
   | { readonly kind: 'unparsable'; readonly message: string };
 
-/** Parses a line; never throws. ADDED and MODIFIED are equal, because servers may send either. */
+/** Parses a line; never throws. ADDED and MODIFIED have the same result, because a server may send either for an object. */
 export function parseWatchLine(text: string, resource: Resource, site: string): WatchLine {
   try {
     return read(parseJson(text), resource, site);

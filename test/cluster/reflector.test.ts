@@ -225,27 +225,27 @@ describe('events of a watch are certain', () => {
   it('not before it has told everything once', async () => {
     const env = virtualEnv();
     const contact = new Contact(env.clock);
-    contact.heard();
-    contact.told();
+    contact.recordMessage();
+    contact.recordNews();
     expect([contact.silentMs(), contact.ageMs()]).toEqual([0, Number.POSITIVE_INFINITY]);
     await env.advance(3000);
-    contact.toldAll(env.clock.monotonicMs() - 2000);
+    contact.recordList(env.clock.monotonicMs() - 2000);
     expect([contact.silentMs(), contact.ageMs()]).toEqual([3000, 2000]);
   });
 
   it('as of the word before the latest one, which may tell of the silence between them', async () => {
     const env = virtualEnv();
     const contact = new Contact(env.clock);
-    contact.toldAll(env.clock.monotonicMs());
+    contact.recordList(env.clock.monotonicMs());
     await env.advance(40_000);
-    contact.told();
+    contact.recordNews();
     expect(contact.ageMs()).toBe(40_000);
     await env.advance(999);
-    contact.told();
+    contact.recordNews();
     // Lines so near to one another are one word.
     expect(contact.ageMs()).toBe(40_999);
     await env.advance(2000);
-    contact.told();
+    contact.recordNews();
     expect(contact.ageMs()).toBe(2000);
   });
 
