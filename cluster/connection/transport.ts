@@ -40,7 +40,7 @@ export interface KubernetesTransport extends KubernetesHttp {
   readonly close: () => void;
 }
 
-/** Returns a client of the API server. It follows no redirects, and repeats only a GET: after a closed connection or rejected credentials. */
+/** Returns a client of the API server. It follows no redirects. It repeats only GETs, after a closed connection or rejected credentials. */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
   return new Transport(connection, options);
 }

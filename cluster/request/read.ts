@@ -7,7 +7,7 @@ import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type R
 const defaultTimeoutMs = 30_000;
 /** Objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
 const pageSize = 250;
-/** How often a list starts again because its continue token expired. */
+/** The number of restarts of a list because its continue token expired. */
 const restarts = 3;
 
 interface ReadOptions {
