@@ -29,7 +29,7 @@ interface GlobalFlags {
   readonly width?: number;
 }
 
-/** Parses `words` (without the program's name) and runs the verb. @throws Failure if they are invalid, and every error of the verb */
+/** Parses `words` (without the program's name) and runs the verb. Throws Failure if they are invalid, and every error of the verb */
 export async function runProgram(words: readonly string[], view: ProcessView): Promise<ExitCode> {
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(view, async (verb, options, flags) => {

@@ -14,7 +14,7 @@ export const metricSources: Resource = resourceOfKind('MetricSource');
 export const notificationChannels: Resource = resourceOfKind('NotificationChannel');
 export const rolloutRuns: Resource = resourceOfKind('RolloutRun');
 
-/** Returns a handler of failed requests. @throws Failure with `what` if the kind is not installed, otherwise the error itself. */
+/** Returns a handler of failed requests. Throws Failure with `what` if the kind is not installed, otherwise the error itself. */
 export function ifNotInstalled({ kind }: Resource, what: string): (error: unknown) => never {
   return (error) => {
     if (!isStatus(error, 404)) throw error;

@@ -195,7 +195,7 @@ export function itemsOf<Item>(list: Known<readonly Item[]> | undefined): readonl
   return list === undefined || isUnknown(list) ? [] : list;
 }
 
-/** Returns the StatefulSets, which every verb needs. @throws Failure with the missing permission when they may not be read. */
+/** Returns the StatefulSets, which every verb needs. Throws Failure with the missing permission when they may not be read. */
 export function requiredStatefulSets({ statefulSets }: Listing): readonly KubernetesObject[] {
   const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
   if (failure !== undefined) throw forbiddenFailure(failure);

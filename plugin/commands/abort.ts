@@ -27,7 +27,7 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
   });
 }
 
-/** @throws Failure if the strategy keeps no previous version of the pods. */
+/** Throws Failure if the strategy keeps no previous version of the pods. */
 function refuseRollback({ name, definition }: RequestedGroup): void {
   const strategy = definition?.rollout.strategy;
   if (strategy === undefined || strategyTraits[strategy].canRollBack) return;

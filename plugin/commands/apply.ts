@@ -115,7 +115,7 @@ async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: r
   if (isTable && plan.groups.length > 0) await (await import('./plan.ts')).writePlan(stdout, 'table', plan);
 }
 
-/** Plans the request against the cluster. @throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
+/** Plans the request against the cluster. Throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
 async function planAgain(
   context: CommandContext,
   options: ApplyOptions,
@@ -166,7 +166,7 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
   });
 }
 
-/** @throws Failure if the request is refused as a whole. */
+/** Throws Failure if the request is refused as a whole. */
 function refuse(inputs: Planned): void {
   const refusal = refusalOf(inputs);
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
@@ -199,7 +199,7 @@ function isTouched({ changes, refused }: GroupPlan): boolean {
   return changes.length + refused.length > 0;
 }
 
-/** @throws Failure if the API server would refuse an object. */
+/** Throws Failure if the API server would refuse an object. */
 function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster): void {
   const first = ready.find(({ trouble }) => trouble !== undefined);
   if (first === undefined) return;

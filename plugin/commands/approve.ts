@@ -81,7 +81,7 @@ function rejectedText(subject: Approvable, run: string | undefined, by: string |
   return `${subjectText(subject)} stays blocked${inRun} until ${by} approves or the request is deleted`;
 }
 
-/** @throws Failure if the definition of the wave or rule cannot be read here. */
+/** Throws Failure if the definition of the wave or rule cannot be read here. */
 function digestIn({ wave, rule, digest }: Approvable, name: string): string {
   if (digest !== undefined) return digest;
   throw new Failure({
@@ -102,7 +102,7 @@ function currentRun(requested: RequestedGroup): string | undefined {
   return run === undefined || run.outcome === 'completed' ? undefined : run.id;
 }
 
-/** Returns the id of the current run. @throws Failure if no run is in progress. */
+/** Returns the id of the current run. Throws Failure if no run is in progress. */
 function runningRun(requested: RequestedGroup): string {
   const run = currentRun(requested);
   if (run !== undefined) return run;
@@ -177,7 +177,7 @@ function digestOfWait({ live }: RequestedGroup, rule: string): string | undefine
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 
-/** @throws Failure if the verified requester belongs to none of the groups that may approve. */
+/** Throws Failure if the verified requester belongs to none of the groups that may approve. */
 function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: ApprovalDefinition | undefined, what: string): void {
   if (approval === undefined || approval.from.length === 0) return;
   if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;

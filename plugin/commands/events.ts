@@ -51,7 +51,7 @@ async function wanted(cluster: Cluster, options: EventsOptions): Promise<Wanted>
   return { namespace, isWanted: (event) => about.some((isAboutGroup) => isAboutGroup(event)) };
 }
 
-/** Returns the subject of the events. For a deleted group, the records of its runs name its StatefulSets. @throws Failure without any record. */
+/** Returns the subject of the events. For a deleted group, the records of its runs name its StatefulSets. Throws Failure without any record. */
 async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
   try {
     const [live] = (await readGroups(cluster, scopeOf([name]))).groups;

@@ -73,7 +73,7 @@ async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
   }
 }
 
-/** Returns the run with this id or unique prefix. @throws Failure if no run or several runs match. */
+/** Returns the run with this id or unique prefix. Throws Failure if no run or several runs match. */
 function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRun {
   const found = runs.filter((record) => record.id === id || record.id.startsWith(id));
   const [record, ...others] = found;

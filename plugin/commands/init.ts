@@ -135,7 +135,7 @@ function agentPage(document: MetricSource | NotificationChannel): Page {
   return { path, text: writeDocuments([document]), content: `${kind} ${metadata.name}, for ${spec.usableFrom.namespaces.join(', ')}` };
 }
 
-/** @throws Failure before any file is written, if an existing file would change. */
+/** Throws Failure before any file is written, if an existing file would change. */
 function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): void {
   const inTheWay = pages.filter(({ path, text }) => {
     const file = join(resolve(cwd, out), path);

@@ -151,7 +151,7 @@ async function readOptions(context: CommandContext, flags: InstallFlags): Promis
   };
 }
 
-/** @throws Failure for invalid names, and for sources that cannot be read. */
+/** Throws Failure for invalid names, and for sources that cannot be read. */
 async function readScope(context: CommandContext, flags: InstallationFlags): Promise<InstallScope | undefined> {
   const { namespace: agentNamespace, policies, filename: file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
   if (dryRun !== undefined && apply !== true)

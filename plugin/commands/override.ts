@@ -62,7 +62,7 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
   return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${plural(replicasAtLeast, 'replica')})`;
 }
 
-/** @throws Failure if the rule does not exist or cannot be overridden. */
+/** Throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name }: RequestedGroup, rule: string): void {
   if (!canOverride(rule, read.world.policies.policies)) {
     throw new Failure({
@@ -83,7 +83,7 @@ function refuseRule({ read, name }: RequestedGroup, rule: string): void {
   );
 }
 
-/** @throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
+/** Throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
 function refuseSecondException({ read, target }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>

@@ -51,7 +51,7 @@ interface Protected {
   readonly ordinals?: readonly number[];
 }
 
-/** Returns the zone and the ordinals of the named pods. @throws Failure if a name is not a pod of the group, or the pods are in several zones. */
+/** Returns the zone and the ordinals of the named pods. Throws Failure if a name is not a pod of the group, or the pods are in several zones. */
 function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {

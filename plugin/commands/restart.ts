@@ -56,7 +56,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
   });
 }
 
-/** Patches one member after another. @throws Failure with the members that were patched before it. */
+/** Patches one member after another. Throws Failure with the members that were patched before it. */
 async function restartAll(
   cluster: Cluster,
   members: readonly Member[],

@@ -74,7 +74,7 @@ function replicasOf({ spec }: KubernetesObject): number {
   return typeof spec === 'object' && spec !== null && 'replicas' in spec && typeof spec.replicas === 'number' ? spec.replicas : 0;
 }
 
-/** @throws Failure if policy denies the change of a StatefulSet. The agent itself decides about other sources of replicas. */
+/** Throws Failure if policy denies the change of a StatefulSet. The agent itself decides about other sources of replicas. */
 function refuseDenied(
   { snapshot }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,

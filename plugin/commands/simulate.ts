@@ -91,7 +91,7 @@ function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean)
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
-/** Returns the worlds with changes. Groups without all their manifests are left out. @throws Failure if a group has too many zones. */
+/** Returns the worlds with changes. Groups without all their manifests are left out. Throws Failure if a group has too many zones. */
 function changingWorlds(
   { stderr }: CommandContext,
   worlds: readonly SimulatedWorld[],

@@ -81,7 +81,7 @@ async function chooseUndos(
     .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
 }
 
-/** @throws Failure if Kubernetes would replace the pods at once, or if policy denies the new template. */
+/** Throws Failure if Kubernetes would replace the pods at once, or if policy denies the new template. */
 function refuseDenied({ snapshot }: Members, member: Member, name: string): void {
   refuseUnguarded(member, `a rollback of ${name}`);
   const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;

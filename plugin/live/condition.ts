@@ -9,7 +9,7 @@ export type Condition =
   | { readonly kind: 'zone'; readonly zone: string }
   | { readonly kind: 'wave'; readonly wave: string };
 
-/** Parses a condition. @throws Failure when the text is not a condition. */
+/** Parses a condition. Throws Failure when the text is not a condition. */
 export function parseCondition(text: string): Condition {
   if (text === 'complete' || text === 'paused') return { kind: text };
   const [key, value = '', ...rest] = text.split('=');
@@ -35,7 +35,7 @@ export interface Judged {
   readonly areStopsOutdated: boolean;
 }
 
-/** Reports whether the group fulfils the condition. @throws Failure when it has no such zone or wave. */
+/** Reports whether the group fulfils the condition. Throws Failure when it has no such zone or wave. */
 function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, areStopsOutdated } = judged;
   switch (condition.kind) {

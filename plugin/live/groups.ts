@@ -55,7 +55,7 @@ interface ReadOptions {
   readonly forEstimate?: boolean;
 }
 
-/** Reads the groups of the scope. @throws Failure when no definition may be read, or a named group does not exist. */
+/** Reads the groups of the scope. Throws Failure when no definition may be read, or a named group does not exist. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
@@ -269,7 +269,7 @@ interface FoundSubject {
   readonly subject: Subject;
 }
 
-/** Finds a group, else a StatefulSet, else a pod of that name. @throws Failure when there is no match. */
+/** Finds a group, else a StatefulSet, else a pod of that name. Throws Failure when there is no match. */
 export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);

@@ -21,7 +21,7 @@ export interface Revision {
   readonly template: JsonObject;
 }
 
-/** Reads the revisions of each member, the newest first. @throws Failure when they may not be read. */
+/** Reads the revisions of each member, the newest first. Throws Failure when they may not be read. */
 export async function readRevisions(
   { env, timeoutMs }: Cluster,
   namespace: string,
@@ -81,7 +81,7 @@ interface UndoHistory {
 
 /**
  * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before
- * the newest run, the newest revision that is not current. @throws Failure without such a revision.
+ * the newest run, the newest revision that is not current. Throws Failure without such a revision.
  */
 export function chooseRevision(member: Member, kept: readonly Revision[], back: UndoTarget, past: UndoHistory): Revision {
   const { zone, view } = member;
@@ -112,7 +112,7 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** Returns the revision that the newest run of the commit rolled out in the zone. @throws Failure when no run has the commit. */
+/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure when no run has the commit. */
 function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
@@ -135,7 +135,7 @@ interface RunRecords {
   readonly unreadable: readonly string[];
 }
 
-/** Reads the run records of a group. @throws Failure when the kind is not installed. */
+/** Reads the run records of a group. Throws Failure when the kind is not installed. */
 export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
   const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
     ifNotInstalled(rolloutRuns, `${nameOf(name)} has no history`),

@@ -28,7 +28,7 @@ export interface Members {
   readonly listing: Listing;
 }
 
-/** Reads a group and its members. @throws Failure when the group or one of its StatefulSets does not exist. */
+/** Reads a group and its members. Throws Failure when the group or one of its StatefulSets does not exist. */
 export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
   const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
   const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
@@ -51,7 +51,7 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   });
 }
 
-/** @throws Failure with exit code 5 when the judgement denies the request. */
+/** Throws Failure with exit code 5 when the judgement denies the request. */
 export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
   if (outcome !== 'deny') return;
   const leading = leadingResult(results);
@@ -65,7 +65,7 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
 }
 
 /**
- * @throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names it: `a restart of
+ * Throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names it: `a restart of
  * mimir/ingester`.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
@@ -88,7 +88,7 @@ export interface ScaleTarget {
   readonly shown: string;
 }
 
-/** Finds the object to scale. @throws Failure without such an object, with the replacement to change. */
+/** Finds the object to scale. Throws Failure without such an object, with the replacement to change. */
 export async function scaleTarget(
   cluster: Cluster,
   { live, definition, listing }: Members,

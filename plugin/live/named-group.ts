@@ -7,7 +7,7 @@ import { usageFailure } from '../failure.ts';
 import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
 
-/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. @throws Failure if a member does not exist */
+/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws Failure if a member does not exist */
 export async function findGroup(cluster: Cluster, text: string): Promise<GroupName> {
   const name = groupNamed(text, cluster);
   if (!isMemberName(text)) return name;
@@ -29,7 +29,7 @@ export async function chosenScope(cluster: Cluster, { groups = [], selector, all
   return { namespace, names: [], ...(selector === undefined ? {} : { only: await labelled(cluster, namespace, selector) }) };
 }
 
-/** Returns the groups of the names or of the flags -l and -A. @throws Failure without a name and without these flags */
+/** Returns the groups of the names or of the flags -l and -A. Throws Failure without a name and without these flags */
 export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promise<readonly GroupName[]> {
   const { groups = [], selector, allNamespaces } = choice;
   if (groups.length === 0 && selector === undefined && allNamespaces !== true)
@@ -39,7 +39,7 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
   return (await readGroups(cluster, scope)).groups.map(({ decision: { namespace, group } }) => ({ namespace, group }));
 }
 
-/** @throws Failure if the output is one document and the groups are several. */
+/** Throws Failure if the output is one document and the groups are several. */
 export function refuseSeveral(groups: readonly unknown[], output: string | undefined): void {
   if (groups.length > 1 && (output === 'json' || output === 'yaml'))
     throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');

@@ -45,13 +45,13 @@ export interface Request {
   readonly needsRequester?: boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;
-  /** Checks the verified requester. @throws Failure when the requester does not qualify. */
+  /** Checks the verified requester. Throws Failure when the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
   /** Returns the output, with what happens next. `by` is the requester as the API server knows them. */
   readonly text: (by: string | undefined) => string;
 }
 
-/** Reads the group and submits the request. @throws Failure when the kind is not installed or the requester cannot be verified. */
+/** Reads the group and submits the request. Throws Failure when the kind is not installed or the requester cannot be verified. */
 export function readAndSubmit(
   context: CommandContext,
   flags: RequestFlags,
@@ -64,7 +64,7 @@ export function readAndSubmit(
   });
 }
 
-/** Reads the group of a request. @throws Failure when there is no such group. */
+/** Reads the group of a request. Throws Failure when there is no such group. */
 export async function readRequestedGroup(cluster: Cluster, group: string): Promise<RequestedGroup> {
   const target = await findGroup(cluster, group);
   const read = await readEvidence(cluster, scopeOf([target]));
@@ -121,7 +121,7 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
   return isUnknown(view) ? undefined : view.requestedBy?.user;
 }
 
-/** Returns the intent with its verified requester. @throws Failure when no webhook wrote the requester into it. */
+/** Returns the intent with its verified requester. Throws Failure when no webhook wrote the requester into it. */
 function verifiedIntent(object: KubernetesObject | undefined, action: string, group: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
@@ -136,7 +136,7 @@ function verifiedIntent(object: KubernetesObject | undefined, action: string, gr
   });
 }
 
-/** Returns the published run, whose id requests name; undefined without a run. @throws Failure when no agent published the group. */
+/** Returns the published run, whose id requests name; undefined without a run. Throws Failure when no agent published the group. */
 export function publishedRun({ live, name }: Pick<RequestedGroup, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({

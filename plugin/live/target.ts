@@ -18,7 +18,7 @@ export function isMemberName(text: string): boolean {
   return memberKinds.test(text);
 }
 
-/** Parses the name of a group, or of a StatefulSet or pod with its kind. @throws Failure when the text has no such form. */
+/** Parses the name of a group, or of a StatefulSet or pod with its kind. Throws Failure when the text has no such form. */
 export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace'>): GroupName {
   const parts = text.replace(groupKinds, '').replace(memberKinds, '').split('/');
   const [first = '', second] = parts;
@@ -32,7 +32,7 @@ export function nameOf({ namespace, group }: GroupName): string {
   return `${namespace}/${group}`;
 }
 
-/** Parses the duration of a flag, in milliseconds. @throws Failure when it is not a duration. */
+/** Parses the duration of a flag, in milliseconds. Throws Failure when it is not a duration. */
 export function durationFlag(flag: string, text: string): number {
   try {
     return durationMs(text);

@@ -22,7 +22,7 @@ export function printObjects({ stdout }: CommandContext, objects: readonly Kuber
   return exitCodes.done;
 }
 
-/** Finds a zone by its name or StatefulSet; undefined for all zones. @throws Failure when the group has no such zone. */
+/** Finds a zone by its name or StatefulSet; undefined for all zones. Throws Failure when the group has no such zone. */
 export function findZone({ decision }: LiveGroup, zone: string | undefined): string | undefined {
   if (zone === undefined) return undefined;
   const found = decision.zones.find((candidate) => candidate.zone === zone || candidate.statefulSet === zone);
@@ -86,14 +86,14 @@ export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, in
   return isYes;
 }
 
-/** Asks as `confirmByPrompt`. @throws Failure without a terminal and without --yes. */
+/** Asks as `confirmByPrompt`. Throws Failure without a terminal and without --yes. */
 export async function confirmAlways(context: CommandContext, flags: PromptFlags, preview: string): Promise<boolean> {
   if (flags.yes !== true && (flags.input === false || context.ask === undefined))
     throw usageFailure(`${preview.trim()}; it must be confirmed`, 'add --yes');
   return confirmByPrompt(context, flags, preview);
 }
 
-/** Asks the user to type the name, or takes --confirm. @throws Failure without a terminal, or when another name was given. */
+/** Asks the user to type the name, or takes --confirm. Throws Failure without a terminal, or when another name was given. */
 export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);

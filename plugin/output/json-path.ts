@@ -3,7 +3,7 @@ import { JSONPath } from 'jsonpath-plus';
 import { usageFailure } from '../failure.ts';
 import { alignTable } from './text.ts';
 
-/** Fills the expressions in braces, such as `{.groups[*].phase}` and `{"\n"}`. Adds no newline. @throws Failure for an invalid template */
+/** Fills the expressions in braces, such as `{.groups[*].phase}` and `{"\n"}`. Adds no newline. Throws Failure for an invalid template */
 export function jsonPathText(template: string, document: object): string {
   const text = template.includes('{') ? template : `{${template}}`;
   const filled = text.replace(bracesPattern, (_match, expression: string) => expressionText(expression.trim(), document));
@@ -24,7 +24,7 @@ function expressionText(expression: string, document: object): string {
   }
 }
 
-/** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. @throws Failure for an invalid column */
+/** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. Throws Failure for an invalid column */
 export function customColumns(spec: string, objects: readonly object[]): string {
   const columns = spec.split(/,(?=[^,:[\]]+:)/).map((part) => {
     const [, title, path] = /^([^:]+):(.+)$/.exec(part) ?? [];

@@ -146,7 +146,7 @@ interface FaultRequest {
   readonly forMs?: number;
 }
 
-/** Reads `WHAT=NAME@DURATION[+LENGTH]`. @throws Failure with exit code 3 for anything else. */
+/** Reads `WHAT=NAME@DURATION[+LENGTH]`. Throws Failure with exit code 3 for anything else. */
 export function parseFault(text: string): FaultRequest {
   const [, kind, name = '', after = '', lasting] = /^([a-z]+)=([^@\s]+)@([^+]+)(?:\+(.+))?$/.exec(text) ?? [];
   const afterMs = offsetMs(after);
@@ -210,7 +210,7 @@ function podEvents({ afterMs: atMs, forMs }: FaultRequest, zone: string, pods: r
   });
 }
 
-/** @throws Failure if no group has an object with the name of a request. */
+/** Throws Failure if no group has an object with the name of a request. */
 export function refuseUnknownFault(
   requests: readonly FaultRequest[],
   groups: readonly GroupDefinition[],
@@ -252,7 +252,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
 };
 
 /**
- * Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. @throws Failure with exit code 3 for an unknown name.
+ * Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. Throws Failure with exit code 3 for an unknown name.
  */
 export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
   if (text === undefined) return hasRequests ? [] : usualFaults;

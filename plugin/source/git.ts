@@ -22,7 +22,7 @@ interface TreeEntry {
 }
 
 /**
- * Reads `git:REV[:PATH]`, PATH from the root of the repository. @throws Failure with exit code 10 if missing, and for links and submodules.
+ * Reads `git:REV[:PATH]`, PATH from the root of the repository. Throws Failure with exit code 10 if missing, and for links and submodules.
  */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);

@@ -16,7 +16,7 @@ export type InputAccess = Pick<CommandContext, 'cwd' | 'env' | 'readStdin'>;
 
 /**
  * Reads `-`, `git:REV[:PATH]`, a file, or the .yaml, .yml and .json files below a directory, sorted, without names that start with a dot
- * and node_modules. @throws Failure with exit code 10 without a file, 3 above the limits.
+ * and node_modules. Throws Failure with exit code 10 without a file, 3 above the limits.
  */
 export async function readInput(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   if (spec === '-') return [{ name: '-', text: await access.readStdin() }];

@@ -56,7 +56,7 @@ export interface InputErrors {
 }
 
 /**
- * Reads every file of the options. Without `--desired`, the desired manifests are the current ones with `--set`. @throws Failure:
+ * Reads every file of the options. Without `--desired`, the desired manifests are the current ones with `--set`. Throws Failure:
  * unreadable or unknown (10), invalid options (3) or assumptions (4).
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<FilePlanInputs | InputErrors> {

@@ -23,7 +23,7 @@ export interface PlanSources {
   readonly desired: readonly Manifest[];
 }
 
-/** @throws Failure with exit code 10 for `--set` on a group whose StatefulSets are all in another namespace: it would apply to nothing. */
+/** Throws Failure with exit code 10 for `--set` on a group whose StatefulSets are all in another namespace: it would apply to nothing. */
 export function refuseOtherNamespace(sources: PlanSources): void {
   const [first] = groupsElsewhere(sources);
   const isMember = ({ namespace, name }: Manifest) =>

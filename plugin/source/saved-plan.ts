@@ -61,7 +61,7 @@ export function shortDigest(digest: string): string {
   return digest.slice(0, 16);
 }
 
-/** Writes JSON that only its owner can read. @throws Failure with exit code 11 if it cannot be written. */
+/** Writes JSON that only its owner can read. Throws Failure with exit code 11 if it cannot be written. */
 export function writePlanFile(content: object, path: string, cwd: string): void {
   try {
     writeFileSync(resolve(cwd, path), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
@@ -71,7 +71,7 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
   }
 }
 
-/** Reads a saved plan. @throws Failure with exit code 10 without the file, 3 if it is no saved plan or was changed. */
+/** Reads a saved plan. Throws Failure with exit code 10 without the file, 3 if it is no saved plan or was changed. */
 export function readSavedPlan(path: string, cwd: string): SavedPlan {
   const value = parsed(read(path, cwd), path);
   if (isPlanOfFiles(value)) {

@@ -24,7 +24,7 @@ interface Member {
 }
 
 /**
- * Reads `[ZONE.]image=[CONTAINER=]REPOSITORY:TAG`, `[ZONE.]replicas=N` or `spec.PATH=VALUE`. @throws Failure with exit code 3 for anything
+ * Reads `[ZONE.]image=[CONTAINER=]REPOSITORY:TAG`, `[ZONE.]replicas=N` or `spec.PATH=VALUE`. Throws Failure with exit code 3 for anything
  * else.
  */
 export function parseWhatIf(text: string): WhatIf {
@@ -47,7 +47,7 @@ function scalar(value: string): unknown {
   return /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 }
 
-/** Returns the manifests with every change applied to the members. @throws Failure with exit code 10 if a change applies to nothing. */
+/** Returns the manifests with every change applied to the members. Throws Failure with exit code 10 if a change applies to nothing. */
 export function applyWhatIf(
   objects: readonly ObjectContent[],
   groups: readonly GroupDefinition[],
@@ -157,7 +157,7 @@ class Problems {
 }
 
 /**
- * Reads assumptions from YAML or JSON over the defaults. `p90` equals `p50` if only that is given. @throws Failure with exit code 4 that names every
+ * Reads assumptions from YAML or JSON over the defaults. `p90` equals `p50` if only that is given. Throws Failure with exit code 4 that names every
  * invalid field.
  */
 export function readAssumptions(file: InputFile): Assumptions {

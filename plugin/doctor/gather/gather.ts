@@ -47,7 +47,7 @@ const scaledObjects: Resource = {
   isNamespaced: true,
 };
 
-/** @throws ApiFailure if StatefulSets may not be read: then there is nothing to check. */
+/** Throws ApiFailure if StatefulSets may not be read: then there is nothing to check. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);

@@ -69,7 +69,7 @@ interface ApplyInstallation {
 }
 
 /**
- * Applies the objects in order until the first failure; a second run continues. Skips unserved kinds. Returns the number. @throws Failure
+ * Applies the objects in order until the first failure; a second run continues. Skips unserved kinds. Returns the number. Throws Failure
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
@@ -159,7 +159,7 @@ interface DeleteInstallation {
   readonly onDeleted: (object: string) => void;
 }
 
-/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. @throws Failure */
+/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. Throws Failure */
 export async function deleteInstallation(
   cluster: Cluster,
   options: InstallOptions,

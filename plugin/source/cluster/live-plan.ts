@@ -98,7 +98,7 @@ export async function readAndPlan(
   return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
 }
 
-/** Reads the cluster and merges the files into its objects. @throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
+/** Reads the cluster and merges the files into its objects. Throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(
   context: CommandContext,
   options: LivePlanOptions,
@@ -250,7 +250,7 @@ export function readyObjects({
   });
 }
 
-/** Returns the plan with the data that `apply` needs. @throws Failure for a Secret in the manifests, because saved plans are shared. */
+/** Returns the plan with the data that `apply` needs. Throws Failure for a Secret in the manifests, because saved plans are shared. */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
   if (planned.desiredObjects.some(({ manifest }) => manifest['kind'] === 'Secret')) {
@@ -279,7 +279,7 @@ export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | 
   }
 }
 
-/** Lists everything that a plan reads. @throws Failure when StatefulSets may not be listed. */
+/** Lists everything that a plan reads. Throws Failure when StatefulSets may not be listed. */
 export async function listForPlan(
   cluster: Cluster,
   namespaces: Namespaces,
@@ -353,7 +353,7 @@ const clusterScopedKinds: ReadonlySet<string> = new Set([
   'MutatingWebhookConfiguration',
 ]);
 
-/** Returns the namespace of the agent's Lease, or the default. @throws Failure when several agents are possible */
+/** Returns the namespace of the agent's Lease, or the default. Throws Failure when several agents are possible */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
   const leases = itemsOf((await readAgentLeases(cluster, [])).leases);
   const [first, second] = leases;

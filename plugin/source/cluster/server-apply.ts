@@ -43,7 +43,7 @@ interface Applied {
 /** A status update in between is no change. A change of the spec stops the apply. */
 const attempts = 4;
 
-/** Applies the object in the state in which it was read. @throws ApiFailure 409 with the conflicts if a manager keeps a field. */
+/** Applies the object in the state in which it was read. Throws ApiFailure 409 with the conflicts if a manager keeps a field. */
 export async function serverApply(cluster: Cluster, given: ReadyObject, mode: ApplyMode): Promise<Applied> {
   const adoption = mode.forceConflicts ? adoptionOf(given.live) : undefined;
   const moved = adoption?.managers ?? [];
