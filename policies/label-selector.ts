@@ -1,7 +1,7 @@
 // Evaluates label selectors as in every Kubernetes object: `matchLabels` and `matchExpressions` must all match.
 import type { LabelSelector } from './schema/scalars.ts';
 
-type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string>>;
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 
 /** Reports whether the selector matches the labels. `NotIn` matches an absent label, and an empty selector matches every object. */

@@ -1,33 +1,77 @@
 // Checks the webhook configurations, the namespaces in which they are enforced, and the admission policies.
+import { needsApproval } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
-import { type Check, type CheckResult, orOk, result, skipped } from './check.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { type Check, type CheckResult, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
 /** Problems that are listed one by one: more of them have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
-export const webhookRegistration: Check = ({ registration }) => {
+export const webhookRegistration: Check = ({ registration, groups, policies = [] }) => {
   if (registration === undefined) return [];
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
+  const needs = [...(areThere ? [] : uncountedApprovals(groups, policies)), ...groups.flatMap((group) => openGroup(group, registration))];
   const open = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
-  if (!areThere && open.length === namespaces.length && problems.length === 0) {
+  if (!areThere && open.length === namespaces.length && problems.length + needs.length === 0) {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
   }
-  const results: CheckResult[] = problems
-    .slice(0, maxNamed)
-    .map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`));
+  const results: CheckResult[] = [
+    ...problems.slice(0, maxNamed).map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`)),
+    ...needs,
+  ];
   if (problems.length > maxNamed) {
     results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the installed configuration`));
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
-  for (const name of open) {
-    const message = `namespace ${name} is not enforced. Run: kubectl label namespace ${name} ${enforceLabel}=true`;
+  for (const name of areThere ? open : []) {
+    const message = `namespace ${name} is not enforced. Run: ${enforceCommand(name)}`;
     results.push(result('warn', 'webhooks', message));
   }
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
 };
+
+/** Reports approvals that cannot count because no webhook records who approved. */
+function uncountedApprovals(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): readonly CheckResult[] {
+  const needing = [
+    ...groups.filter((group) => needsApproval([group], [])).map(({ namespace, name }) => `${namespace}/${name}`),
+    ...policies.filter((policy) => needsApproval([], [policy])).map(({ namespace, name }) => `RolloutPolicy ${namespace}/${name}`),
+  ];
+  return needing.map((name) =>
+    result(
+      'FAIL',
+      'webhooks',
+      `${name} needs approvals: no webhook that records requesters is registered, so no approval counts`,
+      'RG6027',
+    ),
+  );
+}
+
+/** What other clients do to a zone if no webhook enforces its protection. */
+const effects = { noDownscale: 'scale it down', noDelete: 'delete its StatefulSets', noEviction: 'evict its pods' } as const;
+type Protection = keyof typeof effects;
+
+/** Reports protections of a group that no webhook enforces: the agent obeys them, other clients do not. */
+function openGroup({ namespace, name, profile, zones }: GroupDefinition, registration: RegistrationFact): readonly CheckResult[] {
+  const { isOptedIn = true, deniesDownscale = false } = registration.namespaces.find((one) => one.name === namespace) ?? {};
+  const set = (Object.keys(effects) as Protection[]).filter((field) => zones.some((zone) => zone[field]));
+  if (isOptedIn || set.length === 0) return [];
+  if (profile === 'rolloutOperator' && isUnknown(deniesDownscale))
+    return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
+  if (profile === 'rolloutOperator' && deniesDownscale === true) return [];
+  const cause = registration.areThere ? `namespace ${namespace} is not enforced` : 'no webhook is registered';
+  const command = registration.areThere ? `. Run: ${enforceCommand(namespace)}` : '';
+  const may = set.map((field) => effects[field]).join(' and ');
+  return [
+    result('FAIL', 'webhooks', `${namespace}/${name} has ${set.join(' and ')}: ${cause}, so other clients can ${may}${command}`, 'RG6027'),
+  ];
+}
+
+function enforceCommand(namespace: string): string {
+  return `kubectl label namespace ${namespace} ${enforceLabel}=true`;
+}
 
 /** Reports missing or changed admission policies: they protect groups while webhooks are not registered or do not answer. */
 export const admissionPolicies: Check = ({ admissionPolicies: fact }) => {

@@ -1,5 +1,6 @@
 // Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
+import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText } from '../output/plan/plan-text.ts';
@@ -14,19 +15,23 @@ export const agentPresent: Check = (facts) => {
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
     const [released] = leases.flatMap((lease) => lapsedText(lease, serverNow(facts)) ?? []);
-    const message = `${notRunningText(released ?? 'no Lease')} in namespace ${agentNamespace}. Run: kubectl get pods -n ${agentNamespace}`;
-    return [result('FAIL', 'agent', message, 'RG6001')];
+    const message = `${notRunningText(released ?? 'no Lease')} in namespace ${agentNamespace}`;
+    return [absence(facts, message, agentNamespace, 'RG6001')];
   }
   return held.map((lease) => {
     const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${renewedAgo(lease, serverNow(facts))}`;
     const lapsed = lapsedText(lease, serverNow(facts));
-    if (lapsed !== undefined) return result('FAIL', 'agent', lapsedMessage(lease, lapsed), 'RG6002');
+    const { namespace, name, holder } = lease;
+    if (lapsed !== undefined) return absence(facts, `${notRunningText(lapsed)} (${namespace}/${name} of ${holder})`, namespace, 'RG6002');
     return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
   });
 };
 
-function lapsedMessage({ namespace, name, holder }: AgentLease, why: string): string {
-  return `${notRunningText(why)} (${namespace}/${name} of ${holder}). Run: kubectl get pods -n ${namespace}`;
+/** An agent that does not run is a failure only if something in the checked namespaces depends on it. */
+function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): CheckResult {
+  const isNeeded = groups.length + itemsOf(published).length + itemsOf(ledgers).length > 0;
+  const next = isNeeded ? `. Run: kubectl get pods -n ${namespace}` : '; no group here needs it';
+  return result(isNeeded ? 'FAIL' : 'warn', 'agent', `${message}${next}`, code);
 }
 
 /** Returns the clock of the API server: objects carry its instants. */

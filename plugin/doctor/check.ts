@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
 import type { PolicyProblem } from '../../install/registered-policies.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
@@ -91,6 +91,13 @@ export interface UnansweredFact {
   readonly isNeeded: boolean;
 }
 
+interface EnforcedNamespace {
+  readonly name: string;
+  readonly isOptedIn: boolean;
+  /** A webhook of grafana/rollout-operator denies downscales. Absent: no, or no group of its profile needs it. */
+  readonly deniesDownscale?: Known<boolean>;
+}
+
 export interface RegistrationFact {
   /** One of our configurations exists. */
   readonly areThere: boolean;
@@ -101,7 +108,7 @@ export interface RegistrationFact {
   /** Why no webhook can answer; absent when it was not checked. */
   readonly unanswered?: readonly UnansweredFact[];
   /** The namespaces of groups. */
-  readonly namespaces: readonly { readonly name: string; readonly isOptedIn: boolean }[];
+  readonly namespaces: readonly EnforcedNamespace[];
 }
 
 /** The admission policies, with which the API server denies requests without a webhook. */
@@ -140,6 +147,8 @@ export interface Facts {
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
+  /** Policies for these groups; default none. */
+  readonly policies?: readonly PolicyDefinition[];
   /** Findings of lint and adoption in the live objects. */
   readonly findings: readonly Finding[];
   /** Raw objects, with managed fields. */

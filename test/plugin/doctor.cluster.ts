@@ -126,6 +126,48 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
   });
 
+  it('fails while the webhook that a policy needs is missing, and not for a namespace without groups', async () => {
+    const { client } = controlPlane();
+    await client.create(groups, {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester', namespace },
+      spec: {
+        members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
+        rollout: {
+          strategy: 'onDelete',
+          waves: [{ name: 'first', zones: ['a', 'b'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } }],
+        },
+        protect: { noDownscale: true, noDelete: true },
+      },
+    });
+    const webhooks = async () => (await problems()).filter((line) => line.includes(' webhooks '));
+    try {
+      await expect
+        .poll(webhooks, { timeout: 10_000 })
+        .toEqual([
+          'FAIL webhooks RG6027 mimir/ingester needs approvals: no webhook that records requesters is registered, so no approval counts',
+          'FAIL webhooks RG6027 mimir/ingester has noDownscale and noDelete: no webhook is registered, so other clients can scale it down and delete its StatefulSets',
+        ]);
+      expect((await look()).status).toBe(4);
+    } finally {
+      await client.delete(`${groups}/ingester`);
+    }
+    await client.create('/api/v1/namespaces', { metadata: { name: 'unmanaged' } });
+    await grant(client, doctor.identity, 'unmanaged', doctorRules);
+    const { runInProcess } = await import('./in-process.ts');
+    const inspect = () =>
+      runInProcess(['doctor', '-n', 'unmanaged', '-o', 'json'], { env: { KUBECONFIG: doctor.identity.kubeconfig, HOME: '/' } });
+    const failures = async () => {
+      const { stdout, stderr } = await inspect();
+      if (stdout === '') return stderr;
+      const checks: readonly Shown[] = JSON.parse(stdout).checks;
+      return checks.filter(({ verdict }) => verdict === 'FAIL' || verdict === 'warn').map(({ message }) => message);
+    };
+    await expect.poll(failures, { timeout: 10_000 }).toEqual(['no group exists here']);
+    expect((await inspect()).status).toBe(0);
+  });
+
   /** Of groups that pinned pods alone; there is none here, and none that mirrors a ReplicaTemplate. */
   const ofPin = 'get controllerrevisions.apps';
 

@@ -13,6 +13,8 @@ import type { AccountFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
   readonly watched: readonly string[];
+  /** Namespaces with groups. In other namespaces the agent needs no rights. Default: every watched namespace. */
+  readonly managed?: readonly string[];
   /** Namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
   /** Namespaces with groups whose replicas come from a ReplicaTemplate. */
@@ -51,7 +53,7 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     const { agentNamespace } = agent;
     const watched = namespacesFlagOf(fieldAt(pod, ['spec'])) ?? ['*'];
     const isWatched = (one: string): boolean => watched.includes('*') || watched.includes(one);
-    const namespaces = agent.namespaces.filter(isWatched);
+    const namespaces = agent.namespaces.filter((one) => isWatched(one) && (question.managed?.includes(one) ?? true));
     const others = agent.namespaces.filter((one) => !isWatched(one));
     const isKnown = typeof account === 'string';
     facts.push({

@@ -4,6 +4,7 @@ import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { needsApproval } from '../../../engine/rules/approval.ts';
 import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
 import { enforceLabel, foreignInjectors } from '../../../install/object.ts';
@@ -11,7 +12,8 @@ import { ownNames, type Registered, registrationProblems } from '../../../instal
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
 import { membersOf } from '../../../install/scope.ts';
 import { configurationName, pinConfigurationName } from '../../../install/webhooks.ts';
-import type { GroupDefinition } from '../../../policies/definition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../../policies/definition.ts';
+import { type Labels, matchesSelector } from '../../../policies/label-selector.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import type { Cluster } from '../../connection.ts';
@@ -26,12 +28,18 @@ function resourceOf(kind: string): Resource {
 }
 
 const mutatingConfigurations = resourceOf('MutatingWebhookConfiguration');
-const configurations = [resourceOf('ValidatingWebhookConfiguration'), mutatingConfigurations];
+const validatingConfigurations = resourceOf('ValidatingWebhookConfiguration');
+const configurations = [validatingConfigurations, mutatingConfigurations];
 const policyResources = admissionPolicyKinds.map(resourceOf);
 
 interface AdmissionScope {
   readonly agentNamespace: string;
   readonly groups: readonly GroupDefinition[];
+}
+
+interface RegistrationQuestion extends AdmissionScope {
+  /** Policies for the groups. */
+  readonly policies: readonly PolicyDefinition[];
 }
 
 interface StoredConfiguration extends Registered {
@@ -40,7 +48,10 @@ interface StoredConfiguration extends Registered {
 }
 
 /** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if they may not be read. */
-export async function readRegistration(cluster: Cluster, { agentNamespace, groups }: AdmissionScope): Promise<Known<RegistrationFact>> {
+export async function readRegistration(
+  cluster: Cluster,
+  { agentNamespace, groups, policies }: RegistrationQuestion,
+): Promise<Known<RegistrationFact>> {
   const stored: StoredConfiguration[] = [];
   for (const resource of configurations) {
     for (const name of ownNames({ namespace: agentNamespace })) {
@@ -49,12 +60,8 @@ export async function readRegistration(cluster: Cluster, { agentNamespace, group
       if (found !== undefined) stored.push(found);
     }
   }
-  const namespaces: { readonly name: string; readonly isOptedIn: boolean }[] = [];
-  for (const name of [...new Set(groups.map(({ namespace }) => namespace))].sort()) {
-    const isOptedIn = await isEnforced(cluster, name);
-    if (isUnknown(isOptedIn)) return isOptedIn;
-    namespaces.push({ name, isOptedIn });
-  }
+  const namespaces = await readNamespaces(cluster, groups);
+  if (isUnknown(namespaces)) return namespaces;
   const optedIn = enforcedNamespaces(namespaces);
   const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
   const pinned = membersOf(groups.filter((group) => traitsOf(group).pinsPods));
@@ -62,10 +69,42 @@ export async function readRegistration(cluster: Cluster, { agentNamespace, group
   const isPinOnly = !areThere && optedIn.size === 0;
   const problems = registrationProblems(stored, { namespace: agentNamespace, members, pinned }, { isPinOnly });
   const pinName = pinConfigurationName({ namespace: agentNamespace });
-  const isNeeded = ({ name }: Registered): boolean => (name === pinName ? pinned.length > 0 : optedIn.size > 0);
+  const needsRequesters = needsApproval(groups, policies);
+  const isNeeded = ({ name }: Registered): boolean => (name === pinName ? pinned.length > 0 : optedIn.size > 0 || needsRequesters);
   const unanswered = await readUnanswered(cluster, stored, isNeeded);
   const services = [...new Set(stored.flatMap(servicesOf))].sort();
   return { areThere, problems, namespaces, services, ...(unanswered.length === 0 ? {} : { unanswered }) };
+}
+
+async function readNamespaces(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<Known<RegistrationFact['namespaces']>> {
+  const found: RegistrationFact['namespaces'][number][] = [];
+  for (const name of [...new Set(groups.map(({ namespace }) => namespace))].sort()) {
+    const labels = await readLabels(cluster, name);
+    if (isUnknown(labels)) return labels;
+    const isAsked = groups.some((group) => group.namespace === name && isGuardedByLabel(group));
+    const deniesDownscale = isAsked ? await readDownscaleWebhook(cluster, labels) : false;
+    found.push({ name, isOptedIn: labels[enforceLabel] === 'true', ...(deniesDownscale === false ? {} : { deniesDownscale }) });
+  }
+  return found;
+}
+
+/** Reports whether the webhook of grafana/rollout-operator is enough for the protection of a group. */
+function isGuardedByLabel({ profile, zones }: GroupDefinition): boolean {
+  return profile === 'rolloutOperator' && zones.some(({ noDownscale }) => noDownscale);
+}
+
+/** Reports whether a registered webhook of grafana/rollout-operator denies downscales in a namespace with these labels. */
+async function readDownscaleWebhook({ env, timeoutMs }: Cluster, labels: Labels): Promise<Known<boolean>> {
+  const { plural } = validatingConfigurations;
+  const unknown = { unknown: `no permission to list ${plural}, so it is unknown whether a webhook denies downscales` };
+  const read = listObjects(env, validatingConfigurations, { site: 'doctor.downscaleWebhooks', timeoutMs });
+  const found = await read.catch(onStatus(unknown, 403));
+  if (isUnknown(found)) return found;
+  const rows = found.items.flatMap(({ webhooks }) => (Array.isArray(webhooks) ? webhooks : []));
+  return rows.some((row) => {
+    const selector = fieldAt(row, ['namespaceSelector']) ?? {};
+    return fieldAt(row, ['clientConfig', 'service', 'path']) === '/admission/no-downscale' && matchesSelector(selector, labels);
+  });
 }
 
 /** Returns why the needed webhooks do not work. Unknown, with the missing permission, if they may not be read. */
@@ -156,11 +195,11 @@ async function readConfiguration(
   return { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [], isInjected: isInjectedByOthers(found) };
 }
 
-async function isEnforced({ env, timeoutMs }: Cluster, name: string): Promise<Known<boolean>> {
+async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Known<Labels>> {
   const denied = { unknown: `no permission to get the namespace ${name}, so it is unknown whether it is enforced` };
   const read = getObject(env, resources.namespaces, { name }, { site: 'doctor.namespace', timeoutMs });
   const found = await read.catch(onStatus(denied, 403));
-  return found !== undefined && isUnknown(found) ? found : found?.metadata.labels?.[enforceLabel] === 'true';
+  return found !== undefined && isUnknown(found) ? found : (found?.metadata.labels ?? {});
 }
 
 function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject): boolean {

@@ -65,14 +65,15 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const { documents = [], pods = [], podBudgets = [] } = listing;
   const statefulSets = itemsOf(listing.statefulSets);
   const { resolution, findings } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace });
-  const groups = resolution.bundle.groups;
-  const registration = await readRegistration(cluster, { agentNamespace, groups });
-  const policies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
+  const { groups, policies } = resolution.bundle;
+  const registration = await readRegistration(cluster, { agentNamespace, groups, policies });
+  const admissionPolicies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
   const secrets = await readNamedSecrets(cluster, agentNamespace);
-  const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
+  const managed = [...new Set([...groups, ...itemsOf(published)].map(({ namespace }) => namespace))];
+  const watched = namespaces ?? managed;
   const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
   const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
-  const question = { ...scope, watched, pinned, mirroring, leases, published, usualNamespace: agentNamespace };
+  const question = { ...scope, watched, managed, pinned, mirroring, leases, published, usualNamespace: agentNamespace };
   const accounts = await readAccounts(cluster, question);
   return {
     ...clock,
@@ -81,12 +82,13 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     published,
     kinds: installed,
     registration,
-    ...(policies === undefined ? {} : { admissionPolicies: policies }),
+    ...(admissionPolicies === undefined ? {} : { admissionPolicies }),
     secrets,
     accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, pinned, known: accounts }))],
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...itemsOf(scaled)].flatMap(autoscalerOf),
     groups,
+    policies,
     findings,
     statefulSets,
     sets: statefulSets.map(observeStatefulSet).flatMap((set) => (isUnknown(set) ? [] : [set])),

@@ -330,6 +330,12 @@ export const clusterCodes = {
       'Pods that should be pinned were created at another revision, more than once. The API server did not call the webhook for pod creation, or the webhook did not answer. The group stops, because another attempt would only restart pods.',
     hint: 'fix the webhook that pins pods, then run: kubectl rollout-group retry GROUP',
   },
+  RG6027: {
+    title: 'Policies need a webhook that is not registered or not enforced',
+    explanation:
+      'The agent obeys noDownscale, noDelete and noEviction itself. Only the webhook denies the requests of other clients, in namespaces with the label rollout-group.dev/enforce=true. Only the webhook records who approved, so without it no approval counts and the wave waits.',
+    hint: 'register the webhooks and enforce the namespace: kubectl rollout-group install --policies DIR --enforce --apply',
+  },
   RG7001: {
     title: 'The object cannot be converted',
     explanation:

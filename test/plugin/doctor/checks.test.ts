@@ -177,6 +177,14 @@ describe('doctor', () => {
       'FAIL webhooks RG6025 Service a/b does not exist',
     ],
     [
+      'a protection that no webhook enforces',
+      {
+        registration: { areThere: false, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
+        groups: [{ ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noEviction: true })) }],
+      },
+      'FAIL webhooks RG6027 mimir/ingester has noEviction: no webhook is registered, so other clients can evict its pods',
+    ],
+    [
       'a namespace that the agent does not watch, and not that it is silent there',
       {
         published: [],

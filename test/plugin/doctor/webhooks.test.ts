@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Known } from '../../../engine/snapshot.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts } from '../../../plugin/doctor/check.ts';
-import { facts } from './kit.ts';
+import { facts, ingester } from './kit.ts';
 
-function said(registration: Facts['registration']): readonly string[] {
-  const results = examine({ ...facts(), ...(registration === undefined ? {} : { registration }) });
+function said(registration: Facts['registration'], groups: Facts['groups'] = [ingester]): readonly string[] {
+  const results = examine({ ...facts(), groups, ...(registration === undefined ? {} : { registration }) });
   return results.filter(({ check }) => check === 'webhooks').map(({ verdict, message }) => `${verdict} ${message}`);
 }
 
@@ -26,6 +27,41 @@ describe('the registration of the webhooks', () => {
     expect(lines[5]).toBe('FAIL 2 more differences from the installed configuration');
     expect(said({ ...well, namespaces: [...well.namespaces, { name: 'loki', isOptedIn: false }] })).toEqual([
       'warn namespace loki is not enforced. Run: kubectl label namespace loki rollout-group.dev/enforce=true',
+    ]);
+  });
+
+  it('that a group needs is a failure while it is missing or not enforced', () => {
+    const open = { ...well, namespaces: [{ name: 'mimir', isOptedIn: false }] };
+    const guarded = { ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noDownscale: true, noDelete: true })) };
+    const native = { ...guarded, profile: 'native' as const };
+    const can = 'so other clients can scale it down and delete its StatefulSets';
+    const label = 'kubectl label namespace mimir rollout-group.dev/enforce=true';
+    expect(said({ ...open, areThere: false }, [native])).toEqual([
+      `FAIL mimir/ingester has noDownscale and noDelete: no webhook is registered, ${can}`,
+    ]);
+    expect(said(open, [native])[0]).toBe(
+      `FAIL mimir/ingester has noDownscale and noDelete: namespace mimir is not enforced, ${can}. Run: ${label}`,
+    );
+    expect(said(well, [native])).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+    const compat = (deniesDownscale: Known<boolean>) =>
+      said({ ...open, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false, deniesDownscale }] }, [guarded]);
+    expect([compat(true)[0]?.slice(0, 5), compat(false)[0]?.slice(0, 5), compat({ unknown: 'no permission' })]).toEqual([
+      'ok no',
+      'FAIL ',
+      ['SKIP mimir/ingester: no permission'],
+    ]);
+    const waves = [
+      {
+        name: 'first',
+        zones: ['a'],
+        amount: { percent: 100 },
+        before: { approval: { count: 1, from: [] }, gates: [] },
+        after: { soakMs: 0, gates: [] },
+      },
+    ];
+    const approved = { ...ingester, rollout: { ...ingester.rollout, waves } };
+    expect(said({ ...open, areThere: false }, [approved])).toEqual([
+      'FAIL mimir/ingester needs approvals: no webhook that records requesters is registered, so no approval counts',
     ]);
   });
 

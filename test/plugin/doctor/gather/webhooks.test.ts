@@ -49,7 +49,7 @@ const objects = {
     },
   ],
 };
-const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), { agentNamespace: 'rollout-group', groups });
+const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), { agentNamespace: 'rollout-group', groups, policies: [] });
 
 describe('the registration of the webhooks', () => {
   it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
@@ -69,6 +69,32 @@ describe('the registration of the webhooks', () => {
       services: [],
       namespaces: [{ name: 'mimir', isOptedIn: false }],
     });
+  });
+
+  it('names the webhook that denies downscales of groups with the labels of grafana/rollout-operator', async () => {
+    const [first, ...others] = groups;
+    if (first === undefined) throw new Error('there is no group');
+    const guarded = [{ ...first, zones: first.zones.map((zone) => ({ ...zone, noDownscale: true })) }, ...others];
+    const configuration = (path: string) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'no-downscale-mimir' },
+      webhooks: [
+        {
+          name: 'no-downscale-mimir.grafana.com',
+          clientConfig: { service: { namespace: 'mimir', name: 'rollout-operator', path } },
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'mimir' } },
+        },
+      ],
+    });
+    const named = { ...namespace(), metadata: { name: 'mimir', labels: { 'kubernetes.io/metadata.name': 'mimir' } } };
+    const namespacesOf = async (path: string, answers: ClusterAnswers = {}) => {
+      const cluster = clusterOf({ objects: { namespaces: [named], validatingwebhookconfigurations: [configuration(path)] }, ...answers });
+      const registration = await readRegistration(cluster, { agentNamespace: 'rollout-group', groups: guarded, policies: [] });
+      return isUnknown(registration) ? registration : registration.namespaces;
+    };
+    expect(await namespacesOf('/admission/no-downscale')).toEqual([{ name: 'mimir', isOptedIn: false, deniesDownscale: true }]);
+    expect(await namespacesOf('/admission/other')).toEqual([{ name: 'mimir', isOptedIn: false }]);
   });
 
   it('is unknown where it may not be read', async () => {
@@ -112,7 +138,7 @@ describe('the registration of the webhooks', () => {
   it('leads to the accounts of those who answer, and to what they may not do', async () => {
     const reviews = () => ({ status: { allowed: false } });
     const cluster = clusterOf({ objects, reviews });
-    const registration = await readRegistration(cluster, { agentNamespace: 'rollout-group', groups });
+    const registration = await readRegistration(cluster, { agentNamespace: 'rollout-group', groups, policies: [] });
     const [one, ...more] = await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', pinned: [], known: [] });
     expect([one?.name, more]).toEqual(['rollout-group/webhook', []]);
     const rights = one === undefined || isUnknown(one.rights) ? [] : one.rights;
