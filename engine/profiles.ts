@@ -49,6 +49,8 @@ interface Profile {
   readonly ownsReplicas: boolean;
   /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator in it. */
   readonly noDownscaleLimit: string;
+  /** Another webhook than `/admission/enforce` that is enough for `noDownscale`. Original: its own. */
+  readonly downscaleWebhook: string | undefined;
   /** `/admission/enforce` denies a downscale of unprepared pods. Original: allowed if `/admission/prepare-downscale` prepares them. */
   readonly preparesInDropInWebhook: boolean;
   /** The endpoint in the policy sets the timeout of a pod call. Original: the flag `-pods.client-timeout` sets it. */
@@ -81,6 +83,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     allowsNullReplicas: false,
     ownsReplicas: true,
     noDownscaleLimit: 'noDownscale',
+    downscaleWebhook: undefined,
     preparesInDropInWebhook: false,
     podCallTimeout: 'endpoint',
     countsFailedReconciles: false,
@@ -107,6 +110,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     allowsNullReplicas: true,
     ownsReplicas: false,
     noDownscaleLimit: 'grafana.com/no-downscale=true',
+    downscaleWebhook: '/admission/no-downscale',
     preparesInDropInWebhook: true,
     podCallTimeout: 'flag',
     countsFailedReconciles: true,

@@ -1,4 +1,5 @@
 // Checks the webhook configurations, the namespaces in which they are enforced, and the admission policies.
+import { profileOf } from '../../engine/profiles.ts';
 import { needsApproval } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
@@ -49,18 +50,19 @@ function uncountedApprovals(groups: readonly GroupDefinition[], policies: readon
   );
 }
 
-/** What other clients do to a zone if no webhook enforces its protection. */
+/** The requests of other clients that pass if no webhook enforces the protection. */
 const effects = { noDownscale: 'scale it down', noDelete: 'delete its StatefulSets', noEviction: 'evict its pods' } as const;
 type Protection = keyof typeof effects;
 
 /** Reports protections of a group that no webhook enforces: the agent obeys them, other clients do not. */
-function openGroup({ namespace, name, profile, zones }: GroupDefinition, registration: RegistrationFact): readonly CheckResult[] {
+function openGroup(group: GroupDefinition, registration: RegistrationFact): readonly CheckResult[] {
+  const { namespace, name, zones } = group;
   const { isOptedIn = true, deniesDownscale = false } = registration.namespaces.find((one) => one.name === namespace) ?? {};
   const set = (Object.keys(effects) as Protection[]).filter((field) => zones.some((zone) => zone[field]));
   if (isOptedIn || set.length === 0) return [];
-  if (profile === 'rolloutOperator' && isUnknown(deniesDownscale))
-    return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
-  if (profile === 'rolloutOperator' && deniesDownscale === true) return [];
+  const hasOther = profileOf(group).downscaleWebhook !== undefined;
+  if (hasOther && isUnknown(deniesDownscale)) return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
+  if (hasOther && deniesDownscale === true) return [];
   const cause = registration.areThere ? `namespace ${namespace} is not enforced` : 'no webhook is registered';
   const command = registration.areThere ? `. Run: ${enforceCommand(namespace)}` : '';
   const may = set.map((field) => effects[field]).join(' and ');

@@ -4,6 +4,7 @@ import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { profileOf } from '../../../engine/profiles.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
 import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
@@ -81,20 +82,25 @@ async function readNamespaces(cluster: Cluster, groups: readonly GroupDefinition
   for (const name of [...new Set(groups.map(({ namespace }) => namespace))].sort()) {
     const labels = await readLabels(cluster, name);
     if (isUnknown(labels)) return labels;
-    const isAsked = groups.some((group) => group.namespace === name && isGuardedByLabel(group));
-    const deniesDownscale = isAsked ? await readDownscaleWebhook(cluster, labels) : false;
+    const deniesDownscale = await readDownscaleWebhook(
+      cluster,
+      labels,
+      groups.filter((group) => group.namespace === name),
+    );
     found.push({ name, isOptedIn: labels[enforceLabel] === 'true', ...(deniesDownscale === false ? {} : { deniesDownscale }) });
   }
   return found;
 }
 
-/** Reports whether the webhook of grafana/rollout-operator is enough for the protection of a group. */
-function isGuardedByLabel({ profile, zones }: GroupDefinition): boolean {
-  return profile === 'rolloutOperator' && zones.some(({ noDownscale }) => noDownscale);
-}
-
-/** Reports whether a registered webhook of grafana/rollout-operator denies downscales in a namespace with these labels. */
-async function readDownscaleWebhook({ env, timeoutMs }: Cluster, labels: Labels): Promise<Known<boolean>> {
+/** Reports whether a webhook that the profile of a group accepts denies downscales in a namespace with these labels. */
+async function readDownscaleWebhook(
+  { env, timeoutMs }: Cluster,
+  labels: Labels,
+  groups: readonly GroupDefinition[],
+): Promise<Known<boolean>> {
+  const guarded = groups.filter(({ zones }) => zones.some(({ noDownscale }) => noDownscale));
+  const paths = guarded.flatMap((group) => profileOf(group).downscaleWebhook ?? []);
+  if (paths.length === 0) return false;
   const { plural } = validatingConfigurations;
   const unknown = { unknown: `no permission to list ${plural}, so it is unknown whether a webhook denies downscales` };
   const read = listObjects(env, validatingConfigurations, { site: 'doctor.downscaleWebhooks', timeoutMs });
@@ -103,7 +109,7 @@ async function readDownscaleWebhook({ env, timeoutMs }: Cluster, labels: Labels)
   const rows = found.items.flatMap(({ webhooks }) => (Array.isArray(webhooks) ? webhooks : []));
   return rows.some((row) => {
     const selector = fieldAt(row, ['namespaceSelector']) ?? {};
-    return fieldAt(row, ['clientConfig', 'service', 'path']) === '/admission/no-downscale' && matchesSelector(selector, labels);
+    return paths.includes(String(fieldAt(row, ['clientConfig', 'service', 'path']))) && matchesSelector(selector, labels);
   });
 }
 
