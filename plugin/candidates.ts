@@ -1,4 +1,4 @@
-// Completion candidates for a command line.
+// Finds the completion candidates for a partly typed command line, for kubectl and for the shells.
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, type Completes, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
@@ -7,7 +7,7 @@ export interface Candidate {
   readonly description?: string;
 }
 
-/** Numbers of Cobra for kubectl's shell scripts: 0 falls back to files, 4 forbids that, 16 offers directories only. */
+/** The directives of Cobra for kubectl's shell scripts. Without candidates, 0 completes file names, 4 nothing, and 16 directories. */
 export type Directive = 0 | 4 | 16;
 
 export interface Completion {
@@ -18,10 +18,10 @@ export interface Completion {
 const nothing: Completion = { candidates: [], directive: 4 };
 const help: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
-/** Candidates for the last word, which may be empty, after the words before it; without the program's name. */
+/** Returns the candidates for the last word, which may be empty. `words` does not contain the name of the program. */
 export async function completionsFor(words: readonly string[]): Promise<Completion> {
   const current = words.at(-1) ?? '';
-  const typed = read(words.slice(0, -1));
+  const typed = readWords(words.slice(0, -1));
   const { verb, values, pending, isLiteral } = typed;
   const completion = await candidatesFor(current);
   return { ...completion, candidates: completion.candidates.filter(({ value }) => value.startsWith(current)) };
@@ -44,17 +44,17 @@ export function completionText({ candidates, directive }: Completion): string {
 
 interface Typed {
   readonly verb: Verb | undefined;
-  /** Arguments after the verb. */
+  /** The arguments after the verb. */
   readonly values: readonly string[];
-  /** Values of flags by the name of the flag in camel case. */
+  /** The values of flags, by the name of the flag in camel case. */
   readonly flags: Readonly<Record<string, string>>;
   /** The flag whose value comes next. */
   readonly pending: OptionSpec | undefined;
-  /** After `--` nothing is a flag any more. */
+  /** True after `--`: no later word is a flag. */
   readonly isLiteral: boolean;
 }
 
-function read(words: readonly string[]): Typed {
+function readWords(words: readonly string[]): Typed {
   let verb: Verb | undefined;
   let pending: OptionSpec | undefined;
   let isLiteral = false;

@@ -1,4 +1,4 @@
-// Completion candidates from the cluster and the kubeconfig: cached for a few seconds, and none if anything fails or takes too long.
+// Reads completion candidates from the cluster and the kubeconfig. Caches them for five seconds, and returns none if a request fails.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -21,11 +21,11 @@ export interface ClusterQuestion {
   readonly group: string | undefined;
 }
 
-/** With the start of the process, an answer takes less than 300 ms. */
+/** The deadline of the requests. With the start of the process, completion then takes less than 300 ms. */
 const deadlineMs = 180;
 const cachedMs = 5_000;
 
-/** Returns the names, sorted. Never throws and writes nothing to the terminal. */
+/** Returns the sorted names; none after an error or the deadline. Never throws, and writes nothing to the terminal. */
 export async function clusterCandidates(question: ClusterQuestion): Promise<readonly string[]> {
   const key = createHash('sha256')
     .update(JSON.stringify([question, process.env['KUBECONFIG'], process.cwd()]))

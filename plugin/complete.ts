@@ -1,4 +1,4 @@
-// The executable kubectl_complete-rollout_group. kubectl runs it with the words typed so far; the last word is to be completed.
+// Prints candidates for the last typed word. kubectl runs this executable, kubectl_complete-rollout_group, with the words typed so far.
 import { completionsFor, completionText } from './candidates.ts';
 
 try {

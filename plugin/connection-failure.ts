@@ -1,9 +1,9 @@
-// Turns errors of a connection into failures with exit code, reason and next step.
+// Turns errors of requests to the API server into failures with exit code, reason and next step.
 import { ConnectionFailure } from '../cluster/connection/connection.ts';
 import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails } from './failure.ts';
 
-/** Returns the error as a Failure. Any other error is a defect and is returned unchanged. */
+/** Returns a Failure for an error of a connection or request. Returns every other error unchanged, because it is a defect. */
 export function connectionFailure(error: unknown, server: string): unknown {
   const cause = error instanceof TransportFailure ? error.cause : error;
   if (cause instanceof ConnectionFailure) return new Failure(problemDetails(cause));
@@ -11,7 +11,7 @@ export function connectionFailure(error: unknown, server: string): unknown {
     return new Failure({
       exitCode: exitCodes.unreachable,
       what: `${server} gave no answer`,
-      why: `${error.message}${error.mayBeApplied && isWrite(error.site) ? '; what was asked may have been done' : ''}`,
+      why: `${error.message}${error.mayBeApplied && isWrite(error.site) ? '; the change may have been applied' : ''}`,
       todo: 'check the address of the context, the network and the proxy settings: kubectl version',
     });
   }
@@ -70,21 +70,21 @@ function answerDetails(error: ApiFailure, server: string): FailureDetails {
 }
 
 function meaning(error: ApiFailure): readonly [ExitCode, string] {
-  if (isAdmission(error)) return [exitCodes.refused, 'change what is asked for, or the policy that refuses it'];
+  if (isAdmission(error)) return [exitCodes.refused, 'change the request, or the policy that denies it'];
   if (error.status === 404) return [exitCodes.notFound, 'list all groups: kubectl rollout-group get -A'];
-  if (error.status === 409) return [exitCodes.stale, 'the object changed meanwhile: look at it and try again'];
+  if (error.status === 409) return [exitCodes.stale, 'the object changed meanwhile: check it and try again'];
   if (error.status >= 500 || error.status === 429) return [exitCodes.unreachable, 'try again in a moment'];
-  return [exitCodes.usage, 'change what is asked for'];
+  return [exitCodes.usage, 'change the request'];
 }
 
-/** Returns the failure for a missing right, from the message of the API server. */
+/** Returns the failure for a missing permission, from the message of the API server. */
 export function forbiddenFailure(message: string): Failure {
   return new Failure(forbiddenDetails({ message }));
 }
 
 const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in API group "([^"]*)")?(?:.* in the namespace "([^"]*)")?/;
 
-/** Names the missing right and the rule that grants it. */
+/** Names the missing permission and the RBAC rule that grants it. */
 function forbiddenDetails({ message }: Pick<ApiFailure, 'message'>): FailureDetails {
   const match = denial.exec(message);
   if (match === null) {

@@ -1,38 +1,38 @@
-// Connects to the API server of the connection flags. Loads Kubernetes code only when a verb needs it.
+// Connects a verb to the API server that the connection flags name. Loads the Kubernetes client only when a verb needs it.
 
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
 import type { ConnectionOptions } from '../cluster/kubeconfig/kubeconfig.ts';
 import type { CommandContext } from './context.ts';
 import { version } from './version.ts';
 
-/** The values of the flags in verbs/connection.ts: those of the connection, with the names that the command line gives them. */
+/** The values of the connection flags, with the names that the command line uses. */
 export interface ConnectionFlags extends Omit<ConnectionOptions, 'source' | 'asGroups'> {
   readonly asGroup?: readonly string[];
-  /** Only for verbs with this flag. */
+  /** Present only for verbs with this flag. */
   readonly agentNamespace?: string;
 }
 
 /** An API server with the credentials of the user. */
 export interface Cluster {
   readonly env: ClusterEnv;
-  /** From the flag, else the context, else `default`. */
+  /** The namespace of the flag, else of the context, else `default`. */
   readonly namespace: string;
-  /** The agent's namespace, from its flag. */
+  /** The value of --agent-namespace. */
   readonly agentNamespace?: string;
   /** The address of the API server. */
   readonly server: string;
-  /** Empty when none was chosen. */
+  /** Empty if no context was chosen. */
   readonly contextName: string;
   /** Timeout of each request. */
   readonly timeoutMs: number;
-  /** Closes the connections; without it the process would not end before they are idle for long enough. */
+  /** Closes the connections. Idle connections would keep the process alive. */
   readonly close: () => void;
 }
 
-/** `read` refuses requests that would change something, before they are sent. */
+/** The requests that a verb may send. `read` rejects writes before they are sent. */
 export type Access = 'read' | 'write';
 
-/** Timeout of a request without --request-timeout. */
+/** The timeout of a request without --request-timeout. */
 const standardTimeoutMs = 30_000;
 
 /** The part of the context that a connection needs. */
@@ -63,9 +63,9 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
       ? {}
       : { onAnswer: ({ method, path, status, durationMs }) => stderr.write(`${method} ${path} ${status} ${Math.round(durationMs)}ms\n`) }),
   });
-  const door: KubernetesHttp = access === 'write' ? http : readOnly(http);
+  const limitedHttp: KubernetesHttp = access === 'write' ? http : readOnly(http);
   return {
-    env: processEnv(door),
+    env: processEnv(limitedHttp),
     namespace: connection.namespace,
     ...(flags.agentNamespace === undefined ? {} : { agentNamespace: flags.agentNamespace }),
     server: connection.server,
@@ -93,7 +93,7 @@ const connectionKeys = [
   'namespace',
 ] as const satisfies readonly (keyof ConnectionFlags)[];
 
-/** Returns the flags that choose the cluster, to run another verb with them. */
+/** Returns the flags that choose the cluster, so that another verb can run with them. */
 export function sameCluster(flags: ConnectionFlags): ConnectionFlags {
   const { asGroup, agentNamespace } = flags;
   return { ...onlyConnection(flags), ...(asGroup && { asGroup }), ...(agentNamespace !== undefined && { agentNamespace }) };

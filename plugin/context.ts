@@ -1,21 +1,21 @@
-// The process around a command: streams, environment, directory and clock. Tests pass their own.
+// Defines what a command uses of its process: streams, environment, directory and clock. Tests replace them.
 import type { Writable } from 'node:stream';
 import type { Key, Keyboard } from './live/keyboard.ts';
 import type { Glyphs, Paint } from './output/terminal.ts';
 
-/** An output stream with the properties of its reader. */
+/** An output stream with the properties of its terminal. */
 export interface OutputStream {
-  /** Writes text for people or programs. Shows control characters of foreign text and never sends them. */
+  /** Writes text for people or programs. Makes control characters visible: text from a cluster must not control the terminal. */
   readonly write: (text: string) => void;
-  /** Writes bytes unchanged: for printed files, and for programs that move the cursor themselves. */
+  /** Writes bytes unchanged: for printed files, and for code that moves the cursor. */
   readonly raw: Writable;
   readonly isTerminal: boolean;
-  /** Width in columns; undefined if nothing may be cut or wrapped, as in a pipe. */
+  /** The width in columns; undefined if lines may not be cut or wrapped, as in a pipe. */
   readonly columns: number | undefined;
   /** Styles text when colour is on, and returns it unchanged otherwise. */
   readonly paint: Paint;
   readonly hasColour: boolean;
-  /** Marks and lines in Unicode or ASCII, as the locale allows. */
+  /** Symbols and lines in Unicode or ASCII, as the locale allows. */
   readonly glyphs: Glyphs;
 }
 
@@ -24,7 +24,7 @@ export interface CommandContext {
   readonly stdout: OutputStream;
   /** Progress, warnings and hints. */
   readonly stderr: OutputStream;
-  /** Reads standard input to its end; the same text on every call. */
+  /** Reads standard input to its end. Returns the same text on every call. */
   readonly readStdin: () => Promise<string>;
   /** Asks the user for a line; undefined without a terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
@@ -32,11 +32,11 @@ export interface CommandContext {
   readonly keyboard?: (onKey: (key: Key) => void) => Promise<Keyboard>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Milliseconds since 1970. */
+  /** Returns the milliseconds since 1970. */
   readonly nowMs: () => number;
-  /** No hints on standard error. */
+  /** True if no hints are printed on standard error. */
   readonly quiet: boolean;
-  /** The value of -v, as in kubectl: 1 adds details, 6 the requests. */
+  /** The value of -v, as in kubectl: 1 adds details, 6 adds the requests. */
   readonly verbosity: number;
 }
 
@@ -45,7 +45,7 @@ export function writeNotes({ stderr }: CommandContext, notes: readonly string[])
   for (const note of notes) stderr.write(`${stderr.paint('yellow', 'note:')} ${note}\n`);
 }
 
-/** Prints up to two commands that may come next: only for people, and not with --quiet. */
+/** Prints up to two useful next commands, but only on a terminal and without --quiet. */
 export function suggestNext(context: CommandContext, ...commands: readonly string[]): void {
   const { quiet, stderr } = context;
   if (quiet || !stderr.isTerminal) return;

@@ -1,4 +1,4 @@
-// The API resources of our kinds and of any other kind, and the failure when a kind is not installed.
+// Finds the API resources of our kinds and of other kinds for the verbs, and reports kinds that are not installed.
 import { discover } from '../../cluster/request/discovery.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { apiVersionOf, type Resource, resources } from '../../cluster/request/resource.ts';
@@ -14,7 +14,7 @@ export const metricSources: Resource = resourceOfKind('MetricSource');
 export const notificationChannels: Resource = resourceOfKind('NotificationChannel');
 export const rolloutRuns: Resource = resourceOfKind('RolloutRun');
 
-/** Returns a handler of failed requests. Throws Failure with `what` if the kind is not installed, otherwise the error itself. */
+/** Returns a handler of failed requests. It throws a Failure with `what` if the kind is not installed, otherwise the error itself. */
 export function ifNotInstalled({ kind }: Resource, what: string): (error: unknown) => never {
   return (error) => {
     if (!isStatus(error, 404)) throw error;
@@ -29,10 +29,10 @@ export function ifNotInstalled({ kind }: Resource, what: string): (error: unknow
 
 export type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
 
-/** Resources of Kubernetes itself; every other kind, ours included, may be missing. */
+/** The built-in resources of Kubernetes. Every other kind, also our own, may be missing. */
 const builtIn: readonly Resource[] = Object.values(resources);
 
-/** Finds the resources of these objects. Discovery is requested only for a kind that Kubernetes itself does not have. */
+/** Returns a function that finds the resources of these objects. Reads the discovery only if a kind is not built in. */
 export async function resourcesOf(
   { env, timeoutMs }: Cluster,
   objects: readonly { readonly apiVersion?: unknown; readonly kind?: unknown }[],

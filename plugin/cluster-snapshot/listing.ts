@@ -1,4 +1,4 @@
-// The objects of a cluster that verbs decide by: listed once, or kept up to date by watches.
+// Lists the objects of a cluster that the verbs need, once or with watches.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
@@ -10,36 +10,36 @@ import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies } from './kinds.ts';
 
-/** A list that may not be read. */
+/** A list that the user may not read. */
 interface Forbidden extends Unknown {
-  /** The answer of the API server, which names the user and the missing right. */
+  /** The message of the API server, which names the user and the missing permission. */
   readonly denial?: string;
 }
 
 type ObjectList = readonly KubernetesObject[] | Forbidden;
 
-/** Lists by name; a list that was not asked for is absent. */
+/** The lists by name. A list that was not requested is absent. */
 export type Listing = Readonly<Partial<Record<ListedName, ObjectList>>>;
 
-/** Namespaces to list; undefined for all of them. */
+/** The namespaces to list; undefined for all. */
 export type Namespaces = readonly string[] | undefined;
 
 interface Listed {
-  /** Listed in the agent's namespace alone: policies there may name other namespaces. */
+  /** True if the list is from the agent's namespace alone, whose policies may name other namespaces. */
   readonly isOfAgent?: true;
   readonly resource: Resource;
   readonly site: string;
   readonly labelSelector?: string;
 }
 
-/** Groups, ledgers, published decisions and members. */
+/** The lists with groups, ledgers, published decisions and members. */
 const definitions = {
   groups: { resource: rolloutGroups, site: 'live.groups' },
   documents: { resource: resources.configMaps, site: 'live.documents', labelSelector: 'rollout-group.dev/document' },
   statefulSets: { resource: resources.statefulSets, site: 'live.statefulSets' },
 } as const satisfies Record<string, Listed>;
 
-/** Everything else that a decision reads. */
+/** The other lists that a decision needs. */
 const evidence = {
   policies: { resource: rolloutPolicies, site: 'live.policies' },
   agentPolicies: { resource: rolloutPolicies, site: 'live.agentPolicies', isOfAgent: true },
@@ -51,7 +51,7 @@ const evidence = {
   zoneBudgets: { resource: zoneBudgetResource, site: 'live.zoneBudgets' },
 } as const satisfies Record<string, Listed>;
 
-/** Templates of earlier revisions, which only plans read. */
+/** The list with the templates of earlier revisions, which only plans need. */
 const history = { revisions: { resource: resources.controllerRevisions, site: 'plan.revisions' } } as const satisfies Record<
   string,
   Listed
@@ -64,14 +64,14 @@ export const definitionNames: readonly ListedName[] = namesOf(definitions);
 /** The lists that show whether a published decision is outdated. */
 export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
 export const evidenceNames: readonly ListedName[] = namesOf(evidence);
-/** The lists from which a snapshot is made, with or without a published decision. */
+/** The lists that a snapshot needs, with or without a published decision. */
 export const snapshotNames: readonly ListedName[] = [...definitionNames, ...evidenceNames];
 
 function namesOf<Name extends ListedName>(lists: Readonly<Record<Name, Listed>>): readonly Name[] {
   return Object.keys(lists) as Name[];
 }
 
-/** Lists each name once. Rejects when the API server does not answer or does not know the user. */
+/** Reads each named list once. Rejects if the API server does not answer or does not know the user. */
 export async function listCluster(cluster: Cluster, names: readonly ListedName[], namespaces: Namespaces): Promise<Listing> {
   const { agentNamespace = usualAgentNamespace } = cluster;
   const lists = names.map(async (name): Promise<readonly [ListedName, ObjectList]> => {
@@ -88,7 +88,7 @@ interface ListOptions {
   readonly fieldSelector?: string;
 }
 
-/** Lists a resource. A kind that is not served has no objects; a list that may not be read is unknown. Rejects for every other failure. */
+/** Lists a resource: empty if the kind is not served, unknown if the user may not list it. Rejects for every other failure. */
 export async function listKnown(
   cluster: Cluster,
   resource: Resource,
@@ -123,21 +123,21 @@ function forbiddenText({ plural, group }: Resource): string {
 
 /** Lists that are kept up to date by watches. */
 interface WatchedListing {
-  /** The lists now. A list that is not complete yet is absent. */
+  /** Returns the current lists. A list that is not complete yet is absent. */
   readonly current: () => Listing;
-  /** Watches more lists; running watches go on. */
+  /** Watches more lists. Running watches continue. */
   readonly add: (names: readonly ListedName[]) => void;
   readonly stop: () => void;
 }
 
-/** Watches; calls back after each change and when a list becomes known or unreadable. */
+/** Prepares the watches. Calls `onChange` after each change, and when a list becomes complete or unreadable. */
 export function watchListing(
   { env, agentNamespace = usualAgentNamespace }: Cluster,
   namespace: string | undefined,
   onChange: () => void,
 ): WatchedListing {
   const reflectors = new Map<ListedName, Reflector<KubernetesObject>>();
-  /** Lists that another watch covers. */
+  /** The lists whose objects are in the list of another watch. */
   const covered = new Set<ListedName>();
   const watch = (name: ListedName): void => {
     const { resource, site, labelSelector, isOfAgent } = listed[name];
@@ -184,30 +184,30 @@ function listOf(name: ListedName, reflector: Reflector<KubernetesObject>): reado
   return [[name, { unknown: state.reason === 'forbidden' ? forbiddenText(listed[name].resource) : state.message, denial: state.message }]];
 }
 
-/** Returns the object without the fields that tell who wrote each field. */
+/** Returns the object without `managedFields`. */
 export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** Returns the items of a list; none if it is unknown or was not asked for. */
+/** Returns the items of a list; none if the list is unknown or was not requested. */
 export function itemsOf<Item>(list: Known<readonly Item[]> | undefined): readonly Item[] {
   return list === undefined || isUnknown(list) ? [] : list;
 }
 
-/** Returns the StatefulSets, which every verb needs. Throws Failure with the missing permission when they may not be read. */
+/** Returns the StatefulSets, which every verb needs. Throws Failure with the missing permission if the user may not list them. */
 export function requiredStatefulSets({ statefulSets }: Listing): readonly KubernetesObject[] {
   const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
   if (failure !== undefined) throw forbiddenFailure(failure);
   return itemsOf(statefulSets);
 }
 
-/** Returns the API server's message if the list may not be read; undefined otherwise. */
+/** Returns the message of the API server if the user may not read the list; undefined otherwise. */
 export function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }
 
-/** Nodes are missing here: without them every node counts as ready, as for an agent that has only a Role. */
+/** The titles of the lists in messages. Nodes have none: without them every node counts as ready, as for an agent that has only a Role. */
 const listTitles: readonly (readonly [ListedName, string])[] = [
   ['groups', 'RolloutGroups'],
   ['documents', 'ledgers'],
@@ -221,7 +221,7 @@ const listTitles: readonly (readonly [ListedName, string])[] = [
   ['zoneBudgets', 'ZoneAwarePodDisruptionBudgets'],
 ];
 
-/** Names the lists that may not be read. */
+/** Returns the titles of the lists that the user may not read. */
 export function unreadLists(listing: Listing): readonly string[] {
   return listTitles.flatMap(([name, title]) => {
     const list = listing[name];

@@ -1,4 +1,4 @@
-// The state of a cluster that every verb decides on, from listed objects: policies in force, published decisions and the snapshot.
+// Builds the state of a cluster for the verbs from listed objects: policies in force, published decisions and the snapshot.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -22,19 +22,19 @@ import { itemsOf, type Listing, textIn } from './listing.ts';
 
 interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
-  /** The policies in force; for a plan, those of its files over those of the cluster. */
+  /** The policies in force. In a plan, the policies of its files replace those of the cluster. */
   readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
-  /** Published decisions by `namespace/group`, from which readings of metrics are taken. */
+  /** The published decisions by `namespace/group`. They contain readings of metrics. */
   readonly published?: ReadonlyMap<string, PublishedDecision>;
 }
 
-/** Returns the snapshot of a listing. Unreadable objects and gate readings are unknown; metric readings are those of the agent. */
+/** Returns the snapshot of a listing. Unreadable objects and gate readings are unknown; metrics are as the agent last published them. */
 export function clusterSnapshot(
   listing: Listing,
   { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,
 ): Snapshot {
   const unread: UnreadObject[] = [];
-  const understood = <View>(
+  const readableViews = <View>(
     kind: UnreadObject['kind'],
     items: readonly KubernetesObject[],
     read: (item: KubernetesObject) => Known<View>,
@@ -59,8 +59,8 @@ export function clusterSnapshot(
     policies: policies.policies,
     exceptions: policies.exceptions,
     intents: known(listing.intents, () => policies.intents),
-    statefulSets: known(listing.statefulSets, (items) => understood('StatefulSet', items, observeStatefulSet)),
-    pods: known(listing.pods, (items) => understood('Pod', items, (item) => observePod(item))),
+    statefulSets: known(listing.statefulSets, (items) => readableViews('StatefulSet', items, observeStatefulSet)),
+    pods: known(listing.pods, (items) => readableViews('Pod', items, (item) => observePod(item))),
     nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
     zoneBudgets: known(listing.zoneBudgets, (items) => allOf(items, observeZoneBudget)),
     podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
@@ -83,7 +83,7 @@ function ledgerOf({ documents }: Listing, namespace: string, group: string): Kno
   return decodeLedger(object === undefined ? undefined : textIn(object, ledgerKey), { namespace, group });
 }
 
-/** Reads all budgets. A budget that is not understood leaves all of them unknown: it may be the one that counts. */
+/** Reads all budgets. If one budget is unreadable, all are unknown, because that budget may be the smallest limit. */
 function allOf<View>(items: readonly KubernetesObject[], read: (item: KubernetesObject) => Known<View>): Known<readonly View[]> {
   const views: View[] = [];
   for (const item of items) {
@@ -106,13 +106,13 @@ export interface ClusterState {
   readonly policies: LivePolicies;
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** By `namespace/group`. */
+  /** The published decisions by `namespace/group`. */
   readonly published: ReadonlyMap<string, PublishedDecision>;
-  /** Published decisions that could not be read, one sentence part each. */
+  /** The published decisions that could not be read, each as a part of a sentence. */
   readonly problems: readonly string[];
 }
 
-/** Precedence of the definitions of a group: the default of the agent's flag. */
+/** The precedence of the definitions of a group: the default of the agent's flag. */
 const order = ['directory', 'objects', 'adopted'] as const;
 
 /** Resolves the policies of a listing, as the agent does, and reads the published decisions. */
@@ -131,26 +131,26 @@ export function clusterState(listing: Listing, agentNamespace = usualAgentNamesp
     if (stored === undefined) continue;
     const decision = readPublished(stored);
     if (isUnknown(decision))
-      problems.push(`what was published in ${object.kind} ${object.metadata.namespace}/${object.metadata.name}: ${decision.unknown}`);
+      problems.push(`the decision in ${object.kind} ${object.metadata.namespace}/${object.metadata.name}: ${decision.unknown}`);
     else published.set(`${decision.namespace}/${decision.group}`, decision);
   }
   return { policies, agentNamespace, published, problems };
 }
 
-/** Returns the decision inside of an object, if one was published there. */
+/** Returns the decision that the agent published in an object, if any. */
 function storedDecision(object: KubernetesObject): unknown {
   if (object.kind === 'ConfigMap') return isStatusMapName(object.metadata.name) ? jsonIn(object, 'decision') : undefined;
   const status = object['status'];
   return typeof status === 'object' && status !== null && 'decision' in status ? status.decision : undefined;
 }
 
-/** Parses a value of `data`. Returns a text that is no JSON as it is, so that it is reported as a problem. */
+/** Parses a value of `data`. Returns invalid JSON as text, so that the caller reports a problem. */
 function jsonIn(object: KubernetesObject, key: string): unknown {
   const text = textIn(object, key);
   return tryParseJson(text) ?? text;
 }
 
-/** A replica source as the engine reads it, with its object or Scale when there is one. */
+/** A replica source as the engine reads it, with its object or Scale if that exists. */
 interface ReadReplicaSource {
   readonly view: ReplicaSourceView;
   readonly object: KubernetesObject | undefined;
@@ -161,7 +161,7 @@ export async function readReplicaSources(cluster: Cluster, groups: readonly Grou
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }
 
-/** Reads the replica sources of the groups; sends no request when no group mirrors anything. A source that may not be read is unknown. */
+/** Reads the replica sources of the groups; sends no request if no group mirrors replicas. A source without permission is unknown. */
 export async function readReplicaSourceObjects(
   cluster: Cluster,
   groups: readonly GroupDefinition[],

@@ -1,4 +1,4 @@
-// The verbs abort and retry: end the current run as failed, with or without a rollback, and continue an ended run.
+// The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
@@ -65,7 +65,7 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
       return { text: () => `${name} has no failed run; nothing was retried\n` };
     return {
       needsRequester: true,
-      // A run that fails again needs a new request, and so does a request written by a clock behind that of the agent.
+      // A run can fail again. Then an equal request would already exist and have no effect.
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },
       text: (by) =>

@@ -1,4 +1,4 @@
-// The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies object by object.
+// The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { blocks } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -19,10 +19,10 @@ import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-in
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
-  /** A saved plan. */
+  /** The path of a saved plan. */
   readonly plan?: string;
   readonly yes?: boolean;
-  /** The parser's name for `--no-input`. */
+  /** False with `--no-input`. */
   readonly input?: boolean;
   readonly dryRun?: 'client' | 'server';
   readonly detailedExitcode?: boolean;
@@ -42,10 +42,10 @@ interface Request {
 export async function run(context: CommandContext, options: ApplyOptions): Promise<ExitCode> {
   const request = requestOf(context, options);
   if (options.dryRun === undefined && options.yes !== true && (context.ask === undefined || options.input === false)) {
-    throw usageFailure('the change cannot be confirmed without a terminal', 'add --yes, or look first with --dry-run=server');
+    throw usageFailure('the change cannot be confirmed without a terminal', 'add --yes, or preview the change with --dry-run=server');
   }
   const access = options.dryRun === undefined ? 'write' : 'read';
-  const { exitCode, groups } = await withCluster(context, options, access, (cluster) => carryOut(context, options, cluster, request));
+  const { exitCode, groups } = await withCluster(context, options, access, (cluster) => planAndApply(context, options, cluster, request));
   return options.wait === true && exitCode === exitCodes.done && options.dryRun === undefined ? wait(context, options, groups) : exitCode;
 }
 
@@ -74,7 +74,7 @@ interface Ending {
   readonly groups: readonly string[];
 }
 
-async function carryOut(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Ending> {
+async function planAndApply(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Ending> {
   const { saved } = request;
   const planned = await planAgain(context, options, cluster, request);
   if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
@@ -95,7 +95,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   }
   if (options.dryRun !== 'client') refuseTroubles(ready, cluster);
   if (options.dryRun !== undefined) {
-    await show(ready.map(wouldBe));
+    await show(ready.map(dryRunResult));
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
@@ -136,7 +136,7 @@ async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): P
   return savedOf(cluster, { ...planned, desiredObjects: planned.desiredObjects.filter((one) => !isSecret(one)) }, nowMs);
 }
 
-function wouldBe({ live, object, taken }: TriedObject): AppliedObject {
+function dryRunResult({ live, object, taken }: TriedObject): AppliedObject {
   return { object: nameOf(object), result: live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) };
 }
 
@@ -166,14 +166,14 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
   });
 }
 
-/** Throws Failure if the request is refused as a whole. */
+/** Throws Failure if the whole request must not be applied. */
 function refuse(inputs: Planned): void {
   const refusal = refusalOf(inputs);
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
-  // An unchanged blocked group does not matter: the applied policy may unblock it.
+  // A blocked group that the request does not change is no reason to stop: the applied policy may unblock it.
   const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
   const [first] = blocked;
   if (first === undefined) return;

@@ -1,4 +1,4 @@
-// The verbs approve and reject: answer a wave or a policy rule that waits for approval.
+// The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
@@ -28,9 +28,9 @@ export interface Approvable {
   readonly wave?: string;
   readonly rule?: string;
   readonly approval?: ApprovalDefinition;
-  /** Digest of the definition: as published by the agent if it waits, otherwise as read here. Absent if only the agent can read it. */
+  /** The digest of the definition, from the agent if it published one, otherwise computed here. Absent if only the agent can read it. */
   readonly digest?: string;
-  /** The approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
+  /** True if the approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
   readonly isWithoutRun?: boolean;
 }
 
@@ -172,7 +172,7 @@ function ruleOf(requested: RequestedGroup, policy: PolicyDefinition, rule: Polic
   return { rule: id, approval: rule.approval, digest: digestOfWait(requested, id) ?? digestOfRule(policy, rule), isWithoutRun };
 }
 
-/** Returns the digest that the agent published with the wait. It takes precedence over a definition that was edited since. */
+/** Returns the digest that the agent published with the wait. It has precedence over the definition, which may have been edited since. */
 function digestOfWait({ live }: RequestedGroup, rule: string): string | undefined {
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
@@ -183,7 +183,7 @@ function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: Appro
   if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${requestedBy?.user} may not approve or reject ${what}; no agent wrote`,
+    what: `${requestedBy?.user} may not approve or reject ${what}; nothing was written`,
     why: `an approver must belong to ${approval.from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
   });
 }

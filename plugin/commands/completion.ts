@@ -1,4 +1,4 @@
-// The verb completion: prints completion scripts, and installs the second executable that kubectl calls.
+// The verb completion: prints completion scripts, and installs the executable that kubectl calls for completion.
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
@@ -22,7 +22,7 @@ export async function run(context: CommandContext, { shell, dir }: CompletionOpt
   return exitCodes.done;
 }
 
-/** Writes the second executable, which kubectl finds on the PATH. Package managers link only the plugin. */
+/** Writes the executable for completion, which kubectl finds on the PATH. Package managers install only the plugin itself. */
 function install({ stdout, stderr, env }: CommandContext, directory: string): void {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Failure({

@@ -19,7 +19,7 @@ export interface DemoOptions {
   readonly fast?: boolean;
 }
 
-/** Duration of the display, independent of the duration of the rollout. */
+/** The duration of the display, independent of the duration of the rollout. */
 const displayMs = 10_000;
 const frameHeight = 8;
 
@@ -79,9 +79,9 @@ function zoneProgress(snapshot: Snapshot, namespace: string, zone: GroupDefiniti
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === namespace && candidate.name === zone.statefulSet);
   const view = snapshot.pods.find((candidate) => candidate.namespace === namespace && candidate.statefulSet === zone.statefulSet);
   const pods = view === undefined || isUnknown(view.pods) ? [] : view.pods;
-  const whole = pods.filter((pod) => pod.isReady && !pod.isTerminating);
-  const done = whole.filter((pod) => pod.revision === set?.status.updateRevision).length;
-  return { zone: zone.name, done, toDo: whole.length - done, inFlight: Math.max(0, (set?.replicas ?? 0) - whole.length) };
+  const availablePods = pods.filter((pod) => pod.isReady && !pod.isTerminating);
+  const done = availablePods.filter((pod) => pod.revision === set?.status.updateRevision).length;
+  return { zone: zone.name, done, toDo: availablePods.length - done, inFlight: Math.max(0, (set?.replicas ?? 0) - availablePods.length) };
 }
 
 /** Redraws in place. The cursor stays visible, so that an interrupt needs no cleanup. */
@@ -104,17 +104,17 @@ function writeTransitions({ stdout }: CommandContext, moments: readonly Moment[]
   }
 }
 
-/** Cuts lines at 80 columns. */
-const nextSteps = `Where to go next. kubectl finds the plugin when dist/ is on the PATH; without
-kubectl, write dist/kubectl-rollout_group in place of kubectl rollout-group.
+/** The text after the demo. Its lines have at most 80 columns. */
+const nextSteps = `Next steps. kubectl finds the plugin when dist/ is on the PATH; without
+kubectl, write dist/kubectl-rollout_group instead of kubectl rollout-group.
 
-  What a new version would do to your groups:
+  Plan a new version of your groups:
     kubectl rollout-group plan --current MANIFESTS --set image=REPOSITORY:TAG
-  Policy files for groups of grafana/rollout-operator:
+  Create policy files for groups of grafana/rollout-operator:
     kubectl rollout-group init --from-dir MANIFESTS --out policies/
-  The plan carried out while pods are lost on the way:
+  Simulate the plan with pod failures:
     kubectl rollout-group simulate --current MANIFESTS --set image=REPOSITORY:TAG
-  Everything else:
+  Show all verbs:
     kubectl rollout-group --help
 `;
 

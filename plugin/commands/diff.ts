@@ -13,7 +13,7 @@ import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
   readonly zones?: boolean;
-  /** `live`, or a source for the running state. */
+  /** `live`, or the source of the running state. */
   readonly against?: string;
   readonly output: 'table' | 'json' | 'yaml' | 'markdown' | 'external';
 }
@@ -38,7 +38,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   for (const note of refusalNotes(inputs)) context.stderr.write(`note: ${note}\n`);
-  // Without a request, the zones are compared as they run.
+  // Without a requested change, --zones compares the running zones.
   const hasRequest = inputs.desiredObjects.length > 0 || (options.set ?? []).length > 0;
   return show(context, options, hasRequest ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
 }
@@ -60,7 +60,7 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   return showDifference(context, options, { groups, objects: objectDifferences(...objectsOf(inputs), scopeOf(inputs, options)) });
 }
 
-/** Returns all objects before and after. */
+/** Returns all objects before and after the change. */
 function objectsOf({ input, documents }: PlanInputs): [readonly ObjectContent[], readonly ObjectContent[]] {
   return [
     [...documents.current, ...input.current.filter(isRecord)],

@@ -121,7 +121,7 @@ function titleOf(markdown: string): string {
   return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }
 
-/** Markdown by topic. */
+/** The pages by topic, as Markdown. */
 export const topics: Readonly<Record<string, string>> = {
   agent,
   'command-line': commandLine,

@@ -1,4 +1,4 @@
-// The verb events: shows the recorded decisions about groups, and with --watch each new one.
+// The verb events: shows the recorded decisions about groups, and with --watch each new decision.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
@@ -51,7 +51,7 @@ async function wanted(cluster: Cluster, options: EventsOptions): Promise<Wanted>
   return { namespace, isWanted: (event) => about.some((isAboutGroup) => isAboutGroup(event)) };
 }
 
-/** Returns the subject of the events. For a deleted group, the records of its runs name its StatefulSets. Throws Failure without any record. */
+/** Returns the subject of the events. For a deleted group, its run records name the StatefulSets. Throws Failure if it has no record. */
 async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
   try {
     const [live] = (await readGroups(cluster, scopeOf([name]))).groups;

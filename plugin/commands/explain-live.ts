@@ -63,14 +63,14 @@ export function explainDecision(context: CommandContext, id: string, options: Li
     const now = request === undefined ? undefined : await answerNow(() => judgeAgain(cluster, request));
     if (options.output === 'table') context.stdout.write(renderDenial({ id, events, last, nowMs, now }, context.stdout));
     else {
-      const told = events.map(({ atMs, object, namespace, reason, note }) => ({
+      const eventDocuments = events.map(({ atMs, object, namespace, reason, note }) => ({
         at: new Date(atMs).toISOString(),
         namespace,
         object,
         reason,
         note,
       }));
-      await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: told, ...nowDocument(now) });
+      await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: eventDocuments, ...nowDocument(now) });
     }
     const [, name = ''] = last.object.split('/');
     suggestNext(context, `explain ${last.namespace}/${name}`);
@@ -87,7 +87,7 @@ async function explainFound(context: CommandContext, cluster: Cluster, id: strin
   return exitCodes.done;
 }
 
-/** Returns the judgement now. An error becomes an unknown judgement, so that the Event is shown in any case. */
+/** Returns the current judgement. An error becomes an unknown judgement, so that the Event is shown in any case. */
 async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now | undefined> {
   try {
     return await ask();

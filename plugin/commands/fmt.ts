@@ -18,7 +18,7 @@ export interface FmtOptions {
 
 interface Formatted extends InputFile {
   readonly formatted: string;
-  /** The reason why the file is unreadable. Such a file is not changed. */
+  /** The syntax errors. A file with errors is not changed. */
   readonly errors: readonly Finding[];
 }
 
@@ -44,8 +44,8 @@ function format({ name, text }: InputFile): Formatted {
 }
 
 function refuseUnwritable(files: readonly string[]): void {
-  const fixed = files.find((file) => file === '-' || file.startsWith('git:'));
-  if (fixed !== undefined) throw usageFailure(`${fixed} is not writable`, 'omit --write to print the result');
+  const readOnlySource = files.find((file) => file === '-' || file.startsWith('git:'));
+  if (readOnlySource !== undefined) throw usageFailure(`${readOnlySource} is not writable`, 'omit --write to print the result');
 }
 
 function reportUnformatted({ stdout, stderr, quiet }: CommandContext, changed: readonly Formatted[]): void {
@@ -65,7 +65,7 @@ function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[
   }
 }
 
-/** Joins several files to one stream of documents. */
+/** Prints all files as one stream of YAML documents. */
 function print({ stdout }: CommandContext, results: readonly Formatted[]): void {
   const text = results.map(({ formatted }) => formatted).join('---\n');
   if (stdout.isTerminal) stdout.write(text);

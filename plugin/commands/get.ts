@@ -154,7 +154,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     },
     verdict: (read) => {
       const [first] = scope.names;
-      // A deleted group does not come back by waiting.
+      // A deleted group would never become done.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
       const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
       return timeoutMs > 0 && isDone ? exitCodes.done : undefined;
@@ -181,7 +181,7 @@ function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<
   return { frame, other: { name: 'summary', frame: summary }, look, flags };
 }
 
-/** Reports whether the group has a new transition, or for programs any change. */
+/** Reports whether the group changed since the previous call. Text output shows only transitions, other formats show every change. */
 function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boolean {
   const key = isText ? statusKey(live) : JSON.stringify(live.decision);
   const name = nameOf(live.decision);

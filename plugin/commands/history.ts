@@ -1,4 +1,4 @@
-// The verb history: shows the runs of a group, or one run in full.
+// The verb history: lists the runs of groups, or shows one run in full.
 import { type ShownRun, shownRuns } from '../../engine/publish/run-record.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -39,7 +39,7 @@ async function writeHistory(context: CommandContext, cluster: Cluster, options: 
   const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
   for (const object of unreadable)
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
-  // Records outlive their group. Without records, the group itself must exist.
+  // Run records remain after the deletion of their group. Without records, the group itself must exist.
   if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
   if (options.run === undefined) await writeRuns(context, options, name, runs);
   else await writeRun(context, options, runNamed(runs, options.run, nameOf(name)));
@@ -62,7 +62,7 @@ async function writeRuns(context: CommandContext, { output }: HistoryOptions, gr
   suggestNext(context, `history ${nameOf(group)} ${newest.id}`);
 }
 
-/** Reports whether a run of the group can continue. Returns false only if no object defines the group. */
+/** Reports whether a run of the group can still continue: false if the group does not exist or is being released. */
 async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
   try {
     const { listing } = await readGroups(cluster, scopeOf([name]));

@@ -34,6 +34,7 @@ export interface InitOptions extends ConnectionFlags {
   readonly guess?: boolean;
 }
 
+/** A file to write. */
 interface Page {
   /** Path below the output directory, with slashes. */
   readonly path: string;
@@ -51,7 +52,7 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   // An unreadable object may define how a StatefulSet is rolled out.
   const isGuessing = options.guess === true || (groups.length === 0 && countFindings(findings).error === 0);
   const guessed = isGuessing ? guesses.groups : [];
-  for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : passedOverNotes(guesses))]) stderr.write(`note: ${note}\n`);
+  for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : unlabelledNotes(guesses))]) stderr.write(`note: ${note}\n`);
   for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
   if (groups.length + guessed.length === 0) throw noGroup(source, findings, guesses);
   const pages = pagesOf(reading, guessed);
@@ -74,7 +75,7 @@ async function read(context: CommandContext, options: InitOptions): Promise<Init
   );
 }
 
-/** Returns the flag for the running state in a plan. StatefulSets taken from other objects exist only in the written manifests. */
+/** Returns the plan flag for the running state. StatefulSets that were converted from other objects exist only in the written manifests. */
 function currentOf({ fromDir, out }: InitOptions, hasManifests: boolean): string {
   if (fromDir === undefined) return '--live ';
   return `--current ${hasManifests ? join(out, manifestFolder) : fromDir} `;
@@ -83,7 +84,7 @@ function currentOf({ fromDir, out }: InitOptions, hasManifests: boolean): string
 const agentFolder = 'agent';
 const manifestFolder = 'manifests';
 
-/** Returns one file per document. With several namespaces, each has its folder. */
+/** Returns one file per document. With several namespaces, each namespace has a folder. */
 function pagesOf({ groups, documents, statefulSets }: InitReading, guessed: readonly GuessedGroup[]): readonly Page[] {
   const namespaces = new Set([...groups, ...guessed.map(({ group }) => group)].map(({ metadata }) => metadata.namespace));
   const place = (namespace: string, name: string) => (namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`);
@@ -116,7 +117,7 @@ function leftOutNotes({ leftOut }: Guesses): readonly string[] {
 }
 
 /** Returns notes about StatefulSets without labels, which are left out without --guess. */
-function passedOverNotes({ groups }: Guesses): readonly string[] {
+function unlabelledNotes({ groups }: Guesses): readonly string[] {
   const names = groups.flatMap(
     ({ group }) => group.spec.members.zones?.map(({ statefulSet }) => `${group.metadata.namespace}/${statefulSet}`) ?? [],
   );
@@ -137,16 +138,16 @@ function agentPage(document: MetricSource | NotificationChannel): Page {
 
 /** Throws Failure before any file is written, if an existing file would change. */
 function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): void {
-  const inTheWay = pages.filter(({ path, text }) => {
+  const different = pages.filter(({ path, text }) => {
     const file = join(resolve(cwd, out), path);
     return existsSync(file) && readFileSync(file, 'utf8') !== text;
   });
-  const [first] = inTheWay;
+  const [first] = different;
   if (first === undefined) return;
   throw new Failure({
     exitCode: exitCodes.usage,
     what: `${join(out, first.path)} already exists with other content`,
-    why: `${inTheWay.length} of ${plural(pages.length, 'file')} would be overwritten`,
+    why: `${different.length} of ${plural(pages.length, 'file')} would be overwritten`,
     todo: 'choose another directory with --out, or overwrite with --force',
   });
 }
@@ -215,7 +216,7 @@ export async function readFromFiles(context: CommandContext, fromDir: string): P
   };
 }
 
-/** Adds the default namespace of the file to objects without one. */
+/** Returns the objects of a kind. An object without a namespace gets the default namespace of its file. */
 function objectsOfKind(manifests: readonly Manifest[], kind: string): readonly unknown[] {
   return manifests
     .filter((one) => one.kind === kind)
@@ -227,7 +228,7 @@ function recordAt(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(metadata) ? metadata : {};
 }
 
-/** Returns the names of the keys. The values are never read. */
+/** Returns the names of the keys in a Secret, never the values. */
 function keysIn(manifests: readonly Manifest[], namespace: string, name: string): readonly string[] | undefined {
   const secret = manifests.find((one) => one.kind === 'Secret' && one.namespace === namespace && one.name === name);
   return secret && keysOf(secret.value);
@@ -245,7 +246,7 @@ const foreignResources: readonly Resource[] = [
   { group: 'bedrock.operator.slack.com', version: 'v1', plural: 'statefulsetrollouts', kind: 'StatefulsetRollout', isNamespaced: true },
 ];
 
-/** Reads the cluster. `namespaces` undefined means all namespaces. */
+/** Reads the objects of these namespaces, or of all if `namespaces` is undefined. */
 export async function readFromCluster(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<InitReading> {
   const statefulSets = await listIn(cluster, resources.statefulSets, namespaces);
   const discovery = await discover(cluster.env, { timeoutMs: cluster.timeoutMs });

@@ -1,4 +1,4 @@
-// The verbs install and uninstall: print the objects of an installation as YAML, or apply or delete them one by one.
+// The verbs install and uninstall: print the objects of an installation as YAML, or with --apply apply or delete them one by one.
 import { isUnknown } from '../../engine/snapshot.ts';
 import {
   type BlockedStatefulSet,
@@ -78,7 +78,7 @@ export async function uninstall(context: CommandContext, flags: UninstallFlags):
   const isFound = flags.apply === true;
   const hasDefinitions = flags.crds === true;
   if (!isFound) {
-    // Only the identity of each object.
+    // kubectl delete needs only the identity of each object.
     const identities = removal(options, { hasDefinitions }).map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
       apiVersion,
       kind,
@@ -131,7 +131,7 @@ function countText(count: number, done: string, dryRun: DryRun): string {
 /** Three replicas: one still answers while another is replaced and the node of the third is drained. */
 const usualReplicas = 3;
 
-/** Returns the options of the installation; undefined if the policies have errors, which are printed. For uninstall the workload does not matter. */
+/** Returns the options of the installation. Prints the errors of the policies and returns undefined if there are any. */
 async function readOptions(context: CommandContext, flags: InstallFlags): Promise<InstallOptions | undefined> {
   const scope = await readScope(context, flags);
   if (scope === undefined) return undefined;
@@ -160,7 +160,7 @@ async function readScope(context: CommandContext, flags: InstallationFlags): Pro
   const sources = [...(policies === undefined ? [] : [policies]), ...file];
   if (sources.length === 0) return { ...everywhere, namespaces: [...new Set(namespaces)].sort() };
   const [only, ...others] = namespaces;
-  // As the agent reads them: objects without a namespace are in the watched one.
+  // As in the agent, objects without a namespace are in the only watched namespace.
   const where = only === undefined || others.length > 0 ? {} : { namespace: only };
   const { loaded, resolution, findings } = readPolicyFiles(await readInputs(sources, context), { agentNamespace, ...where });
   const errors = findings.filter(({ severity }) => severity === 'error');

@@ -80,10 +80,10 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
   }
 }
 
-/** Returns the exit code. A blocked plan always fails; a waiting plan is carried out as far as possible. */
+/** Returns the exit code. A blocked plan always fails. A waiting plan does not, because its first steps are possible. */
 function exitCodeOf({ outcome: ofPlan, groups }: Plan, isDetailed: boolean): ExitCode {
   return mostSevere(
-    // Policies can change without any group.
+    // Policies can change although no group changes.
     [ofPlan, ...groups.map(({ outcome }) => outcome)].map((outcome) => {
       if (outcome === 'blocked') return exitCodes.refused;
       return isDetailed && outcome !== 'unchanged' ? exitCodes.changes : exitCodes.done;
@@ -100,7 +100,7 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
   else suggestNext(context, `simulate ${inputs}`, `plan ${inputs} -o html > plan.html`);
 }
 
-/** Returns the flags that name the same inputs, for a command to copy. */
+/** Returns the flags that name the same inputs, for a suggested command. */
 function inputWords({ current, desired, filename: file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
   const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   return [

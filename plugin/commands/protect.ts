@@ -1,4 +1,4 @@
-// The verb protect: a group, a zone or single pods stay as they are until a given time.
+// The verb protect: prevents replacement and scale-down of a group, a zone or single pods until a given time.
 import { ordinalRanges } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';

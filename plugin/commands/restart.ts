@@ -56,7 +56,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
   });
 }
 
-/** Patches one member after another. Throws Failure with the members that were patched before it. */
+/** Patches one member after another. Throws a Failure that names the members that were already patched. */
 async function restartAll(
   cluster: Cluster,
   members: readonly Member[],
@@ -74,7 +74,7 @@ async function restartAll(
   return patched;
 }
 
-/** Adds the members that were patched before the failure. The agent rolls them out in any case. */
+/** Adds the members that were already patched to the failure. The agent rolls out these members in any case. */
 function withPatched(failure: unknown, done: readonly KubernetesObject[], name: string): unknown {
   if (!(failure instanceof Failure) || done.length === 0) return failure;
   const { what, why, todo } = failure.details;
@@ -99,7 +99,7 @@ function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: Kub
   return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
 }
 
-/** Attempts to patch an object that other writers, such as the StatefulSet controller, update at the same time. */
+/** The number of attempts to patch a StatefulSet that other writers, such as its controller, update at the same time. */
 const attempts = 4;
 
 async function restartOne(

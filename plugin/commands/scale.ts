@@ -1,4 +1,4 @@
-// The verb scale: writes the replicas to the source that the group follows, and shows which zones follow.
+// The verb scale: writes the replicas to the object that defines them for the group, and shows which zones follow.
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
@@ -126,7 +126,7 @@ function writeScale(
   return patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
 }
 
-/** Returns a reference to the scaled object, whose name and UID the Scale carries. */
+/** Returns a reference to the scaled object. The Scale has the same name and UID. */
 function scaledObject({ resource }: ScaleTarget, { metadata }: KubernetesObject): KubernetesObject {
   const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
   return { apiVersion, kind: resource.kind, metadata };

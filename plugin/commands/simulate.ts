@@ -1,4 +1,4 @@
-// The verb simulate: runs the plan many times with the real agent on a virtual clock, injects faults, and checks invariants at every write.
+// The verb simulate: runs the plan many times with the real agent on a virtual clock, injects faults, and checks every write.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
@@ -27,7 +27,7 @@ export interface SimulateOptions extends PlanInputOptions {
 
 const defaultRuns = 8;
 const defaultSeed = 1;
-/** A scenario names its zones by letters. */
+/** The number of letters, because a scenario names its zones a to z. */
 const maxZones = 26;
 
 interface SimulatedWorld extends ReturnType<typeof requestedWorld> {
@@ -51,7 +51,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   refuseUnknownFault(requests, input.groups, (request) =>
     worlds.some(({ group, world }) => eventsOf([request], group, podsOf(world.snapshot)).length > 0),
   );
-  // A plan that does not depend on the calendar gives the same runs at any time.
+  // If the plan does not depend on the calendar, its runs are the same at every start time.
   const startMs = snapshots.usesCalendar ? input.nowMs : undefined;
   const progress = progressLine(context);
   const results: GroupSimulation[] = [];
@@ -165,7 +165,7 @@ interface ProgressLine {
 
 const firstAfterMs = 1000;
 const everyMs = 200;
-/** Moves to the first column and erases the rest of the line. */
+/** The control sequence that erases the line and returns to its first column. */
 const erase = '\r\u001b[K';
 
 export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): ProgressLine {

@@ -93,7 +93,7 @@ function noCase(paths: readonly string[], only: string | undefined): Failure {
 
 export interface PolicyTestFile {
   readonly test: Loaded<'PolicyTest'>;
-  /** The sources in its `files`, relative to the current directory. */
+  /** The sources that the test names in `files`, relative to the current directory. */
   readonly sources: readonly string[];
   /** The content of the sources, or one sentence if they cannot be read. */
   readonly content: PolicyFiles | string;
@@ -101,7 +101,7 @@ export interface PolicyTestFile {
 
 export interface PolicyTests {
   readonly tests: readonly PolicyTestFile[];
-  /** Errors of files with a PolicyTest. Other files count only if a test names them. */
+  /** The errors of files with a PolicyTest. Errors of other files count only if a test names the file. */
   readonly errors: readonly Finding[];
 }
 

@@ -149,7 +149,7 @@ function previewText(name: string, undos: readonly MemberUndo[]): string {
   return `${name} returns to an earlier revision; up to ${plural(pods, 'pod')} are replaced in the order of the group:\n${lines.join('')}`;
 }
 
-/** Says that manifests in Git still request the undone revision, which stays blocked. */
+/** Returns the warning that manifests in Git still request the undone revision, which stays blocked. */
 function gitText(undos: readonly MemberUndo[], name: string, intent: string): string {
   const commit = undos.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
   const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;

@@ -122,13 +122,13 @@ export function targetIn({ metadata: { namespace, name, uid = '', resourceVersio
   return { namespace, name, uid, resourceVersion };
 }
 
-/** Reads the object again after a conflict of versions. @throws the error if it has another cause, or the spec changed. */
+/** Reads the object again after a conflict of versions. Throws the error if it has another cause, or the spec changed. */
 async function readUnchanged(cluster: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
   if (!isStatus(error, 409) || conflictsOf(error).length > 0) throw error;
   return readAgain(cluster, ready, error);
 }
 
-/** Reads the object again. @throws the error if the spec changed. */
+/** Reads the object again. Throws the error if the spec changed. */
 async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
   const { namespace, name } = ready.object.metadata;
   const target = { name, ...(namespace === undefined ? {} : { namespace }) };
