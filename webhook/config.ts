@@ -1,8 +1,8 @@
-// Settings of the webhook server and their defaults.
+// Defines the settings of the webhook server and their defaults.
 
-/** Limits against overload by clients. Times are in milliseconds. */
+/** The limits against overload by clients. Times are in milliseconds. */
 export interface WebhookLimits {
-  /** API servers accept objects of at most 3 MiB; a review contains two of them. */
+  /** Maximum size of a body. A review contains two objects, and API servers accept objects of at most 3 MiB. */
   readonly maxBodyBytes: number;
   /** Size from which a body counts as big. */
   readonly bigBodyBytes: number;
@@ -20,20 +20,20 @@ export interface WebhookLimits {
   readonly maxLoopDelayMs: number;
   readonly maxHeaderBytes: number;
   readonly handshakeTimeoutMs: number;
-  /** From the first byte of a request, or the start of a connection, to the end of the headers. */
+  /** Limit from the first byte of a request, or the start of a connection, to the end of the headers. */
   readonly headersTimeoutMs: number;
-  /** From the first byte of a request to its last. */
+  /** Limit from the first byte of a request to its last. */
   readonly receiveTimeoutMs: number;
-  /** Without a byte in either direction during a request: also for clients that do not read their answers. Longer than any deadline. */
+  /** Limit without a byte in either direction, for example if a client does not read its answer. Longer than any deadline. */
   readonly stalledMs: number;
   /** Interval of the check for connections that exceed one of these times. */
   readonly checkEveryMs: number;
   /** Idle time of a connection: longer than the 90 s of API servers, because a request on a closing connection may be lost. */
   readonly keepAliveMs: number;
-  /** Then the connection is closed with an answer, so that load spreads to new replicas. */
+  /** A connection closes after this many answers, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;
   readonly maxConnections: number;
-  /** Per client address. API servers use HTTP/1.1 for webhooks, one connection per open request, so a burst needs many. */
+  /** Limit per client address. API servers open one HTTP/1.1 connection per concurrent request, so a burst needs many. */
   readonly maxConnectionsPerPeer: number;
   /** Time in which the rest of a refused request is read and discarded, so that the client reads the answer. */
   readonly lingerMs: number;
@@ -61,12 +61,12 @@ export const defaultLimits: WebhookLimits = {
   lingerMs: 1_000,
 };
 
-/** Requests must carry the header X-Cluster with this value, exactly once. */
+/** The check of the header `X-Cluster`: requests must have it exactly once, with the value `label`. */
 export interface ClusterValidation {
   readonly label: string;
-  /** Such requests are counted and logged, not refused. */
+  /** True if requests with another value are only counted and logged. */
   readonly isSoft: boolean;
-  /** Literal fragments of paths. API servers never send the header, so the paths of webhooks belong here. */
+  /** Literal fragments of paths without this check. Paths of webhooks belong here, because API servers never send the header. */
   readonly excludedPaths: readonly string[];
   readonly excludedUserAgents: readonly RegExp[];
 }
@@ -84,14 +84,14 @@ export interface WebhookConfig {
   readonly requestTimeoutMs: number;
   readonly clients: ClientAuthentication;
   readonly clusterValidation?: ClusterValidation;
-  /** The server serves this long after readiness dropped, until clients know. */
+  /** Time for which the server serves after it dropped readiness, until clients know. */
   readonly drainMs: number;
-  /** Then requests under way may take this long. */
+  /** Limit of the requests that are under way after `drainMs`. */
   readonly closeWithinMs: number;
   readonly limits: WebhookLimits;
 }
 
-/** Defaults: the port and the request timeout are those of grafana/rollout-operator. */
+/** The defaults. Port and request timeout are those of grafana/rollout-operator. */
 export const defaultConfig: WebhookConfig = {
   port: 8443,
   requestTimeoutMs: 10_000,

@@ -1,4 +1,4 @@
-// Defines everything outside of the process that the webhook uses, and the observer of its metrics.
+// Defines the ports through which the webhook reaches the cluster and the agent, and the observer of its metrics.
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 import type { KubernetesObject } from '../cluster/request/resource.ts';
 import type { Change } from '../cluster/watch/store.ts';
@@ -14,32 +14,31 @@ export interface WebhookEnv extends ClusterEnv {
   readonly log: Log;
 }
 
-/** Objects of one kind from the shared watch of the process (`FollowedWatch` of agent/watched/watched.ts). */
+/** The objects of one kind from the shared watch of the process (`FollowedWatch` of agent/watched/watched.ts). */
 export interface Followed<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   readonly list: (namespace?: string) => readonly View[];
-  /** Returns why a namespace was never read; undefined after the first list, and without the kind. */
+  /** Returns why a namespace was never read; undefined after the first list, or if the cluster does not have the kind. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
-  /** Returns whether everything is known, or known to be unreadable. */
+  /** Returns whether all objects are known, or known to be unreadable. */
   readonly isSettled: () => boolean;
-  /** Calls back after each change in order. Returns a function that ends it. */
+  /** Calls the listener after each change, in order. Returns a function that removes the listener. */
   readonly onChange: (listener: (change: Change<View>) => void) => () => void;
 }
 
-/** Identifies the group of a ledger. */
+/** The identity of a group. */
 export interface GroupIdentity {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Supplies the state that native endpoints judge by. The agent implements it (agent/admission/). */
+/** The source of the state on which native endpoints decide. The agent implements it in agent/admission/. */
 export interface Guard {
-  /** Returns whether policies and objects are known, so that "no group" is an answer. */
+  /** Returns whether policies and objects are known. Only then it is certain that an object has no group. */
   readonly isSettled: () => boolean;
   /**
-   * Returns the known state of a namespace. `ledgers` contains those of `groups`, read from the quorum and compared with the objects;
-   * `departures` contains the stored ones. Unreadable state is unknown, never absent. Without groups it answers from caches, except for
-   * departures.
+   * Returns the state of a namespace. Reads the ledgers of `groups` with quorum reads and compares them with the objects. Reads the stored
+   * departures. All other state is from caches. Unreadable state is unknown, never absent.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
@@ -48,27 +47,27 @@ export interface Guard {
   readonly denied: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
-/** A guard that also stores departures. */
+/** A guard that also stores departures: StatefulSets that left their group or lost a protecting label. */
 export interface NativeGuard extends Guard {
-  /** Stores what StatefulSets of the namespace were removed from, for every process. Rejects if it was not stored. */
+  /** Stores departures for all processes. Rejects if the write failed. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
-  /** Receives an object that was read directly: a watch that lost a change of it is detected and repaired. */
+  /** Receives an object that was read past the caches. The agent then repairs a watch that lost a change of the object. */
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }
 
-/** Supplies what pods of the strategy `pinned` are placed by. */
+/** The source of the state that decides the revision of new pods under the strategy `pinned`. */
 export interface PlacementGuard {
   /** Returns the known groups of the namespace; unknown until policies and objects were read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
   /** Returns the UID of the StatefulSet as last observed. */
   readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
-  /** Reads the stored ledger from the quorum. Rejects if it cannot be read or parsed. */
+  /** Reads the stored ledger with a quorum read. Rejects if it cannot be read or parsed. */
   readonly ledger: (group: GroupIdentity) => Promise<Ledger>;
 }
 
 /**
- * Returns the denial of native enforcement, without a claim; undefined if the request passes or enforcement is off. For endpoints that call
- * pods before `/admission/enforce` sees the request. Rejects only for a defect.
+ * Returns the denial of `/admission/enforce` and stores no claim. Returns undefined if the request passes or enforcement is off. For
+ * endpoints that call pods before `/admission/enforce` gets the request. Rejects only for a defect.
  */
 export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;
 
@@ -80,8 +79,9 @@ export interface AnsweredRequest {
   /** 0 if the client disconnected before the answer. */
   readonly status: number;
   readonly durationMs: number;
-  /** Bytes of bodies, as far as they were read and written. */
+  /** Bytes of the body that were read. */
   readonly requestBytes: number;
+  /** Bytes of the body that were written. */
   readonly responseBytes: number;
 }
 
@@ -92,16 +92,16 @@ export interface DecidedReview {
   /** `status.code` of the answer. */
   readonly code?: number;
   readonly failure?: Failure;
-  /** The endpoint's own time, after the body was read. */
+  /** Time of the decision, from the parsed body to the answer. */
   readonly durationMs: number;
 }
 
-/** Observes requests and connections. Must not throw. */
+/** The observer of requests and connections, for metrics. Must not throw. */
 export interface WebhookObserver {
   readonly inflight: (method: string, route: string, change: 1 | -1) => void;
   readonly answered: (request: AnsweredRequest) => void;
   readonly decided: (review: DecidedReview) => void;
-  /** `given` is the value of the header, empty without one or with several; the route is `<unknown-route>` for an unknown path. */
+  /** `given` is the value of the header; empty if it is absent or repeated. The route of an unknown path is `<unknown-route>`. */
   readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
   /** A connection was closed before its first request: too many in total, too many from one address, or no handshake. */
   readonly refusedConnection: (why: 'limit' | 'peer-limit' | 'handshake') => void;

@@ -1,4 +1,4 @@
-// Composes the admission webhook: endpoints behind an HTTPS server.
+// Starts the admission webhook for the agent: endpoints behind an HTTPS server.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type NextFunction } from 'express';
 import { sleep } from '../cluster/env.ts';
@@ -22,13 +22,13 @@ export interface Webhook {
   /** Returns whether clients should send requests: a certificate is served, and `close` was not called. */
   readonly isReady: () => boolean;
   /**
-   * Shuts down without losing a request: not ready at once, for `drainMs` answers with `Connection: close`, then closes the listener;
-   * pending requests have `closeWithinMs`. A second call waits for the same end.
+   * Shuts down without losing a request. `isReady` returns false at once, and answers close their connections. After `drainMs` the listener
+   * closes, and pending requests have `closeWithinMs`. A second call waits for the same shutdown.
    */
   readonly close: () => Promise<void>;
 }
 
-/** Resolves when the server listens, even without a certificate; rejects if it cannot listen. */
+/** Starts the webhook. Resolves when the server listens, even without a certificate; rejects if it cannot listen. */
 export async function startWebhook({ config, endpoints, tls, observer, env }: WebhookOptions): Promise<Webhook> {
   const { limits } = config;
   const load = watchLoad({ ...env, ...limits });
@@ -57,10 +57,10 @@ export async function startWebhook({ config, endpoints, tls, observer, env }: We
   }
 }
 
-/** Answers one request; `endpoint` is undefined for an unknown path. */
+/** The function that answers one request. `endpoint` is undefined for an unknown path. */
 type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
 
-/** Matches paths exactly and answers every method, as grafana/rollout-operator does. */
+/** Returns a listener that matches paths exactly and answers every method, as grafana/rollout-operator does. */
 function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestListener {
   const app = express();
   app.disable('x-powered-by');
@@ -71,7 +71,7 @@ function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestLi
     app.all(endpoint.path, (request: IncomingMessage, response: ServerResponse) => serve(request, response, endpoint));
   }
   app.use((request: IncomingMessage, response: ServerResponse) => serve(request, response, undefined));
-  // The router fails on a malformed URL. It recognises an error handler by its four parameters.
+  // The router passes a malformed URL to the error handler, which it recognizes by its four parameters.
   app.use((_error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) =>
     serve(request, response, undefined),
   );

@@ -112,7 +112,7 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
       const message = narrowing?.problem();
       return message === undefined ? [] : [{ id: 'webhook/narrowing', reason: 'invalid', message }];
     },
-    onLook: onDegraded,
+    onCheck: onDegraded,
   });
   return () => {
     stop();

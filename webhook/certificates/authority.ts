@@ -4,20 +4,20 @@ import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 
-/** A certificate is valid from this long before its creation, or a tenth of its life, because clocks of API servers may be behind. */
+/** Certificates are valid from this time (at most a tenth of their life) before their creation: clocks of API servers may be slow. */
 const backdateMs = 5 * 60_000;
-/** RFC 5280 allows 20 bytes; browsers' rules ask for 8 random ones. */
+/** RFC 5280 allows at most 20 bytes. The CA/Browser Forum requires at least 8 random bytes. */
 const serialBytes = 16;
 
 export interface IssueOptions {
-  /** DNS names or IP addresses that the server is reached by; at least one. */
+  /** DNS names or IP addresses of the server; at least one. */
   readonly names: readonly string[];
   /** Organization of both subjects; may be empty. */
   readonly organization: string;
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
   readonly lifetimeMs: number;
-  /** Returns that many random bytes for the serial numbers. */
+  /** Returns `count` random bytes for a serial number. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
@@ -79,7 +79,7 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   return { cert, key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), ca };
 }
 
-/** Returns a positive number of as many bytes: the highest bit would be a sign, and DER writes no leading zeros. */
+/** Returns a positive integer of the same length. The highest bit is the sign, and DER allows no leading zeros. */
 function positive(bytes: Uint8Array): Uint8Array {
   const [first = 0, ...rest] = bytes;
   return Uint8Array.from([(first & 0x7f) | 0x40, ...rest]);
@@ -89,9 +89,9 @@ interface ServiceNames {
   /** The Service in front of the webhook. */
   readonly service: string;
   readonly namespace: string;
-  /** Such as `cluster.local.`, with or without the last dot. */
+  /** For example `cluster.local.`, with or without the last dot. */
   readonly clusterDomain: string;
-  /** Flag `-server-tls.self-signed-cert.dns-name`; left out, `<service>.<namespace>.svc`. */
+  /** Value of `-server-tls.self-signed-cert.dns-name`. Absent: `<service>.<namespace>.svc`. */
   readonly dnsName?: string | undefined;
 }
 
@@ -172,7 +172,7 @@ function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): str
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Encodes basic constraints. An authority here signs only servers, no further authorities. */
+/** Encodes basic constraints. Our authority signs only server certificates, no further authorities. */
 function basicConstraints(isAuthority: boolean): Der {
   return extension(oids.basicConstraints, isAuthority ? sequence(boolean(true), integer([0])) : sequence(), true);
 }
@@ -249,7 +249,7 @@ function extension(id: string, value: Der, isCritical = false): Der {
 function addressBytes(name: string): readonly number[] | undefined {
   if (isIP(name) === 4) return name.split('.').map(Number);
   if (isIP(name) !== 6) return undefined;
-  // The URL parser writes the last four bytes of a mapped address as hex too.
+  // The URL parser writes every group in hexadecimal, also the last four bytes of an IPv4-mapped address.
   const [head = '', tail] = new URL(`http://[${name}]`).hostname.slice(1, -1).split('::');
   const groups = (half: string): readonly string[] => half.split(':').filter((group) => group !== '');
   const [first, last] = [groups(head), groups(tail ?? '')];
@@ -265,12 +265,12 @@ function set(part: Der): Der {
   return asn1.create(Class.UNIVERSAL, Type.SET, true, [part]);
 }
 
-/** An explicit tag around a value. */
+/** Encodes a value inside an explicit tag. */
 function tagged(tag: number, value: Der): Der {
   return asn1.create(Class.CONTEXT_SPECIFIC, tag, true, [value]);
 }
 
-/** An implicit tag in place of the type of the value. */
+/** Encodes a value with an implicit tag, which replaces its type. */
 function context(tag: number, bytes: readonly number[]): Der {
   return asn1.create(Class.CONTEXT_SPECIFIC, tag, false, binary(bytes));
 }
@@ -299,7 +299,7 @@ function oid(id: string): Der {
   return asn1.create(Class.UNIVERSAL, Type.OID, false, asn1.oidToDer(id).getBytes());
 }
 
-/** forge keeps bytes as text, one character each. */
+/** Returns the bytes in the form of forge: a text with one character per byte. */
 function binary(bytes: readonly number[]): string {
   return Buffer.from(bytes).toString('latin1');
 }

@@ -1,4 +1,4 @@
-// Connects the certificate (in a Secret or in files), the webhook configurations that trust its authority, and the status of both.
+// Starts the certificate of the webhook server, adds its authority to webhook configurations, and reports problems of both.
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
 import { namesOf, neededNames } from './authority.ts';
@@ -15,13 +15,13 @@ export interface SelfSigned {
   readonly secretName: string;
   /** The Service in front of the webhook. */
   readonly service: string;
-  /** Such as `cluster.local.`. */
+  /** For example `cluster.local.`. */
   readonly clusterDomain: string;
-  /** Left out: `<service>.<namespace>.svc`. */
+  /** Absent: `<service>.<namespace>.svc`. */
   readonly dnsName?: string | undefined;
   readonly organization: string;
   readonly lifetimeMs: number;
-  /** Adds our authority to the webhook configurations that ask for it. */
+  /** True if the agent adds our authority to the webhook configurations that ask for it. */
   readonly injectsAuthority: boolean;
 }
 
@@ -38,7 +38,7 @@ interface CertificatesOptions {
   readonly namespace: string;
   readonly certificate: SelfSigned | FromFiles;
   readonly files: CertificateFiles;
-  /** Returns that many cryptographically secure random bytes. */
+  /** Returns `count` cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
@@ -60,7 +60,7 @@ interface Started {
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws and retries without limit. `current` is undefined until a certificate is available. */
+/** Starts at once. Never throws; retries failures without limit. `current` returns undefined until a certificate is available. */
 export function startCertificates(options: CertificatesOptions): Certificates {
   const { env, namespace, certificate } = options;
   const configurations = watchConfigurations(env, namespace);
@@ -129,9 +129,9 @@ function startSelfSigned(
   return { source, injection, stop };
 }
 
-/** Gives people two weeks to act. */
+/** Remaining life from which on a degradation warns. People have two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** For shorter-lived certificates: renewal happens with a third of the life left, so a quarter means that renewal failed. */
+/** The remaining share for short-lived certificates. Renewal starts with a third of the life left, so a quarter means that it failed. */
 const warnBeforeShare = 0.25;
 
 interface Expiry {

@@ -7,17 +7,16 @@ import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
 import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
 
-/** The interval of controller-runtime: file watches may be silent, as on network file systems. */
+/** Poll interval next to the file watches, because network file systems send no events. controller-runtime has the same interval. */
 const pollMs = 10_000;
-/** Certificate and key are written one after the other. */
+/** Delay after a file event, because other tools write certificate and key one after the other. */
 const settleMs = 200;
 
-/** File access of the source. */
 export interface CertificateFiles {
   /** Rejects when the file cannot be read. */
   readonly read: (path: string) => Promise<string>;
   /**
-   * Calls back when the file may have changed. Returns a function that stops the watch. Never throws: polling continues without a watch.
+   * Calls `onEvent` when the file may have changed. Returns a function that stops the watch. Never throws, because polling suffices.
    */
   readonly watch: (path: string, onEvent: () => void) => () => void;
 }
@@ -44,7 +43,7 @@ interface Loaded {
   readonly ca: string | undefined;
 }
 
-/** Starts at once, never throws and retries without limit. */
+/** Starts at once. Never throws; retries failures without limit. */
 export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSourceOptions): FileSource {
   const listeners = new Listeners();
   let loaded: Loaded | undefined;
@@ -91,17 +90,17 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
     });
   };
 
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     await load();
     plan(pollMs);
   };
   const plan = (delayMs: number): void => {
     cancelTimer();
-    if (!isStopped) cancelTimer = env.timers.after(delayMs, () => void look());
+    if (!isStopped) cancelTimer = env.timers.after(delayMs, () => void poll());
   };
   const paths = [...new Set([certFile, keyFile, ...(caFile === undefined ? [] : [caFile])])];
   const watches = paths.map((path) => files.watch(path, () => plan(settleMs)));
-  void look();
+  void poll();
   return {
     current: () => (loaded === undefined ? undefined : servedOf(loaded)),
     caBundle: () => loaded?.ca,
@@ -120,7 +119,7 @@ function servedOf({ pair, ca }: Loaded): TlsMaterial {
   return { cert: pair.cert, key: pair.key, ...(ca === undefined ? {} : { ca }) };
 }
 
-/** Throws Error with the problem of the files if the previous certificate is better. */
+/** Returns the content of the files. Throws Error if it is not usable, or expired while the previous certificate is not. */
 function checked(
   { cert, key, ca }: { readonly cert: string; readonly key: string; readonly ca: string | undefined },
   before: Loaded | undefined,
@@ -131,14 +130,14 @@ function checked(
     throw new Error('the certificate was not issued by the given authority');
   }
   const isSame = before !== undefined && isSameBundle(before.pair.cert, cert);
-  // An expired certificate replaces only nothing or another expired one.
+  // An expired certificate does not replace a valid one.
   if (!isSame && pair.notAfterMs <= nowMs && before !== undefined && before.pair.notAfterMs > nowMs) {
     throw new Error(`the certificate expired at ${new Date(pair.notAfterMs).toISOString()}`);
   }
   return { pair, ca };
 }
 
-/** Accesses the file system. Watches the directory: in a mounted Secret the file is a link, and Kubernetes switches a link next to it. */
+/** The file system. `watch` watches the directory, because the kubelet updates a mounted Secret through a link next to the file. */
 export const certificateFiles: CertificateFiles = {
   read: (path) => readFile(path, 'utf8'),
   watch: (path, onEvent) => {
@@ -147,7 +146,7 @@ export const certificateFiles: CertificateFiles = {
       watcher = watchFiles(dirname(path), { persistent: false }, () => onEvent());
       watcher.on('error', () => watcher?.close());
     } catch {
-      // There are too many watches, or the directory does not exist yet: polling finds it.
+      // The directory does not exist yet, or the system allows no more watches. Polling detects changes without a watch.
     }
     return () => watcher?.close();
   },

@@ -14,15 +14,15 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** If another tool removes the authority again, for example a GitOps tool, we restore it more and more slowly. */
+/** The number of patches without a delay. Later delays grow, because another tool, for example GitOps, may remove the authority again. */
 const freePatches = 1;
-/** From this count on, two writers are in conflict, and a degradation says so. */
+/** After this number of patches in a row, a log line reports a conflict with another tool. */
 const conflictLimit = 5;
 
 interface InjectionOptions {
   readonly env: WebhookEnv;
   readonly configurations: WebhookConfigurations;
-  /** `refresh` reads the bundle again and rejects if it cannot. */
+  /** `refresh` reads the bundle again and rejects if the read fails. */
   readonly source: Pick<CertificateSource, 'caBundle' | 'onChange'> & { readonly refresh: () => Promise<void> };
 }
 
@@ -43,14 +43,14 @@ export interface Injection {
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws and retries without limit. */
+/** Starts the injection at once. Never throws; retries failures without limit. */
 export function startInjection(options: InjectionOptions): Injection {
   const injecting = new Injecting(options);
   injecting.run();
   return injecting;
 }
 
-/** State of one configuration. */
+/** The state of the patches to one configuration. */
 interface PatchState {
   readonly pace: PatchPace;
   problem?: InjectionProblem;
@@ -59,9 +59,9 @@ interface PatchState {
 class Injecting implements Injection {
   readonly #options: InjectionOptions;
   readonly #states = new Map<string, PatchState>();
-  readonly #leftAlone = new Set<string>();
+  readonly #skipped = new Set<string>();
   #isRunning = false;
-  #isAsked = false;
+  #isRequested = false;
   #isStopped = false;
   readonly #stopListening: readonly (() => void)[];
   #cancelTimer: () => void = () => undefined;
@@ -73,7 +73,7 @@ class Injecting implements Injection {
 
   /** Checks all configurations, now or after the check under way. */
   run(): void {
-    this.#isAsked = true;
+    this.#isRequested = true;
     if (!this.#isRunning) void this.#drain();
   }
 
@@ -90,30 +90,30 @@ class Injecting implements Injection {
     if (configurations.isForbidden()) return undefined;
     if (!configurations.isSynced()) return false;
     const all = configurations.list();
-    const trusts = ({ clientConfig }: WebhookEntry): boolean => isWithin(authority, bundleOf(clientConfig)) || isNobody(clientConfig);
+    const trusts = ({ clientConfig }: WebhookEntry): boolean => isWithin(authority, bundleOf(clientConfig)) || namesNoServer(clientConfig);
     const ours = all.filter(isOurs);
     if (!ours.every(({ entries }) => entries.every(trusts))) return false;
     const bundle = source.caBundle() ?? '';
-    const carried = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
-    const isCarriedByOthers = carried.some((entry) => isWithAny(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
-    return isCarriedByOthers ? undefined : true;
+    const otherEntries = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
+    const isUsedByOthers = otherEntries.some((entry) => sharesCertificate(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
+    return isUsedByOthers ? undefined : true;
   };
 
   async #drain(): Promise<void> {
     this.#isRunning = true;
-    while (this.#isAsked && !this.#isStopped) {
-      this.#isAsked = false;
-      await this.#look();
+    while (this.#isRequested && !this.#isStopped) {
+      this.#isRequested = false;
+      await this.#check();
     }
     this.#isRunning = false;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { configurations, source } = this.#options;
     const bundle = source.caBundle();
     if (bundle === undefined) return;
-    // List the configurations before reading the bundle. A replica that wrote a newer bundle stored it first, so the read below finds it. A
-    // later write makes the tests of our patch fail. Two replicas therefore cannot undo each other's work.
+    // List the configurations before reading the bundle. Another replica stores a newer bundle in the Secret before it patches
+    // configurations, so `refresh` finds that bundle. A patch after our list makes the `test` operations of our patch fail.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
     const due = lacking.filter((one) => this.#stateOf(one).pace.dueMs <= nowMs);
@@ -125,9 +125,9 @@ class Injecting implements Injection {
 
   /** Returns the configurations that ask for our authority and lack it. */
   #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
-    this.#forgetOthers(all);
+    this.#forgetDeleted(all);
     return all.filter((one) => {
-      this.#tellIfLeftAlone(one);
+      this.#logIfSkipped(one);
       if (!isOurs(one)) return false;
       const isLacking = one.entries.some((entry) => isLackingIn(entry, bundle));
       const state = this.#states.get(keyOf(one));
@@ -141,7 +141,7 @@ class Injecting implements Injection {
       await this.#options.source.refresh();
       return !this.#isStopped;
     } catch (error) {
-      for (const one of due) this.#failed(one, error, 'the authority is unknown');
+      for (const one of due) this.#noteFailure(one, error, 'the authority is unknown');
       return false;
     }
   }
@@ -162,7 +162,7 @@ class Injecting implements Injection {
         { operations, timeoutMs: requestTimeoutMs, site: 'certificates.inject' },
       );
     } catch (error) {
-      this.#failed(configuration, error, 'the authority could not be written');
+      this.#noteFailure(configuration, error, 'the authority could not be written');
       return;
     }
     const patchCount = state.pace.succeeded(resourceVersion, this.#nowMs());
@@ -173,7 +173,7 @@ class Injecting implements Injection {
     env.log.warn('another tool repeatedly removes the authority from a webhook configuration', { kind, name, advice });
   }
 
-  #failed(configuration: WebhookConfiguration, error: unknown, what: string): void {
+  #noteFailure(configuration: WebhookConfiguration, error: unknown, what: string): void {
     const { env } = this.#options;
     const { kind, name } = configuration;
     const state = this.#stateOf(configuration);
@@ -193,17 +193,17 @@ class Injecting implements Injection {
     this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.run());
   }
 
-  #forgetOthers(all: readonly WebhookConfiguration[]): void {
+  #forgetDeleted(all: readonly WebhookConfiguration[]): void {
     const keys = new Set(all.map(keyOf));
     for (const key of this.#states.keys()) if (!keys.has(key)) this.#states.delete(key);
-    for (const key of this.#leftAlone) if (!keys.has(key)) this.#leftAlone.delete(key);
+    for (const key of this.#skipped) if (!keys.has(key)) this.#skipped.delete(key);
   }
 
-  #tellIfLeftAlone(configuration: WebhookConfiguration): void {
+  #logIfSkipped(configuration: WebhookConfiguration): void {
     const annotation = foreignInjectors.find((key) => key in configuration.annotations);
     const key = keyOf(configuration);
-    if (annotation === undefined || configuration.labels[injectLabel] !== 'true' || this.#leftAlone.has(key)) return;
-    this.#leftAlone.add(key);
+    if (annotation === undefined || configuration.labels[injectLabel] !== 'true' || this.#skipped.has(key)) return;
+    this.#skipped.add(key);
     const { kind, name } = configuration;
     this.#options.env.log.info('skipped the authority of a webhook configuration because of its annotation', { kind, name, annotation });
   }
@@ -227,15 +227,14 @@ function isOurs({ labels, annotations }: WebhookConfiguration): boolean {
 }
 
 function isLackingIn({ clientConfig }: WebhookEntry, bundle: string): boolean {
-  return !isNobody(clientConfig) && !isSameBundle(bundle, bundleOf(clientConfig));
+  return !namesNoServer(clientConfig) && !isSameBundle(bundle, bundleOf(clientConfig));
 }
 
-/** Returns whether the entry names no server. */
-function isNobody(clientConfig: WebhookEntry['clientConfig']): boolean {
+function namesNoServer(clientConfig: WebhookEntry['clientConfig']): boolean {
   return Object.keys(clientConfig).length === 0;
 }
 
-/** Returns a patch that adds our bundle if the entry is still at its place and unchanged. */
+/** Returns a patch that adds our bundle. The patch fails if the entry was moved or changed. */
 function operationsOf({ name, clientConfig }: WebhookEntry, index: number, bundle: string): readonly JsonPatchOperation[] {
   const path = `/webhooks/${index}`;
   return [
@@ -249,8 +248,8 @@ function bundleOf({ caBundle }: WebhookEntry['clientConfig']): string {
   return typeof caBundle === 'string' ? Buffer.from(caBundle, 'base64').toString('utf8') : '';
 }
 
-/** Returns whether the bundle contains a certificate of the other. */
-function isWithAny(bundle: string, other: string): boolean {
+/** Returns whether the two bundles have a certificate in common. */
+function sharesCertificate(bundle: string, other: string): boolean {
   return certificatesIn(bundle).some((one) => isWithin(one, other));
 }
 

@@ -1,8 +1,8 @@
-// Reads certificates and keys: whether they match, which names they serve, and their validity.
+// Reads certificates and keys: parses them, checks that they match, and returns their names, validity and authority.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** PEM that can be served. */
+/** A server certificate and its key as PEM. */
 interface PairText {
   /** The server certificate first, then the chain up to the authority. */
   readonly cert: string;
@@ -18,7 +18,7 @@ export interface Pair extends PairText {
 }
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
-/** A longer bundle was not made for one server, and each certificate costs time at every check. */
+/** The maximum number of certificates that are read from a bundle, because each one costs time at every check. */
 const maxCertificates = 100;
 
 /** Returns the certificates of a PEM text, one text each. Empty for a text without a certificate. */
@@ -26,11 +26,11 @@ export function certificatesIn(pem: string): readonly string[] {
   return [...pem.matchAll(block)].slice(0, maxCertificates).map(([text]) => `${text}\n`);
 }
 
-/** Returns the pair. Throws Error with the problem; the message contains no key material. */
+/** Parses the pair. Throws Error with the problem; the message contains no key material. */
 export function readPair({ cert, key }: PairText): Pair {
   const [first] = certificatesIn(cert);
   if (first === undefined) throw new Error('the certificate is not PEM');
-  const leaf = parsed(first, 'the certificate');
+  const leaf = parseCertificate(first, 'the certificate');
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(key);
@@ -45,16 +45,16 @@ export function readPair({ cert, key }: PairText): Pair {
 export function readAuthorities(pem: string): readonly X509Certificate[] {
   const texts = certificatesIn(pem);
   if (texts.length === 0) throw new Error('the authority is not PEM');
-  return texts.map((text) => parsed(text, 'the authority'));
+  return texts.map((text) => parseCertificate(text, 'the authority'));
 }
 
 /**
- * Returns the authority that verifies the pair through the served chain; undefined without one. Compares names and signatures, not dates.
+ * Returns the authority that verifies the pair through the served chain; undefined without such an authority. Ignores dates.
  */
 export function authorityOf(pair: Pair, authorities: readonly X509Certificate[]): X509Certificate | undefined {
   const between = certificatesIn(pair.cert)
     .slice(1)
-    .map((text) => parsed(text, 'a certificate of the chain'));
+    .map((text) => parseCertificate(text, 'a certificate of the chain'));
   let current = pair.leaf;
   for (;;) {
     const found = authorities.find((one) => isIssuer(one, current));
@@ -82,10 +82,10 @@ export function validityOf(certificate: X509Certificate): { readonly notBeforeMs
   return { notBeforeMs: Date.parse(certificate.validFrom), notAfterMs: Date.parse(certificate.validTo) };
 }
 
-/** Returns whether the other bundle contains every certificate of this one. Line breaks and text around certificates do not count. */
+/** Returns whether `other` contains every certificate of `bundle`. Ignores line breaks and text around certificates. */
 export function isWithin(bundle: string, other: string): boolean {
-  const there = new Set(certificatesIn(other).map(bare));
-  return certificatesIn(bundle).every((text) => there.has(bare(text)));
+  const there = new Set(certificatesIn(other).map(withoutWhitespace));
+  return certificatesIn(bundle).every((text) => there.has(withoutWhitespace(text)));
 }
 
 /** Returns whether two bundles contain the same certificates. */
@@ -93,7 +93,7 @@ export function isSameBundle(bundle: string, other: string): boolean {
   return isWithin(bundle, other) && isWithin(other, bundle);
 }
 
-function bare(text: string): string {
+function withoutWhitespace(text: string): string {
   return text.replaceAll(/\s+/g, '');
 }
 
@@ -101,7 +101,7 @@ function isIssuer(authority: X509Certificate, certificate: X509Certificate): boo
   return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }
 
-function parsed(text: string, what: string): X509Certificate {
+function parseCertificate(text: string, what: string): X509Certificate {
   try {
     return new X509Certificate(text);
   } catch {

@@ -1,15 +1,15 @@
-// Paces the patches of one webhook configuration: retries failures, and slows down if another tool keeps reverting the patches.
+// Computes the time of the next patch to a webhook configuration. Delays grow after failures, and if another tool reverts our patches.
 import { Backoff } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
 import { messageOf } from '../../policies/error-message.ts';
 
-/** Delays until the next attempt after a failure. A missing permission is retried as often: the person who grants it expects an effect. */
+/** Delays after a failure. They also apply to a missing permission, so that a new grant takes effect within a minute. */
 const retry = { firstMs: 1000, lastMs: 60_000 };
-/** If a patch lasts this long, no other tool is in conflict with us. */
+/** A patch that lasts this long shows that no other tool is in conflict with us. */
 const calmMs = 600_000;
 
-/** All instants are of the monotonic clock. */
+/** The pace of the patches to one configuration. All times are on the monotonic clock. */
 export class PatchPace {
   readonly #backoff: Backoff;
   readonly #freePatches: number;
@@ -29,7 +29,7 @@ export class PatchPace {
     return this.#dueMs;
   }
 
-  /** Reports whether the last patch was based on this version. Then its result has not been seen yet. */
+  /** Returns whether the last patch was based on this version. Then the watch has not delivered its result yet. */
   isPatched(resourceVersion: string): boolean {
     return this.#patchedFrom === resourceVersion;
   }
@@ -38,7 +38,7 @@ export class PatchPace {
     this.#dueMs = nowMs + Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0);
   }
 
-  /** Notes a patch that was based on this version. Returns the number of patches that did not last, including this one. */
+  /** Notes a patch that was based on this version. Returns the number of patches in a row, with less than 10 minutes between them. */
   succeeded(resourceVersion: string, nowMs: number): number {
     if (nowMs - this.#patchedMs >= calmMs) this.#patchCount = 0;
     if (this.#patchCount <= this.#freePatches) this.#backoff.reset();
@@ -50,12 +50,12 @@ export class PatchPace {
   }
 }
 
-/** Reports whether another writer was faster. The watch delivers the result. */
+/** Returns whether another writer changed or deleted the object before us. The watch delivers the new state. */
 export function isOvertaken(error: unknown): boolean {
   return isStatus(error, 404, 409, 422);
 }
 
-/** Returns why a patch failed, with the missing right. */
+/** Returns why a patch failed, and the missing right after a 403. */
 export function patchProblem(error: unknown, { plural }: Resource): string {
   return `${messageOf(error)}${isStatus(error, 403) ? `; grant patch on ${plural}` : ''}`;
 }

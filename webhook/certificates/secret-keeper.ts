@@ -1,4 +1,4 @@
-// Keeps the server certificate in a Secret that all replicas share: creates it, renews it, and serves what clients trust.
+// Keeps the server certificate in a Secret that all replicas share: creates it, renews it, and serves a certificate that clients trust.
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -12,7 +12,7 @@ import {
   ForeignSecret,
   instantOf,
   isSamePair,
-  type Moment,
+  type PlanInput,
   planSecret,
   renewalMs,
   type SecretState,
@@ -24,29 +24,30 @@ import {
 import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
 
 const requestTimeoutMs = 10_000;
-/** Poll interval next to a silent watch, or without one, as with a Role that permits only `get` and `update`. */
+/** Poll interval with a watch, because a watch may miss changes. */
 const watchedPollMs = 600_000;
+/** Poll interval without a watch, for example if a Role permits only `get` and `update`. */
 const pollMs = 60_000;
-/** The first replica renews the certificate at two thirds of its life; the others find it renewed. */
+/** Replicas renew the certificate after 62 to 67 % of its life. The jitter makes one replica the first; the others find it renewed. */
 const renewShare = 2 / 3;
 const renewJitter = 0.05;
-/** Time until all API servers know an authority that all configurations contain. */
+/** Time until all API servers have read an authority that all configurations contain. */
 const settleMs = 30_000;
-/** Time for a new authority to reach clients if it is unknown what they trust. */
-const carryMs = 86_400_000;
-/** Minimum time between the end of serving a certificate and its removal from the Secret: other replicas stop serving it later. */
+/** Time after which clients probably trust a new authority, if their trust cannot be read. */
+const assumedTrustMs = 86_400_000;
+/** Minimum time between our switch to a certificate and the removal of the previous one: other replicas may switch later. */
 const switchedMs = 600_000;
 /** Interval of the trust check while the previous certificate is served. */
 const askMs = 30_000;
-/** Delays between two writes. They double with each write, because another tool may undo the writes repeatedly. */
+/** Delays between two writes. Each delay is twice the one before, because another tool may undo the writes repeatedly. */
 const pace = { firstMs: 1000, lastMs: 120_000 };
-/** After this time without a write the delay is the first one again. */
+/** After this time without a write, the delays start at `firstMs` again. */
 const calmMs = 600_000;
 
 export interface SecretKeeperOptions {
   readonly env: WebhookEnv;
   readonly namespace: string;
-  /** The Secret's name. */
+  /** Name of the Secret. */
   readonly name: string;
   /** The DNS names of a new certificate. */
   readonly names: readonly string[];
@@ -54,16 +55,16 @@ export interface SecretKeeperOptions {
   readonly neededNames: readonly string[];
   readonly organization: string;
   readonly lifetimeMs: number;
-  /** Returns that many cryptographically secure random bytes. */
+  /** Returns `count` cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Reports whether all known clients trust this authority (PEM); undefined if unknown. Then a new certificate is served after a day. */
+  /** Returns whether all known clients trust this authority (PEM). Returns undefined if unknown: a new certificate then waits a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
 export interface SecretKeeper extends CertificateSource {
   /** Reads the Secret and repairs it. Rejects if that fails; the served certificate stays. */
   readonly refresh: () => Promise<void>;
-  /** Tells the keeper that the trust of clients may have changed. */
+  /** Chooses the served certificate again, because the trust of clients may have changed. */
   readonly reconsider: () => void;
   /** Returns why the Secret cannot be read, written or used; undefined without a problem. */
   readonly problem: () => SourceProblem | undefined;
@@ -71,7 +72,7 @@ export interface SecretKeeper extends CertificateSource {
   readonly stop: () => void;
 }
 
-/** Starts at once, never throws and retries without limit. */
+/** Starts at once. Never throws; retries failures without limit. */
 export function keepSecret(options: SecretKeeperOptions): SecretKeeper {
   const keeper = new Keeper(options);
   keeper.start();
@@ -114,7 +115,7 @@ class Keeper implements SecretKeeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       timeoutMs: requestTimeoutMs,
-      // Delays are managed here, because the served certificate can change meanwhile.
+      // The keeper retries itself, because each attempt must plan with the certificate that it serves at that time.
       retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),
@@ -129,7 +130,7 @@ class Keeper implements SecretKeeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       fieldSelector: `metadata.name=${name}`,
-      // The watch only signals a change; `refresh` reads the content from the quorum.
+      // The watch only signals a change; `refresh` reads the content with a quorum read.
       project: ({ metadata }) => metadata.resourceVersion ?? '',
       onChange: ({ view }) => {
         if (view === undefined || view !== this.#seenVersion) this.#readAfter(0);
@@ -165,7 +166,7 @@ class Keeper implements SecretKeeper {
     let reason: string | undefined;
     try {
       const { value, resourceVersion } = await this.#secret.update((state) => {
-        const plan = planSecret(state, this.#moment(state));
+        const plan = planSecret(state, this.#planInput(state));
         reason = plan.reason;
         return plan.state;
       });
@@ -173,7 +174,7 @@ class Keeper implements SecretKeeper {
       this.#seenVersion = resourceVersion;
       this.#stored = value;
       if (reason !== undefined) {
-        this.#wrote();
+        this.#noteWrite();
         const notAfter = instantOf(value.current.notAfterMs);
         env.log.info('wrote the certificate to its Secret', { secret: `${namespace}/${name}`, reason, notAfter });
       }
@@ -185,14 +186,14 @@ class Keeper implements SecretKeeper {
     this.#choose();
   };
 
-  #wrote(): void {
+  #noteWrite(): void {
     const nowMs = this.#options.env.clock.monotonicMs();
     if (nowMs - this.#writtenMs >= calmMs) this.#pace.reset();
     this.#writtenMs = nowMs;
     this.#nextReadMs = nowMs + this.#pace.nextMs();
   }
 
-  #moment(state: SecretState): Moment {
+  #planInput(state: SecretState): PlanInput {
     const { env, neededNames, names, organization, lifetimeMs, randomBytes } = this.#options;
     const nowMs = env.clock.nowMs();
     const served = this.#served;
@@ -237,12 +238,12 @@ class Keeper implements SecretKeeper {
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: messageOf(failure) });
   }
 
-  /** Reports whether clients trust the current certificate, or the previous one has expired. */
+  /** Returns whether the keeper may serve the current certificate: clients trust it, or the certificate `before` has expired. */
   #maySwitch(before: Pair, { current, authority }: UsableCertificates): boolean {
     const { env, isTrusted } = this.#options;
     if (before.notAfterMs <= env.clock.nowMs()) return true;
     const answer = isTrusted?.(authority);
-    if (answer === undefined) return env.clock.nowMs() >= current.notBeforeMs + carryMs;
+    if (answer === undefined) return env.clock.nowMs() >= current.notBeforeMs + assumedTrustMs;
     if (!answer) {
       this.#trusted = undefined;
       return false;

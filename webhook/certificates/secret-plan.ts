@@ -1,4 +1,4 @@
-// Reads the certificates in a Secret and plans them: create, repair, renew or keep. Without clock and I/O.
+// Reads the certificates in a Secret and decides for the keeper: create, repair, renew or keep them. Has no clock and no I/O.
 import { asJsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { EncodedObject } from '../../cluster/shared/shared-object.ts';
@@ -17,49 +17,50 @@ import {
   validityOf,
 } from './pair.ts';
 
-/** No more names are copied from a certificate that lacks one. */
+/** The maximum number of names in a certificate that replaces one without a needed name. */
 const maxNames = 100;
-/** The previous certificate is kept at least this long after the new one was created, and at most for this share of its life. */
+/** The previous certificate stays in the Secret until the new one has this age, or has used this share of its life if that is earlier. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 
-/** The certificate that this process serves, and the authorities that it is trusted by. */
+/** The certificate that this process serves, and the authorities that clients must trust. */
 export interface ServedPair {
   readonly pair: Pair;
   readonly ca: string;
 }
 
-/** Input of the plan. */
-export interface Moment {
+/** The input of a plan. */
+export interface PlanInput {
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** The required names, and all names of a new certificate. */
+  /** The names that the current certificate must have. */
   readonly needed: readonly string[];
+  /** All names of a new certificate. */
   readonly names: readonly string[];
-  /** The part of its life after which a certificate is renewed, 0 to 1. */
+  /** The share of its life after which a certificate is renewed, from 0 to 1. */
   readonly renewShare: number;
   readonly served?: ServedPair | undefined;
-  /** Clients may not trust the current certificate yet, so another one is still served. */
+  /** True if this process still serves another certificate, because clients may not trust the current one yet. */
   readonly keepsServed: boolean;
-  /** Clients have trusted the current certificate for a while. */
+  /** True if this process has served the current certificate for 10 minutes. */
   readonly isSettled: boolean;
   readonly issue: (names: readonly string[]) => IssuedPair;
 }
 
 interface SecretPlan {
-  /** Equal to the previous value if nothing is written. */
+  /** The same object as before if nothing is written. */
   readonly state: UsableCertificates;
-  /** Why the Secret is written; absent otherwise. */
+  /** The reason for a write; absent if nothing is written. */
   readonly reason?: string;
 }
 
-/** Thrown if the Secret contains something else. Nothing was written. */
+/** The error for a Secret that contains other data. Nothing was written. */
 export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
 
 /** Returns the plan. Throws ForeignSecret for a Secret with foreign content. */
-export function planSecret(state: SecretState, moment: Moment): SecretPlan {
+export function planSecret(state: SecretState, moment: PlanInput): SecretPlan {
   switch (state.kind) {
     case 'foreign':
       throw new ForeignSecret(state.reason);
@@ -76,12 +77,12 @@ export function planSecret(state: SecretState, moment: Moment): SecretPlan {
   }
 }
 
-function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
+function planUsable(state: UsableCertificates, moment: PlanInput): SecretPlan {
   const { nowMs, needed, names, served } = moment;
   const { current, previous } = state;
   const missing = missingNames(current, needed);
   if (missing.length > 0) {
-    // Keep existing names: replicas with other settings, as during an update, would otherwise replace the certificate in turns.
+    // Keep existing names. Otherwise replicas with different settings, as during an update, would replace the certificate in turns.
     const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, maxNames);
     return { state: renewed(moment, all, state), reason: `the certificate is not valid for ${missing.join(', ')}` };
   }
@@ -92,13 +93,13 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
     previous === undefined &&
     served !== undefined &&
     moment.keepsServed &&
-    isLeft(served.pair, nowMs) &&
+    isUnexpired(served.pair, nowMs) &&
     !isSamePair(served.pair, current)
   ) {
     return { state: withPrevious(state, served), reason: 'another certificate replaced the one in use' };
   }
-  if (state.hasRemains) {
-    const { hasRemains: _, ...rest } = state;
+  if (state.hasUnusablePrevious) {
+    const { hasUnusablePrevious: _, ...rest } = state;
     return { state: { ...rest, ca: state.authority }, reason: 'the previous certificate is unusable' };
   }
   if (previous !== undefined && moment.isSettled && nowMs >= settledMs(current)) {
@@ -107,14 +108,14 @@ function planUsable(state: UsableCertificates, moment: Moment): SecretPlan {
   return { state };
 }
 
-/** Returns when the certificate is due, on the wall clock; the end of its authority counts too. */
+/** Returns the time of the renewal on the wall clock. The life ends with the certificate or its authority, the earlier of the two. */
 export function renewalMs({ current, authority }: UsableCertificates, renewShare: number): number {
   const ends = readAuthorities(authority).map((one) => Date.parse(one.validTo));
   const endMs = Math.min(current.notAfterMs, ...ends);
   return current.notBeforeMs + (endMs - current.notBeforeMs) * renewShare;
 }
 
-/** Returns when the previous certificate may be removed. */
+/** Returns the earliest time at which the previous certificate may be removed. */
 function settledMs({ notBeforeMs, notAfterMs }: Pair): number {
   return notBeforeMs + Math.min(overlapMs, (notAfterMs - notBeforeMs) * overlapShare);
 }
@@ -123,12 +124,12 @@ export function isSamePair(one: Pair, other: Pair): boolean {
   return isSameBundle(one.cert, other.cert) && one.leaf.fingerprint256 === other.leaf.fingerprint256;
 }
 
-/** Returns a new pair under a new authority. The served pair stays next to it until clients trust the new one. */
-function renewed({ issue, nowMs, served }: Moment, names: readonly string[], before?: UsableCertificates): UsableCertificates {
+/** Returns a new pair with a new authority. Keeps the served pair as `previous`, because clients do not trust the new authority yet. */
+function renewed({ issue, nowMs, served }: PlanInput, names: readonly string[], before?: UsableCertificates): UsableCertificates {
   const issued = issue(names);
   const state: UsableCertificates = { kind: 'usable', ca: issued.ca, current: readPair(issued), authority: issued.ca };
   const last = served ?? (before === undefined ? undefined : { pair: before.current, ca: before.ca });
-  return last !== undefined && isLeft(last.pair, nowMs) ? withPrevious(state, last) : state;
+  return last !== undefined && isUnexpired(last.pair, nowMs) ? withPrevious(state, last) : state;
 }
 
 function withPrevious(state: UsableCertificates, { pair, ca }: ServedPair): UsableCertificates {
@@ -148,11 +149,11 @@ function withoutPrevious({ previous: _, ...state }: UsableCertificates, previous
   };
 }
 
-function isLeft({ notAfterMs }: Pair, nowMs: number): boolean {
+function isUnexpired({ notAfterMs }: Pair, nowMs: number): boolean {
   return notAfterMs > nowMs;
 }
 
-/** The certificates that all replicas serve and trust. */
+/** The certificates of a Secret that replicas can serve. */
 export interface UsableCertificates {
   readonly kind: 'usable';
   /** Authorities of both pairs, PEM. */
@@ -162,25 +163,25 @@ export interface UsableCertificates {
   readonly authority: string;
   /** The previous pair, until clients trust the authority of `current`. */
   readonly previous?: Pair;
-  /** An unusable previous pair exists. */
-  readonly hasRemains?: boolean;
+  /** True if the Secret contains a previous pair that cannot be used. */
+  readonly hasUnusablePrevious?: boolean;
 }
 
 export type SecretState =
   | { readonly kind: 'absent' }
   /** The Secret has no data. */
   | { readonly kind: 'empty' }
-  /** The Secret contains something else; `reason` says what. */
+  /** The Secret contains other data; `reason` lists it. */
   | { readonly kind: 'foreign'; readonly reason: string }
   /** The Secret is ours but unusable; `reason` says why. */
   | { readonly kind: 'broken'; readonly reason: string }
   | UsableCertificates;
 
 const ownKeys = ['ca', 'cert', 'key'] as const;
-/** The original ignores these keys. */
+/** grafana/rollout-operator ignores these keys. */
 const previousKeys = { cert: 'previous-cert', key: 'previous-key' } as const;
 
-/** Reads the Secret; undefined without one. `nowMs`: wall clock, in milliseconds since 1970. */
+/** Reads the Secret; `secret` is undefined if it does not exist. `nowMs`: wall clock, in milliseconds since 1970. */
 export function secretStateOf(secret: KubernetesObject | undefined, nowMs: number): SecretState {
   if (secret === undefined) return { kind: 'absent' };
   const data = dataOf(secret);
@@ -209,15 +210,15 @@ function usable(data: ReadonlyMap<string, string>, nowMs: number): UsableCertifi
   const { notAfterMs } = validityOf(authority);
   if (notAfterMs <= nowMs) throw new Error(`the authority expired at ${instantOf(notAfterMs)}`);
   const previous = previousOf(data);
-  const isOfUse = previous !== undefined && previous.notAfterMs > nowMs && authorityOf(previous, authorities) !== undefined;
-  const hasRemains = !isOfUse && (data.has(previousKeys.cert) || data.has(previousKeys.key));
+  const isPreviousUsable = previous !== undefined && previous.notAfterMs > nowMs && authorityOf(previous, authorities) !== undefined;
+  const hasUnusablePrevious = !isPreviousUsable && (data.has(previousKeys.cert) || data.has(previousKeys.key));
   return {
     kind: 'usable',
     ca,
     current,
     authority: authority.toString(),
-    ...(isOfUse ? { previous } : {}),
-    ...(hasRemains ? { hasRemains } : {}),
+    ...(isPreviousUsable ? { previous } : {}),
+    ...(hasUnusablePrevious ? { hasUnusablePrevious } : {}),
   };
 }
 
@@ -252,7 +253,7 @@ function dataOf(secret: KubernetesObject): ReadonlyMap<string, string> {
   return data;
 }
 
-/** As RFC 3339 in UTC. */
+/** Returns the time as RFC 3339 in UTC. */
 export function instantOf(atMs: number): string {
   return new Date(atMs).toISOString();
 }

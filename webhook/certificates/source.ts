@@ -1,33 +1,33 @@
 // Defines the source of the certificate, for the server and for the injection of its authority.
 
-/** A certificate and what belongs to it, all PEM. */
+/** A certificate with its key and authorities, all as PEM. */
 export interface TlsMaterial {
   /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
   /** The authorities for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
   readonly ca?: string;
-  /** The authority of client certificates. Without it a server that requires client certificates accepts no client. */
+  /** The authority of client certificates. A server that requires client certificates accepts no client without this authority. */
   readonly clientCa?: string;
 }
 
-/** Supplies the certificate: from a Secret that is renewed, or from watched files. */
+/** The source of the certificate: a Secret that the agent renews, or watched files. */
 export interface TlsSource {
   /** Returns the certificate to serve, if any. Without a certificate every handshake fails. */
   readonly current: () => TlsMaterial | undefined;
-  /** Calls back after `current` changed. Returns a function that ends it. */
+  /** Calls the listener after `current` changed. Returns a function that removes the listener. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
 export interface CertificateSource extends TlsSource {
-  /** Returns what clients must trust now, PEM: the authorities of the served and the next certificate. Undefined if unknown. */
+  /** Returns the authorities that clients must trust (PEM): those of the served and of the next certificate. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
 }
 
-/** Why there is no certificate, or not the wanted one; for people. */
+/** The reason why a source has no certificate or keeps an old one. */
 export interface SourceProblem {
   readonly message: string;
-  /** Wall clock, in milliseconds since 1970, of its first appearance. */
+  /** Start of the problem on the wall clock, in milliseconds since 1970. */
   readonly sinceMs: number;
 }
 
@@ -36,7 +36,7 @@ export class Listeners {
   readonly #listeners = new Set<() => void>();
 
   readonly add = (listener: () => void): (() => void) => {
-    // Wrapped, so that one function can be added twice and removed once.
+    // Each call adds a new function, so that a listener that was added twice can be removed once.
     const own = (): void => listener();
     this.#listeners.add(own);
     return () => {

@@ -1,16 +1,16 @@
-// Follows the webhook configurations of this namespace: the called server, its trust, and the failure policy.
+// Watches the webhook configurations of an installation, for the injection of the authority, the narrowing and the registration check.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
 
-/** Names the namespace of a configuration. */
+/** The label with the namespace of the installation. */
 const namespaceLabel = 'grafana.com/namespace';
-/** `true` asks for our authority in every entry. */
+/** The label that asks, with the value `true`, for our authority in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
 
-/** The original lists all configurations this often, in addition to its watch. */
+/** Interval of lists next to the watch. grafana/rollout-operator has the same interval. */
 const relistMs = 300_000;
 
 export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
@@ -45,7 +45,7 @@ export const configurationResources: Readonly<Record<ConfigurationKind, Resource
 
 const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebhook'];
 
-/** Configurations of both kinds with our namespace in the label. */
+/** The configurations of both kinds with our namespace in the label. */
 export interface WebhookConfigurations {
   /** Sorted by kind and name. Contains the last known state of a kind that cannot be read. */
   readonly list: () => readonly WebhookConfiguration[];
@@ -53,14 +53,14 @@ export interface WebhookConfigurations {
   readonly isSynced: () => boolean;
   /** Returns why a kind cannot be read; undefined if both can. */
   readonly problem: () => string | undefined;
-  /** Returns whether the permission to read them is missing, so that waiting does not help. */
+  /** Returns whether the permission to read a kind is missing. Then waiting does not help. */
   readonly isForbidden: () => boolean;
-  /** Calls back after a change. Returns a function that ends it. */
+  /** Calls the listener after each change. Returns a function that removes the listener. */
   readonly onChange: (listener: () => void) => () => void;
   readonly stop: () => void;
 }
 
-/** Starts at once and never throws. */
+/** Starts the watches and never throws. */
 export function watchConfigurations(env: WebhookEnv, namespace: string): WebhookConfigurations {
   const listeners = new Listeners();
   const changed = (): void => {
@@ -125,7 +125,7 @@ export interface FailurePolicySample {
   readonly value: 0 | 1;
 }
 
-/** Returns two series for each entry name and kind, 1 for the policy in force. Of entries with one name, `Ignore` wins. */
+/** Returns two series for each entry name and kind, 1 for the policy in force. `Ignore` wins if entries with the same name differ. */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
   for (const { kind, entries } of configurations) {

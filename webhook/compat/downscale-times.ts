@@ -25,13 +25,13 @@ interface Downscale {
   readonly timeoutMs: () => number;
 }
 
-/** `overtaken`: another zone shrank after the times were read, in this or another process. Nothing is recorded. */
+/** The result of a record. `overtaken`: another zone shrank after the times were read, so nothing is recorded. */
 type Recorded = { readonly kind: 'recorded' } | { readonly kind: 'overtaken'; readonly problem: string };
 
 /** The downscale times of one group. */
 export interface LoadedTimes {
   readonly lastOf: LastOf;
-  /** Records that the StatefulSet shrinks now. Rejects if the record was not stored or its state is unknown. */
+  /** Records that the StatefulSet shrinks now. Rejects if the write failed or its outcome is unknown. */
   readonly record: (downscale: Downscale) => Promise<Recorded>;
 }
 
@@ -46,7 +46,7 @@ export interface DownscaleTimes {
 
 /** Attempts for a write that conflicts with other writes to the StatefulSet, such as its status. */
 const annotationAttempts = 5;
-/** Time for which a repeated request is recognised: longer than API servers and most clients retry. */
+/** Time for which a repeated request is recognized: longer than API servers and most clients retry. */
 const repeatMs = 60_000;
 const maxRemembered = 1_000;
 
@@ -58,9 +58,9 @@ interface Remembered {
 }
 
 /**
- * Writes grafana.com/last-downscale during admission, which makes the API server repeat a PATCH and refuse a PUT with a version. The
- * repeated step does not write again. Each process checks the group after its write, so of two zones at once at least one
- * restores its annotation and is denied.
+ * Returns the times in the annotation grafana.com/last-downscale. A write to it during admission makes the API server repeat a PATCH, and
+ * refuse a PUT with a resource version. A repeated request does not write again. Each process checks the group after its write. If two
+ * zones shrink at once, at least one restores its annotation and is denied.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();
@@ -77,7 +77,7 @@ export function lastDownscale(env: WebhookEnv): DownscaleTimes {
           known !== undefined && known.from === from && known.to === to && known.text === timeOf(set) && nowMs - known.atMs < repeatMs;
         const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
         const written = isRepeated ? set : await annotate(env, downscale, text);
-        const recorded = await looksBack(env, downscale, written, isRepeated);
+        const recorded = await checkAgain(env, downscale, written, isRepeated);
         if (recorded.kind === 'recorded' && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
         return recorded;
       },
@@ -98,7 +98,7 @@ function remember(remembered: Map<string, Remembered>, uid: string, entry: Remem
   }
 }
 
-/** Writes the annotation, or removes it with null. Returns the StatefulSet after the write. */
+/** Writes the annotation, or removes it if `text` is null. Returns the StatefulSet after the write. */
 async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, text: string | null): Promise<StatefulSetView> {
   const { namespace, name, uid } = set;
   const patch = { metadata: { annotations: { [annotationKeys.lastDownscale]: text } } };
@@ -124,13 +124,13 @@ async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetV
   return orThrow(observeStatefulSet(found));
 }
 
-/** Checks the group after the write: of two writers at least one sees the write of the other. */
-async function looksBack(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
+/** Checks the other zones after the write: of two writers, at least one sees the write of the other. */
+async function checkAgain(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
   const { set, others, timeoutMs } = downscale;
   if (!hasMinTime(others)) return { kind: 'recorded' };
   const problem = await problemNow(env, set, timeoutMs);
   if (problem === undefined) return { kind: 'recorded' };
-  // An earlier attempt may have been carried out, so its time stays.
+  // The API server may have applied the earlier request, so its time stays.
   if (!isRepeated) await restore(env, downscale, written);
   return { kind: 'overtaken', problem };
 }
@@ -148,7 +148,7 @@ async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () =
   }
 }
 
-/** Restores the previous time. If that fails, zones of the group wait for a downscale that did not happen, and the log says so. */
+/** Restores the previous time. If the write fails, other zones wait after a downscale that did not happen; the log reports this. */
 async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulSetView): Promise<void> {
   try {
     await annotate(env, { ...downscale, set: written }, timeOf(downscale.set) ?? null);
@@ -158,7 +158,7 @@ async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulS
   }
 }
 
-/** Attempts for a write that conflicts with other writes to the ConfigMap. All groups of a namespace share it. */
+/** Attempts for a write to the ConfigMap. All groups of a namespace share it, so writes conflict. */
 const trackerAttempts = 10;
 
 interface Tracked {
@@ -168,8 +168,8 @@ interface Tracked {
 }
 
 /**
- * Stores `{"lastDownscaled": "<RFC 3339 UTC>"}` under `data.<StatefulSet>`. A missing ConfigMap is created as if every member had shrunk
- * now. After a conflict the entries are checked again, so of two zones at once only one is recorded.
+ * Returns the times in a ConfigMap, with `{"lastDownscaled": "<RFC 3339 UTC>"}` under `data.<StatefulSet>`. Creates a missing ConfigMap as
+ * if every member had shrunk now. Checks the entries again after a conflict, so only one of two concurrent downscales is recorded.
  */
 export function zoneTracker(env: WebhookEnv, configMapName: string): DownscaleTimes {
   return {
@@ -190,7 +190,7 @@ interface Place {
 }
 
 async function read(env: WebhookEnv, place: Place): Promise<Tracked> {
-  const found = await getIt(env, place);
+  const found = await readConfigMap(env, place);
   if (found !== undefined) return trackedIn(found);
   const { namespace, name, members, timeoutMs } = place;
   const now = entryText(env);
@@ -201,18 +201,18 @@ async function read(env: WebhookEnv, place: Place): Promise<Tracked> {
       await createObject(env, resources.configMaps, object, { site: 'prepareDownscale.createTracker', timeoutMs: timeoutMs() }),
     );
   } catch (error) {
-    const created = isStatus(error, 409) ? await getIt(env, place) : undefined;
+    const created = isStatus(error, 409) ? await readConfigMap(env, place) : undefined;
     if (created === undefined) throw error;
     return trackedIn(created);
   }
 }
 
-function getIt(env: WebhookEnv, { namespace, name, timeoutMs }: Place): Promise<KubernetesObject | undefined> {
+function readConfigMap(env: WebhookEnv, { namespace, name, timeoutMs }: Place): Promise<KubernetesObject | undefined> {
   const options = { site: 'prepareDownscale.readTracker', timeoutMs: timeoutMs() };
   return getObject(env, resources.configMaps, { namespace, name }, options);
 }
 
-/** Throws if an entry of any zone is not a JSON object. */
+/** Parses the entries of all zones. Throws Error if one is not a JSON object. */
 function trackedIn(object: KubernetesObject): Tracked {
   const fields = reader(object);
   const data = fields.texts('data');
@@ -222,7 +222,7 @@ function trackedIn(object: KubernetesObject): Tracked {
   return { object, data, lastOf: ({ name }) => times.get(name) };
 }
 
-/** Compares keys case-insensitively as Go does; the last one counts. An entry without a time has an empty one. */
+/** Returns the time of an entry; empty if absent. Like Go, ignores the case of keys, and the last duplicate counts. */
 function timeIn(zone: string, text: string): string {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-// Formats times and durations as Go does, which users know from the messages of grafana/rollout-operator.
+// Formats times and durations as Go does, for messages that are the same as those of grafana/rollout-operator.
 
 /** Formats an RFC 3339 time as Go's `time.Time` prints it: `2026-01-15 12:00:00 +0000 UTC`, without trailing zeros. */
 export function goTimeText(instant: string): string {
@@ -32,7 +32,7 @@ export function secondsText(ms: number): string {
   return new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 }
 
-/** Formats without trailing zeros, at most to nanoseconds. */
+/** Formats a number with at most 9 decimals, without trailing zeros. */
 function decimal(value: number): string {
   return String(Number(value.toFixed(9)));
 }

@@ -1,4 +1,4 @@
-// /admission/no-downscale: denies a downscale of workloads with the label grafana.com/no-downscale=true. Unknown facts allow it.
+// Serves /admission/no-downscale, which denies a downscale of workloads with the label grafana.com/no-downscale=true.
 import { reader } from '../../engine/observe/raw.ts';
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -15,15 +15,15 @@ import {
 } from './replicas.ts';
 
 interface NoDownscaleConfig {
-  /** The answer if the workload behind a Scale cannot be read: `allow` with a warning (default), as the original, or `deny`. */
+  /** The answer if the workload of a Scale cannot be read: `deny`, or `allow` with a warning (default, as in grafana/rollout-operator). */
   readonly unreadableParent?: 'allow' | 'deny';
 }
 
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
- * Denies fewer replicas of StatefulSets, Deployments and ReplicaSets with the label before the request, also through `/scale` and in dry
- * runs. A denial has no code, so the API server returns 400.
+ * Returns the endpoint. It denies fewer replicas of StatefulSets, Deployments and ReplicaSets that have the label before the request, also
+ * through `/scale` and in dry runs. A denial has no code, so the API server returns 400.
  */
 export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): Endpoint {
   const unreadable = (review: Review, change: Resize, problem: string): Answer =>
@@ -42,7 +42,7 @@ export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): En
       if ('problem' in parent) return unreadable(review, change, parent.problem);
       return judged(review, change, reader(parent.found).texts('metadata.labels'));
     },
-    // An overload or a timeout is not a failed read: keeping the process busy must not bypass the label.
+    // An overload or a timeout is not a failed read: a client must not bypass the label by keeping the process busy.
     onFailure: (review, problem) => {
       const change = replicaChange(review);
       if (change.kind !== 'shrinkage') return withoutShrinking(change);

@@ -45,7 +45,7 @@ interface Decoded {
   readonly countless?: string;
 }
 
-/** Compares the replicas of both objects and returns the first problem. Without `spec.replicas` a Scale means 0, a workload null. */
+/** Compares the replicas of both objects, or returns the first problem. Without `spec.replicas`, a Scale has 0 and a workload null. */
 export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 'object'>): ReplicaChange {
   const before = decode(oldObject);
   if (before.scaled === undefined) return problemOf(before, 'old');
@@ -64,15 +64,15 @@ export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 
   return { kind: from < to ? 'growth' : 'shrinkage', old: before.scaled, from, to };
 }
 
-/** Returns `<resource>/<name>`, as both endpoints name the object of a request. */
+/** Returns `<resource>/<name>`, the text for the object of a request in messages. */
 export function subjectOf({ resource, name }: Pick<Review, 'resource' | 'name'>): string {
   return `${resource.resource}/${name}`;
 }
 
-/** A change that is not a downscale, as far as known. */
+/** A change that is not a downscale, or cannot be read. */
 export type WithoutShrinking = Exclude<ReplicaChange, { readonly kind: 'shrinkage' }>;
 
-/** Returns the answer to requests that are no downscale or cannot be parsed: both endpoints allow them, with a warning for the latter. */
+/** Allows a request that is not a downscale. Adds a warning if its counts cannot be read. */
 export function withoutShrinking(change: WithoutShrinking): Answer {
   switch (change.kind) {
     case 'unreadable':
@@ -86,7 +86,7 @@ export function withoutShrinking(change: WithoutShrinking): Answer {
   }
 }
 
-/** Returns the denial of either endpoint. Like the original it has no code. */
+/** Returns the denial of a downscale. It has no code, as in grafana/rollout-operator. */
 export function refused(review: Review, { from, to }: Pick<Resize, 'from' | 'to'>, why: string): Answer {
   const message = `downscale of ${subjectOf(review)} in namespace ${review.namespace} from ${from} to ${to} replicas is not allowed: ${why}`;
   return { allowed: false, message };
@@ -128,10 +128,10 @@ const resourcesOf: Readonly<Record<string, Resource>> = {
   replicasets: { group: 'apps', version: 'v1', plural: 'replicasets', kind: 'ReplicaSet', isNamespaced: true },
 };
 
-/** Resources whose Scale is resolved to its workload. */
+/** The resources for which `readParent` can read the workload of a Scale. */
 export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 
-/** Returns the workload of the review, or why it is unknown, as a sentence part. `timeoutMs` is 0 if no time is left. */
+/** Reads the workload of the review. Returns a problem text if it is unknown. `timeoutMs` is 0 if no time is left. */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,
@@ -160,7 +160,7 @@ export function orThrow<Value>(value: Known<Value>): Value {
   return value;
 }
 
-/** Reserved from every request, so that its result can still be answered in time. */
+/** Time that each request leaves for the answer. */
 const answerMs = 100;
 
 /** Returns the timeout of the next request in whole milliseconds; 0 if no time is left. */

@@ -7,7 +7,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
 import { type Answer, deny, type Endpoint, type Review } from '../review/review.ts';
 
-/** The outcome of one version of a budget, as the metric `zpdb_configurations_observed_total` of grafana/rollout-operator labels it. */
+/** The outcome of one version of a budget: the label of the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
 /** A budget without a valid version. */
@@ -34,14 +34,14 @@ export interface ZoneBudgets {
 
 interface ZoneBudgetsOptions {
   readonly log: Log;
-  /** The shared watch; without the kind there are no budgets. */
+  /** The shared watch. */
   readonly followed: Followed<ZoneBudgetVersion>;
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
 /**
- * Follows the budgets. An invalid update leaves the previous version in force. A deletion whose event was lost is found by the next list.
- * Without the kind there are no budgets.
+ * Keeps the budgets in force from now on. An invalid update leaves the previous version in force. The next list finds a deletion whose
+ * event was lost. A cluster without the CRD has no budgets.
  */
 export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {
   const cache = new BudgetCache(log);
@@ -69,7 +69,7 @@ interface Kept {
   readonly unusable?: UnusableBudget;
 }
 
-/** The versions in force, by namespace and name. */
+/** The budgets in force, by namespace and name. */
 class BudgetCache {
   readonly #kept = new Map<string, Map<string, Kept>>();
   readonly #log: Log;
@@ -114,7 +114,7 @@ class BudgetCache {
   }
 }
 
-/** Returns the endpoint. It reads nothing: the same object has the same answer, dry run or not. */
+/** Returns the endpoint. It sends no requests: the same object always has the same answer, also in a dry run. */
 export function zpdbValidation(): Endpoint {
   return {
     path: '/admission/zpdb-validation',

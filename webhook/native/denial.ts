@@ -1,21 +1,21 @@
-// Builds denials: the rule, the fact, its source, the earliest time, and the command that explains it.
+// Builds the denials of native endpoints: rule, fact, source, earliest time, and the command that explains the denial.
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
 import { type Answer, boundedText, deny } from '../review/review.ts';
 
-/** Longest message in bytes. It appears in one line of a terminal or a log; the Event of the denial has the rest. */
+/** Limit of the message in bytes. A terminal or log shows it in one line; the Event of the denial has all details. */
 export const longestMessage = 256;
-/** Longest parts if space is short: names of objects and rules can be as long as a message. */
+/** Limits of two parts of the message, because names of objects and rules can be as long as the message. */
 const longestWhat = 84;
 const longestRule = 56;
-/** A client waits silently for up to ten times this value, so longer waits appear only in the message. */
+/** Clients retry up to ten times without output, so longer waits appear only in the message. */
 const longestRetrySeconds = 60;
 /** The eviction API uses the same value for an exhausted budget. */
 const evictionRetrySeconds = 10;
 
-/** Thrown if it is unknown whether a request may pass. The requester may read the message. */
+/** The error for a request about which a fact is unknown. The answer may contain its message. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable';
 }
@@ -30,7 +30,7 @@ export interface DenialSubject {
 }
 
 /**
- * Returns a denial as an answer. 429 marks denials that pass by themselves and that clients such as `kubectl drain` retry; 403 is final.
+ * Returns a denial as an answer. Code 429 marks denials that time can end, so that clients such as `kubectl drain` retry. 403 is final.
  */
 export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const refusing = judgement.results.filter(blocks);
@@ -44,7 +44,9 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   };
 }
 
-/** Returns the message: request, rule, fact and explain command always; then retry time, hint, source, limit, namespace if they fit. */
+/**
+ * Returns the message: request, rule, fact, explain command, and in this priority retry time, hint, source, limit, namespace if they fit.
+ */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
@@ -68,7 +70,7 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
   return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.hint}${kept.written}${explain}`;
 }
 
-/** Denies a request because it is unknown whether it may pass (S31). It passes by itself when the missing fact is known. */
+/** Denies a request about which a fact is unknown. A retry gets another answer when the fact is known. */
 export function unknownDenial(what: string, problem: string): Answer {
   return {
     ...deny(
@@ -95,7 +97,7 @@ export function auditOf(
   };
 }
 
-/** Returns no retry time for denials that need a person. */
+/** Returns the seconds until a retry. Without an earliest time within 60 seconds, only evictions have one. */
 function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: DenialSubject): number | undefined {
   const instants = refusing.flatMap(({ earliestMs }) => earliestMs ?? []);
   const seconds = instants.length === 0 ? undefined : Math.max(1, Math.ceil((Math.max(...instants) - nowMs) / 1000));
@@ -103,7 +105,7 @@ function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: Deni
   return seconds === undefined || seconds > longestRetrySeconds ? undefined : seconds;
 }
 
-/** Hides objects of other namespaces from the requester. */
+/** Returns the place where the limit is defined. Does not name objects of other namespaces. */
 function sourceText({ file, line, column, object, field }: Source, namespace: string): string {
   const isElsewhere = object !== undefined && !object.includes(` ${namespace}/`);
   const place = isElsewhere ? 'a policy of another namespace' : (object ?? file ?? 'the policies');

@@ -1,4 +1,4 @@
-// /admission/enforce: enforces groups and policies on every request that shrinks a StatefulSet or deletes a pod.
+// Serves /admission/enforce, which enforces groups and policies on every request that shrinks a StatefulSet or deletes a pod.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -19,23 +19,23 @@ import { isReleased, onlyGrows, podRequest, type ReviewTarget, readTarget, reque
 export interface EnforceOptions extends JudgedScope {
   readonly env: WebhookEnv;
   readonly guard: NativeGuard;
-  /** Another endpoint prepares pods of drop-in groups; the API server calls it before this one. */
+  /** True if the API server calls prepare-downscale, which prepares the pods of drop-in groups, before this endpoint. */
   readonly isPreparedElsewhere?: boolean;
 }
 
 export interface EnforceEndpoint extends Endpoint {
-  /** For the drop-in endpoints of the same process, which see the same requests. */
+  /** The preview for drop-in endpoints of this process, which get the same requests. */
   readonly preview: NativePreview;
-  /** For objects that belong to no group as far as the API server knows: judged alike, but unknown facts allow. */
+  /** The endpoint for objects that have no group according to the webhook configuration. It decides alike, but unknown facts allow. */
   readonly others: Endpoint;
 }
 
-/** Longest preview for another endpoint: as long as this endpoint would take. */
+/** The maximum time of a preview for another endpoint. */
 const longestPreviewMs = 4_000;
 
 /**
- * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny (S31), except for the deletion
- * of pods: a denied deletion would leave the pod Terminating.
+ * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny, except for the deletion of
+ * pods: a denied deletion would leave the pod Terminating.
  */
 export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
@@ -53,7 +53,7 @@ export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   };
 }
 
-/** Returns the message for the requester; unexpected errors are rethrown, and the server answers. */
+/** Returns the message for the requester. Rethrows unexpected errors, which the server answers with `onFailure`. */
 function problemOf(error: unknown): string {
   if (error instanceof Undecidable) return error.message;
   if (error instanceof ApiFailure) return `the API server answered ${error.status} at ${error.site}`;
@@ -64,7 +64,7 @@ function problemOf(error: unknown): string {
 interface Failing {
   readonly problem: string;
   readonly isNamespaceEnding: boolean;
-  /** The API server marked the object as belonging to no group. */
+  /** True if the object has no group according to the webhook configuration. */
   readonly isOther?: boolean;
 }
 
@@ -101,7 +101,7 @@ class Enforcement {
     return !isExempt(target, this.#options);
   }
 
-  /** Rejects for unexpected errors. */
+  /** Returns the answer to a review. Rejects for unexpected errors. */
   async answer(review: Review, call: Call, mode: Mode): Promise<Answer> {
     const target = readTarget(review);
     if (target.kind === 'pass') return { allowed: true };
@@ -125,7 +125,9 @@ class Enforcement {
     }
   }
 
-  /** Skips the agent: it decided by the same rules, and the API server does not send its requests here. */
+  /**
+   * Returns the denial that `answer` would return. The agent's requests pass, because the API server does not send them to this endpoint.
+   */
   async preview(review: Review, call: Call): Promise<Answer | undefined> {
     const target = readTarget(review);
     const { own, env } = this.#options;
@@ -137,7 +139,7 @@ class Enforcement {
     return answer.allowed ? undefined : answer;
   }
 
-  async #onStatefulSet(review: Review, target: Extract<ReviewTarget, { kind: 'statefulSet' }>, call: Call): Promise<Known> {
+  async #onStatefulSet(review: Review, target: Extract<ReviewTarget, { kind: 'statefulSet' }>, call: Call): Promise<Judgeable> {
     const { namespace, name, verb } = target;
     const live = await this.#reads.read(resources.statefulSets, target, call);
     if (live === 'unread') return await this.#whenUnread(target, name, call);
@@ -149,7 +151,7 @@ class Enforcement {
     return { snapshot, statefulSet: name, decide: (seen) => this.#judge(withStatefulSet(seen, live), requests) };
   }
 
-  async #onPod(review: Review, target: Extract<ReviewTarget, { kind: 'pod' }>, call: Call): Promise<Known> {
+  async #onPod(review: Review, target: Extract<ReviewTarget, { kind: 'pod' }>, call: Call): Promise<Judgeable> {
     const { namespace, name, verb } = target;
     const live = await this.#reads.read(resources.pods, target, call);
     if (live === 'unread') {
@@ -180,7 +182,7 @@ class Enforcement {
     return await this.#reads.freshSnapshot(namespace, call, (seen) => findOwner(seen, owner) === undefined);
   }
 
-  /** Judges objects without a group by the known state, and objects of a group in the queue of that group. */
+  /** Decides on the known state for an object without a group, and in the queue of the group otherwise. */
   async #decide(review: Review, target: JudgedTarget, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
     const { namespace } = target;
     const { guard } = this.#options;
@@ -202,7 +204,7 @@ class Enforcement {
       if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#reads.leftMs(call));
       return answer;
     }
-    // A terminating namespace accepts no new objects, including ledgers, so nothing is announced.
+    // A terminating namespace accepts no new objects, also no ledgers, so the decision needs no claims.
     if (await this.#reads.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
     if (!judged.isAllowed && !isDryRun(review)) guard.denied(judged.judgement, { namespace, statefulSet });
     return answer;
@@ -210,7 +212,7 @@ class Enforcement {
 
   #judge(snapshot: Snapshot, requests: readonly AdmissionRequest[]): Judged {
     const judged = requests
-      .map((request) => fromPresent(snapshot, request))
+      .map((request) => withCurrentReplicas(snapshot, request))
       .map((request) => ({ request, judgement: judge(snapshot, request) }));
     const refused = judged.find(({ judgement }) => !this.#passes(snapshot, judgement));
     const [first] = judged;
@@ -245,8 +247,8 @@ class Enforcement {
     return queue;
   }
 
-  /** Without the API server only cached state can show that no policy applies to an object. */
-  async #whenUnread({ namespace }: JudgedTarget, statefulSet: string, call: Call): Promise<Known> {
+  /** Decides without the object, which could not be read. Only cached state can show that no policy applies to it. */
+  async #whenUnread({ namespace }: JudgedTarget, statefulSet: string, call: Call): Promise<Judgeable> {
     const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
@@ -257,7 +259,7 @@ class Enforcement {
     throw new Undecidable('the object cannot be read');
   }
 
-  /** Returns whether this process knows the object as a member, regardless of the configuration that the API server uses. */
+  /** Returns whether this process knows the object as a member. The webhook configuration may not name a new member yet. */
   async #isKnownMember({ kind, namespace, name }: JudgedTarget, call: Call): Promise<boolean> {
     const statefulSet = kind === 'pod' ? ownerName(name) : name;
     const snapshot = await this.#reads.snapshot(namespace, call).catch(() => undefined);
@@ -265,7 +267,7 @@ class Enforcement {
   }
 }
 
-/** `others`: the API server marked the object as belonging to no group. `preview`: another endpoint asks, and nothing is reserved. */
+/** The endpoint that asks. `others`: for objects without a group. `preview`: for another endpoint, so no claim is stored. */
 type Mode = 'enforce' | 'others' | 'preview';
 
 type JudgedTarget = Extract<ReviewTarget, { kind: 'pod' | 'statefulSet' }>;
@@ -279,7 +281,7 @@ interface Judged {
 }
 
 /** The known state and the judge of the request, or `passes`. */
-type Known = 'passes' | Omit<Deciding, 'isPreview'>;
+type Judgeable = 'passes' | Omit<Deciding, 'isPreview'>;
 
 interface Deciding {
   readonly snapshot: Snapshot;
@@ -293,12 +295,12 @@ interface Owner {
   readonly uid: unknown;
 }
 
-/** Returns the StatefulSet of a pod by the name of the pod. */
+/** Returns the name of the StatefulSet that the name of the pod contains. */
 function ownerName(pod: string): string | undefined {
   return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
 
-/** Returns the StatefulSet that controls the pod, as the pod names it. */
+/** Returns the StatefulSet in the controller reference of the pod. */
 function owningStatefulSet({ metadata }: KubernetesObject): Owner | undefined {
   const owner = (metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
   return owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? { name: owner['name'], uid: owner['uid'] } : undefined;
@@ -318,20 +320,20 @@ function admitted({ judgement, claims, isGrowth }: Judged, { common, isPreview, 
   const { warnings } = judgement;
   return {
     answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
-    // A preview announces nothing: the other endpoint may deny for its own reasons.
+    // A preview stores no claims, because the other endpoint may deny the request.
     claims: isPreview ? [] : claims,
     hidesDecrease: isGrowth && !isDry && !isPreview,
   };
 }
 
 /** Returns the request with the current replica count of the StatefulSet. */
-function fromPresent({ statefulSets }: Snapshot, request: AdmissionRequest): AdmissionRequest {
+function withCurrentReplicas({ statefulSets }: Snapshot, request: AdmissionRequest): AdmissionRequest {
   if (request.kind !== 'scale' && request.kind !== 'update') return request;
   const set = statefulSets.find(({ namespace, name }) => namespace === request.namespace && name === request.statefulSet);
   return set === undefined ? request : { ...request, from: set.replicas };
 }
 
-/** A pod that leaves its StatefulSet, or ends, counts as deleted. */
+/** Adds the warning that the update counts as a deletion of the pod. */
 function asRelease({ judgement, ...judged }: Judged): Judged {
   return {
     ...judged,
@@ -342,7 +344,7 @@ function asRelease({ judgement, ...judged }: Judged): Judged {
   };
 }
 
-/** Returns the number of pods that are deleted with the StatefulSet, from its own status. */
+/** Returns the number of pods that are deleted with the StatefulSet: the higher of its desired and its current count. */
 function podCountOf({ spec, status }: KubernetesObject): number {
   const replicasIn = (value: unknown, absent: number): number => {
     const { replicas } = asJsonObject(value);

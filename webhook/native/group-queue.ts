@@ -1,4 +1,4 @@
-// Judges concurrent requests of one group one after the other, and announces those that pass in one write of the ledger.
+// Decides concurrent requests of one group in order for /admission/enforce. Stores the claims of admitted requests in one write.
 import { sleep } from '../../cluster/env.ts';
 import { reserve } from '../../engine/judge/admission-claims.ts';
 import type { Claim, Ledger, Snapshot } from '../../engine/snapshot.ts';
@@ -9,24 +9,24 @@ import { Undecidable, unknownDenial } from './denial.ts';
 /** The decision on a request for one snapshot. */
 export interface Decided {
   readonly answer: Answer;
-  /** Claims to announce before the answer; empty for a denial. */
+  /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** The admitted change hides an observed decrease, which must be recorded before, if possible. */
+  /** True if the change hides an earlier decrease of replicas. The ledger then records the decrease before the answer, if possible. */
   readonly hidesDecrease?: boolean;
 }
 
 interface QueuedRequest {
   readonly call: Call;
-  /** Names the request in messages: `eviction of pod/x`. */
+  /** The request in messages, for example `DELETE of pods/a-0`. */
   readonly what: string;
-  /** Pure; called again with a newer snapshot after another writer changed the ledger. */
+  /** Decides without effects. Called again with a newer snapshot after another writer changed the ledger. */
   readonly decide: (snapshot: Snapshot) => Decided;
 }
 
 interface Outcome {
   readonly answer: Answer;
-  readonly isReserved: boolean;
-  /** The ledger to store first. */
+  readonly hasClaims: boolean;
+  /** The ledger to store before the answer. */
   readonly next?: Ledger;
 }
 
@@ -37,16 +37,16 @@ interface Waiting extends QueuedRequest {
   readonly reject: (error: unknown) => void;
 }
 
-/** Most requests judged with one snapshot. */
+/** The maximum of requests that are decided with one snapshot. */
 const maxAtOnce = 100;
-/** A request with less time left is not processed. */
+/** A request with less time left is rejected. */
 const leastMs = 20;
-/** Longest delay between two attempts after a conflict; it grows with each attempt. */
+/** The maximum delay after the first conflict. It grows with each attempt. */
 const pauseMs = 20;
 
 type QueueEnv = Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;
 
-/** The queue of one process and one group. Processes synchronise through the ledger by compare-and-swap. */
+/** The queue of one group in this process. Processes synchronize through compare-and-swap of the ledger. */
 export class GroupQueue {
   readonly #env: QueueEnv;
   readonly #guard: Pick<Guard, 'snapshot' | 'store'>;
@@ -94,10 +94,10 @@ export class GroupQueue {
     }
   }
 
-  /** Judges all requests with one snapshot. Returns those to judge again after a conflict. */
+  /** Decides all requests with one snapshot. Returns the requests to decide again after a conflict. */
   async #judge(batch: readonly Waiting[]): Promise<Waiting[]> {
     const snapshot = await this.#guard.snapshot(this.#group.namespace, [this.#group], this.#timeoutMs(batch));
-    // The server already answered late requests, so they must announce nothing.
+    // The server already answered late requests, so they must not store claims.
     const inTime = this.#inTime(batch);
     const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
     const { ledger, passing } = this.#decideInTurn(inTime, snapshot, base);
@@ -105,7 +105,7 @@ export class GroupQueue {
     return await this.#store(base, ledger, passing);
   }
 
-  /** Decides each request by the ledger with the claims of those before it. Answers all requests that need no write. */
+  /** Decides each request on a ledger with the claims of earlier requests. Answers the requests that need no write. */
   #decideInTurn(
     batch: readonly Waiting[],
     snapshot: Snapshot,
@@ -125,16 +125,16 @@ export class GroupQueue {
     return { ledger, passing };
   }
 
-  /** Stores the claims, then answers. Returns the requests to judge again after a conflict. */
+  /** Stores the claims, then answers. Returns the requests to decide again after a conflict. */
   async #store(base: Ledger, ledger: Ledger, passing: readonly Passing[]): Promise<Waiting[]> {
     const reserved = passing.map(({ waiting }) => waiting);
     let isStored: boolean;
     try {
       isStored = await this.#guard.store(this.#group, base, ledger, this.#timeoutMs(reserved));
     } catch (error) {
-      // The write may have succeeded. Then it is an unused claim and expires as such.
-      for (const { waiting, answer, isReserved } of passing) {
-        if (isReserved) waiting.reject(error);
+      // The write may have succeeded. Its unused claims expire.
+      for (const { waiting, answer, hasClaims } of passing) {
+        if (hasClaims) waiting.reject(error);
         else waiting.resolve(answer);
       }
       return [];
@@ -147,13 +147,13 @@ export class GroupQueue {
   #decide({ decide, what }: Waiting, snapshot: Snapshot, ledger: Ledger | undefined): Error | Outcome {
     try {
       const { answer, claims, hidesDecrease = false } = decide(snapshot);
-      const isReserved = claims.length > 0;
-      if (!answer.allowed || (!isReserved && !hidesDecrease)) return { answer, isReserved };
+      const hasClaims = claims.length > 0;
+      if (!answer.allowed || (!hasClaims && !hidesDecrease)) return { answer, hasClaims };
       if (ledger === undefined) {
-        return isReserved ? new Undecidable(`the ledger of group ${this.#group.name} cannot be read`) : { answer, isReserved };
+        return hasClaims ? new Undecidable(`the ledger of group ${this.#group.name} cannot be read`) : { answer, hasClaims };
       }
       const next = reserve(ledger, claims);
-      return next === undefined ? { answer: unknownDenial(what, 'the ledger is full'), isReserved } : { answer, isReserved, next };
+      return next === undefined ? { answer: unknownDenial(what, 'the ledger is full'), hasClaims } : { answer, hasClaims, next };
     } catch (error) {
       return error instanceof Error ? error : new Error('it could not be judged');
     }
@@ -167,7 +167,7 @@ export class GroupQueue {
     return batch.filter((waiting) => !late.includes(waiting));
   }
 
-  /** Uses the longest remaining time of the batch: the server answers the others, and their claims expire. */
+  /** Returns the longest remaining time of the batch. The server answers the other requests, and their claims expire. */
   #timeoutMs(batch: readonly Waiting[]): number {
     const nowMs = this.#env.clock.monotonicMs();
     return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));

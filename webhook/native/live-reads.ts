@@ -1,4 +1,4 @@
-// Reads the objects and the state that a request is judged by, within the time of the call.
+// Reads the objects and the state on which /admission/enforce decides, before the deadline of the call.
 import { sleep } from '../../cluster/env.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -11,11 +11,11 @@ import type { NativeGuard, WebhookEnv } from '../env.ts';
 import { type Call, leftMs } from '../review/review.ts';
 import { Undecidable } from './denial.ts';
 
-/** Longest read per request. */
+/** Timeout of each read. */
 const longestReadMs = 1_500;
-/** Reserved for the answer while waiting. */
+/** Time that a wait leaves for the answer. */
 const reserveMs = 300;
-const lookAgainMs = 100;
+const checkAgainMs = 100;
 
 export class LiveReads {
   readonly #env: WebhookEnv;
@@ -26,7 +26,7 @@ export class LiveReads {
     this.#guard = guard;
   }
 
-  /** Returns the stored object; undefined if it does not exist. */
+  /** Returns the stored object; undefined if it does not exist, `unread` if the read fails. */
   async read(
     resource: Parameters<typeof getObject>[1],
     { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -59,7 +59,7 @@ export class LiveReads {
     return this.#guard.snapshot(namespace, [], this.leftMs(call));
   }
 
-  /** Returns the state of the namespace as soon as it is as new as the read object. Rejects after too long. */
+  /** Waits until the state of the namespace is not stale, and returns it. Rejects if the time does not suffice. */
   async freshSnapshot(namespace: string, call: Call, isStale: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
     while (isStale(snapshot)) {
@@ -69,7 +69,7 @@ export class LiveReads {
     return snapshot;
   }
 
-  /** Resolves when policies and objects are known. Rejects after too long. */
+  /** Resolves when policies and objects are known. Rejects if the time does not suffice. */
   async untilSettled(call: Call): Promise<void> {
     while (!this.#guard.isSettled()) {
       if (!(await this.#pause(call))) throw new Undecidable('policies and objects are not loaded yet');
@@ -90,15 +90,15 @@ export class LiveReads {
     return Math.min(longestReadMs, this.leftMs(call) / 2);
   }
 
-  /** Returns false if no time is left to wait. */
+  /** Waits before the next check. Returns false if no time is left. */
   async #pause(call: Call): Promise<boolean> {
-    if (call.signal.aborted || this.leftMs(call) < reserveMs + lookAgainMs) return false;
-    await sleep(this.#env, lookAgainMs, call.signal);
+    if (call.signal.aborted || this.leftMs(call) < reserveMs + checkAgainMs) return false;
+    await sleep(this.#env, checkAgainMs, call.signal);
     return true;
   }
 }
 
-/** Returns whether the cached labels of the object are stale: labels decide which policies apply. */
+/** Returns whether the cache has older labels of the object. Labels decide which policies apply. */
 export function isStale({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
   const { namespace, name, uid, labels = {} } = live.metadata;
   const known = statefulSets.find((set) => set.namespace === namespace && set.name === name);
@@ -106,7 +106,7 @@ export function isStale({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: 
   return !isSameJson(known.labels, labels) && isOlder(known.resourceVersion, live.metadata.resourceVersion);
 }
 
-/** Returns the snapshot with the StatefulSet that was read, unless the cache is newer. Throws if it cannot be parsed. */
+/** Returns the snapshot with the read StatefulSet, unless the cache is newer. Throws Undecidable if it is malformed or recreated. */
 export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Snapshot {
   const view = observeStatefulSet(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);
@@ -116,7 +116,7 @@ export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Sna
   return { ...snapshot, statefulSets: [...snapshot.statefulSets.filter((set) => set !== known), view] };
 }
 
-/** Returns the snapshot with the pod that was read, unless the cache is newer. Throws if it cannot be parsed. */
+/** Returns the snapshot with the read pod, unless the cache is newer. Throws Undecidable if it is malformed. */
 export function withPod(snapshot: Snapshot, statefulSet: string, live: KubernetesObject): Snapshot {
   const view = observePod(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);

@@ -1,4 +1,4 @@
-// /admission/pin-pod: gives new pods the revision that the ledger of their group pins their ordinal to.
+// Serves /admission/pin-pod, which gives a new pod the revision to which the ledger of its group pins the ordinal.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -24,14 +24,17 @@ interface PinOptions {
   readonly guard: PlacementGuard;
 }
 
-/** Longest read of a ControllerRevision: two are read in parallel after the ledger. */
+/** Timeout of the read of a ControllerRevision. Two are read in parallel after the ledger. */
 const longestReadMs = 1_500;
 /** API servers cut longer warnings. */
 const longestWarning = 250;
 /** An answer has at most ten operations, and one of them is a test. */
 const maxChanges = 9;
 
-/** Never denies a pod: without a decision it keeps the revision of the StatefulSet controller, with a warning. Writes nothing. */
+/**
+ * Returns the endpoint. It never denies a pod. Without a decision, the pod keeps the revision of the StatefulSet controller, with a
+ * warning.
+ */
 export function pinEndpoint(options: PinOptions): Endpoint {
   const placement = new PodPlacement(options);
   return {
@@ -40,7 +43,7 @@ export function pinEndpoint(options: PinOptions): Endpoint {
     onFailure: (review, problem) => {
       const pod = podOf(review);
       if (pod === undefined) return { allowed: true };
-      return asItIs(isUnknown(pod) ? pod.unknown : unplaced(pod, problem));
+      return unchangedPod(isUnknown(pod) ? pod.unknown : unplaced(pod, problem));
     },
   };
 }
@@ -51,7 +54,7 @@ function podOf({ resource, subresource, operation, namespace, object }: Review):
   return isCreation && object !== undefined ? newPod(namespace, object) : undefined;
 }
 
-function asItIs(problem: string): Answer {
+function unchangedPod(problem: string): Answer {
   return { allowed: true, warnings: [boundedText(problem, longestWarning)], auditAnnotations: { outcome: 'unplaced' } };
 }
 
@@ -69,8 +72,8 @@ class PodPlacement {
     if (pod === undefined) return { allowed: true };
     const groups = this.#guard.groups(review.namespace);
     if (isUnknown(pod)) {
-      const mayBeMeant = isUnknown(groups) || groups.some(mayPin);
-      return mayBeMeant ? this.#unplaced(review, pod.unknown) : { allowed: true };
+      const mayBePinned = isUnknown(groups) || groups.some(mayPin);
+      return mayBePinned ? this.#unplaced(review, pod.unknown) : { allowed: true };
     }
     if (isUnknown(groups)) return this.#unplaced(review, unplaced(pod, groups.unknown));
     const found = pinnedGroupOf(groups, pod);
@@ -97,7 +100,7 @@ class PodPlacement {
 
   #unplaced({ namespace, uid }: Review, problem: string): Answer {
     this.#env.log.warn('left a new pod unchanged', { namespace, uid: boundedText(uid, 64), problem });
-    return asItIs(problem);
+    return unchangedPod(problem);
   }
 
   async #ledger({ namespace, name }: GroupIdentity): Promise<Known<Ledger>> {
@@ -126,12 +129,12 @@ function problemOf(error: unknown): string {
   return messageOf(error);
 }
 
-/** Deeper than fields of pods. */
+/** More than the depth of any field of a pod. */
 const deepest = 12;
 
 /**
- * Returns at most `most` operations from `before` to `after`. If that is too few, parents are replaced; `most` is at least the number of
- * common top-level fields. A list whose length changes is replaced.
+ * Returns at most `most` operations that turn `before` into `after`. Replaces whole parents if it needs more operations for single fields.
+ * Replaces a list if its length changes. `most` must be at least the number of top-level fields.
  */
 export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
   for (let depth = deepest; depth > 1; depth -= 1) {

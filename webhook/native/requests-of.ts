@@ -1,15 +1,15 @@
-// Translates a review into requests to the engine: the target, the effect, and whether policies apply.
+// Translates a review for /admission/enforce into requests to the engine: its target, its effect, and whether policies apply.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { isDryRun, type Review } from '../review/review.ts';
 
-/** The object that a review is about, by its own content. */
+/** The object of a review, according to the review alone. */
 export type ReviewTarget =
-  /** Policy does not apply: the request passes without reads. */
+  /** No policy applies, so the request passes without reads. */
   | { readonly kind: 'pass'; readonly because: string }
-  /** API servers do not send such requests. */
+  /** A request that API servers never send. */
   | { readonly kind: 'malformed'; readonly problem: string }
   | { readonly kind: 'statefulSet'; readonly verb: 'update' | 'scale' | 'delete'; readonly namespace: string; readonly name: string }
   | {
@@ -25,18 +25,18 @@ export type ReviewTarget =
 interface PodRelease {
   /** Labels that are removed or changed. */
   readonly labels: readonly string[];
-  /** The controller reference is removed. */
+  /** True if the controller reference is removed or changed. */
   readonly isOrphaned: boolean;
-  /** The containers end: by an image, a deadline, or a status. */
+  /** True if the containers end: by an image, a deadline or a status. */
   readonly isEnded: boolean;
 }
 
-/** `kubectl rollout restart` sets it in the template. */
+/** The annotation that `kubectl rollout restart` sets in the template. */
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
- * Returns the target of the review. Writes outside of replicas, template, strategy, ordinals and labels pass; so do terminating pods, and
- * deletions by nodes and kube-system controllers.
+ * Returns the target of the review. Writes pass if they leave replicas, template, strategy, ordinals, labels and protective annotations
+ * unchanged. Requests for terminating pods pass, and deletions by nodes and kube-system controllers.
  */
 export function readTarget(review: Review): ReviewTarget {
   const { group, resource } = review.resource;
@@ -137,12 +137,12 @@ function controllerOf(object: JsonObject): string | undefined {
 /** Labels by which controllers and budgets find the pods of a StatefulSet, besides the labels of its template. */
 const labelsOfPods: readonly string[] = ['controller-revision-hash', 'statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index'];
 
-/** Returns whether the update ends the pod, removes it from its StatefulSet, or from a selector on labels of the StatefulSet. */
+/** Returns whether the update ends the pod, removes its controller, or changes a label by which controllers and budgets find it. */
 export function isReleased({ labels, isOrphaned, isEnded }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
   return isOrphaned || isEnded || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }
 
-/** Returns whether the user is a kubelet or a controller of the control plane, under either of its names. */
+/** Returns whether the user is a kubelet or a controller of the control plane. */
 function isSystem({ name, groups }: Review['user']): boolean {
   return (
     groups.includes('system:nodes') ||
@@ -162,12 +162,12 @@ export function onlyGrows({ subresource, object, oldObject }: Review): boolean {
   return verb === 'scale' || isHarmless(verb, { ...object, spec: { ...asJsonObject(object['spec']), replicas: from } }, oldObject);
 }
 
-/** A status write does not change the spec, but it may change labels. */
+/** Returns the object with the stored spec: a status write cannot change the spec, but may change labels. */
 function statusWrite(object: JsonObject, stored: JsonObject): JsonObject {
   return { ...object, spec: stored['spec'] };
 }
 
-/** Items of a deleted collection have no name in the request. */
+/** Returns the name of the object. In the deletion of a collection, only the objects have names. */
 function nameOf({ name, oldObject, object }: Review): string {
   return name || textAt(oldObject, 'name') || textAt(object, 'name');
 }
@@ -177,7 +177,7 @@ function textAt(object: JsonObject | undefined, field: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns the API server's default for an absent count: 1 for a StatefulSet, 0 for a Scale. */
+/** Returns the replica count; undefined if malformed. An absent count is 1 in a StatefulSet and 0 in a Scale. */
 function replicasOf(object: JsonObject, verb: 'update' | 'scale'): number | undefined {
   const value = asJsonObject(object['spec'])['replicas'] ?? (verb === 'scale' ? 0 : 1);
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
@@ -209,7 +209,7 @@ function firstOrdinalOf(spec: JsonObject): number {
   return typeof start === 'number' ? start : 0;
 }
 
-/** Returns the labels that are removed or changed, and the changed labels and annotations that protect by themselves. */
+/** Returns removed and changed labels, added protective labels, and changed protective annotations. */
 function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   const [now, before] = [labelsOf(object), labelsOf(old)];
   const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
@@ -219,7 +219,7 @@ function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   return [...changed, ...added, ...revertedDownscaleTime(object, old), ...preparation].sort();
 }
 
-/** Returns the annotation of the time between zones if the write removes it or sets it back. */
+/** Returns the annotation of the last downscale if the write removes it or sets an earlier time. */
 function revertedDownscaleTime(object: JsonObject, old: JsonObject): readonly string[] {
   const { lastDownscale } = annotationKeys;
   const instantIn = (one: JsonObject): number => {
@@ -238,7 +238,9 @@ function annotationsOf(object: JsonObject): JsonObject {
   return asJsonObject(asJsonObject(object['metadata'])['annotations']);
 }
 
-/** Returns the requests to the engine for a write of a StatefulSet. `live` is read, never taken from the review. All must be allowed. */
+/**
+ * Returns the requests to the engine for a write, which must all be allowed. `live` is from the API server, because a review may be forged.
+ */
 export function requestsFor(
   review: Review,
   verb: 'update' | 'scale' | 'delete',

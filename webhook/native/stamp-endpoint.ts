@@ -1,4 +1,4 @@
-// /admission/stamp: writes the requester into intents and exceptions.
+// Serves /admission/stamp, which writes the requester into RolloutIntents and RolloutExceptions.
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { instantMs } from '../../policies/instant.ts';
@@ -7,8 +7,8 @@ import type { WebhookEnv } from '../env.ts';
 import { type Answer, deny, type Endpoint, type PatchOperation, type Review, type ReviewUser } from '../review/review.ts';
 
 /**
- * Stamps RolloutIntents and RolloutExceptions on creation and on a changed request, over any other value. Fails closed, because approvals
- * depend on the stamp.
+ * Returns the endpoint. It stamps an object when it is created or its spec changes, and replaces any other value of the field. It fails
+ * closed, because approvals depend on the stamp.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {
@@ -26,7 +26,7 @@ function stamp(review: Review, nowMs: number): Answer {
   const problem = unwritableName(review.user);
   if (problem !== undefined) return unstamped(problem, 403);
   if (review.object === undefined) return unstamped('the request has no object', 400);
-  // Without a spec there is no place for it, and the schema denies the object.
+  // The schema denies an object without a spec.
   if (!isJsonObject(review.object['spec'])) return { allowed: true };
   const patch = patchTo(review, rightStamp(review, nowMs));
   return { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
@@ -36,7 +36,7 @@ function unstamped(problem: string, code: number): Answer {
   return deny(code, `the request is denied because the requester cannot be stored: ${problem}`);
 }
 
-/** Returns a patch with a test that the object is unchanged. */
+/** Returns a patch that sets the field to `wanted`, with a test that the object is unchanged. */
 function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperation[] {
   const path = `/spec/${stampField}`;
   const spec = specOf(object);
@@ -53,16 +53,16 @@ function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperat
   return wanted === undefined ? [test, { op: 'remove', path }] : [test, { op: 'replace', path, value: wanted }];
 }
 
-/** The field of the spec. */
+/** The field of the spec that names the requester. */
 export const stampField = 'requestedBy';
 
 const stamped: ReadonlySet<string> = new Set(['rolloutintents', 'rolloutexceptions']);
 
-/** Limits of the schema. */
+/** Limits of the schema for names and groups. */
 const longestName = 512;
 const maxGroups = 200;
 
-/** API servers wait at most 30 s for a webhook, so a stamp of this request is not older. */
+/** API servers wait at most 30 s for a webhook, so an earlier stamp of the same request is not older. */
 const oneRequestMs = 30_000;
 
 /** Returns whether objects of this resource name their requester. */
@@ -70,15 +70,16 @@ export function isStamped({ resource, subresource }: Pick<Review, 'resource' | '
   return resource.group === apiGroup && stamped.has(resource.resource) && subresource === '';
 }
 
-/** Returns a name that cannot be stored; an intent without requester has no effect. */
+/** Returns why the name of the user cannot be stored. An intent without a requester has no effect. */
 function unwritableName({ name }: ReviewUser): string | undefined {
   if (name === '') return 'the API server names no user';
   return name.length > longestName ? `the name of the user is longer than ${longestName} characters` : undefined;
 }
 
 /**
- * Returns the required stamp; undefined for none. The requester is the user who creates or changes the request, so that no user asks in the
- * name of another. An unchanged request keeps its stamp. A stamp of this request stays, so a second call changes nothing.
+ * Returns the stamp that the object must have, if any. It names the user who creates or changes the object, so that no user acts in the
+ * name of another. An unchanged spec keeps its stamp. A stamp from an earlier call for the same request stays, so that a second call
+ * changes nothing.
  */
 export function rightStamp(review: Review, nowMs: number): unknown {
   const spec = specOf(review.object);
@@ -86,13 +87,13 @@ export function rightStamp(review: Review, nowMs: number): unknown {
   const isChanged = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
   if (!isChanged) return oldSpec[stampField];
   const stampAt = (atMs: number): JsonObject => ({ ...identityOf(review.user), at: new Date(atMs).toISOString() });
-  // Two requests in one instant get two stamps: the earlier value belongs to another request.
+  // Two requests within one millisecond get different stamps, because an equal stamp would mean an unchanged request.
   const now = isSameJson(stampAt(nowMs), oldSpec[stampField]) ? stampAt(nowMs + 1) : stampAt(nowMs);
-  const isOfBefore = review.operation === 'UPDATE' && isSameJson(spec[stampField], oldSpec[stampField]);
-  return !isOfBefore && isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
+  const isStoredStamp = review.operation === 'UPDATE' && isSameJson(spec[stampField], oldSpec[stampField]);
+  return !isStoredStamp && isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
 }
 
-/** Returns whether a stamp names this user and the current time. */
+/** Returns whether a stamp names this user and a time of at most 30 s ago. */
 function isStampOf(value: unknown, user: ReviewUser, nowMs: number): boolean {
   if (!isJsonObject(value)) return false;
   const { at, ...identity } = value;
@@ -100,12 +101,12 @@ function isStampOf(value: unknown, user: ReviewUser, nowMs: number): boolean {
   return atMs !== undefined && Math.abs(nowMs - atMs) <= oneRequestMs && isSameJson(identity, identityOf(user));
 }
 
-/** Drops groups beyond the limits of the schema: with fewer groups a user can approve only less. */
+/** Returns the user with its groups. Drops groups beyond the limits of the schema: a user with fewer groups can only approve less. */
 function identityOf({ name, groups }: ReviewUser): JsonObject {
   return { user: name, groups: groups.filter(({ length }) => length <= longestName).slice(0, maxGroups) };
 }
 
-/** Returns the spec; empty without one, which the schema denies later. */
+/** Returns the spec; empty if it is absent, which the schema denies later. */
 export function specOf(object: JsonObject | undefined): JsonObject {
   const spec = object?.['spec'];
   return isJsonObject(spec) ? spec : {};

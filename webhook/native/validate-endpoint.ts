@@ -1,4 +1,4 @@
-// /admission/validate: denies objects of our kinds with errors, using the findings of lint.
+// Serves /admission/validate, which denies objects of our kinds if lint finds errors in them.
 import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
@@ -19,7 +19,7 @@ interface ValidateOptions {
   readonly agentNamespace: string;
 }
 
-/** Longest message in bytes; a longer one would be cut within a finding. */
+/** Limit of the message in bytes. The server would cut a longer message within a finding. */
 const longestMessage = 1000;
 const longestLine = 320;
 /** API servers cut longer warnings. */
@@ -27,8 +27,8 @@ const longestWarning = 250;
 const maxWarnings = 10;
 
 /**
- * Denies objects with errors (422, a line per error) and a wrong requester (403). Deletions and updates without a change of the spec pass,
- * so that objects stay deletable. Warns about missing Secrets.
+ * Returns the endpoint. It denies objects with errors (422, a line per error) or a wrong requester (403), and warns about missing Secrets.
+ * Deletions and updates without a change of the spec pass, so that an invalid object can be deleted.
  */
 export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, options: ValidateOptions): Endpoint {
   return {
@@ -38,7 +38,7 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
       const answer = validate(review, options, env.clock.nowMs());
       return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
     },
-    // The agent ignores objects with errors, but it trusts the requester field.
+    // The agent ignores objects with errors, but it trusts the requester. Only objects with a requester fail closed.
     onFailure: (review, problem) =>
       isConcerned(review) && isStamped(review)
         ? deny(500, `the object is denied because it could not be checked: ${problem}`)
@@ -55,8 +55,8 @@ function isConcerned({ resource, subresource, operation, object, oldObject }: Re
 function validate(review: Review, options: ValidateOptions, nowMs: number): Answer {
   const { object } = review;
   if (object === undefined) return deny(400, 'the request has no object');
-  const impostor = impostorIn(review, nowMs);
-  if (impostor !== undefined) return deny(403, impostor);
+  const problem = requesterProblem(review, nowMs);
+  if (problem !== undefined) return deny(403, problem);
   const findings = findingsOf(object, options);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
@@ -68,8 +68,8 @@ function withWarnings(answer: Answer, more: readonly string[]): Answer {
   return more.length === 0 ? answer : { ...answer, warnings: [...(answer.warnings ?? []), ...more] };
 }
 
-/** Returns the requester if another user wrote it. Without a stamp there is no claim to check. */
-function impostorIn(review: Review, nowMs: number): string | undefined {
+/** Returns a problem if the requester in the object is not the user of the request. An absent requester is no problem. */
+function requesterProblem(review: Review, nowMs: number): string | undefined {
   const claimed = specOf(review.object)[stampField];
   if (!isStamped(review) || claimed === undefined || isSameJson(claimed, rightStamp(review, nowMs))) return undefined;
   return `spec.${stampField} does not match the authenticated user; leave it out, the webhook sets it`;
@@ -100,7 +100,7 @@ function lineOf({ code, pointer, message, hint }: Finding): string {
   return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
 }
 
-/** Returns the errors and warnings of the object alone, in field order, because objects may be applied in any order. */
+/** Returns the errors and warnings of the object, in field order. Other objects do not count, because they may be applied later. */
 function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
   const load = loadObject(object);
   const resolution = resolvePolicies(load.documents);
@@ -123,25 +123,25 @@ function loadObject(object: JsonObject): LoadResult {
   return loadObjects([withName(object)]);
 }
 
-/** Adds a name for an object with `generateName`. */
+/** Returns an object with `generateName` with a name that the API server could generate. */
 function withName(object: JsonObject): JsonObject {
   const { metadata } = object;
   if (!isJsonObject(metadata) || typeof metadata['generateName'] !== 'string' || metadata['name'] !== undefined) return object;
   return { ...object, metadata: { ...metadata, name: `${metadata['generateName'].slice(0, 248)}xxxxx` } };
 }
 
-/** API servers ask for warnings of at most this length, and then show more of them. */
+/** API servers recommend warnings of at most this length, because they cut the total length. */
 const longestSecretWarning = 120;
 
-/** Longest time for all reads, in milliseconds: a warning is not worth a wait. */
-const longestLookMs = 1_000;
+/** Limit of the time for all reads of Secrets, because a warning must not delay the answer. */
+const longestReadsMs = 1_000;
 
 const consequences: Readonly<Record<string, string>> = {
   MetricSource: 'gates wait for it',
   NotificationChannel: 'notifications are not sent',
 };
 
-/** Returns one line for each missing Secret or key, without content. It may follow later. Skips Secrets that could not be read. */
+/** Returns a warning for each missing Secret or key, because a user may create it later. Skips Secrets that could not be read. */
 async function missingSecrets(
   env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
   { object = {}, namespace }: Pick<Review, 'object' | 'namespace'>,
@@ -152,7 +152,7 @@ async function missingSecrets(
   const document = documentOf(object);
   const consequence = document === undefined ? undefined : consequences[document.kind];
   if (document === undefined || consequence === undefined) return [];
-  const endsMs = env.clock.monotonicMs() + Math.min(longestLookMs, leftMs(call, env.clock.monotonicMs()) / 2);
+  const endsMs = env.clock.monotonicMs() + Math.min(longestReadsMs, leftMs(call, env.clock.monotonicMs()) / 2);
   const timeoutMs = (): number => Math.max(1, Math.floor(endsMs - env.clock.monotonicMs()));
   const read = secretReader(env, { namespace, site: 'validate.secret', timeoutMs });
   const keys = secretKeysOf(document, agentNamespace);
@@ -168,7 +168,7 @@ async function problemOf(key: SecretKey, read: SecretReader, namespace: string):
     const found = await read(key);
     return 'problem' in found ? namedSecretProblem(key, found.problem, namespace) : undefined;
   } catch {
-    // The gate or the channel reports why it cannot read it.
+    // The gate or the channel reports why it cannot read the Secret.
     return undefined;
   }
 }

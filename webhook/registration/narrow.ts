@@ -35,14 +35,14 @@ interface Narrowing {
 const checkMs = 2_000;
 const requestTimeoutMs = 10_000;
 /**
- * The first writes have no delay, because many groups may be created in a short time. Later writes have growing delays, because another tool
- * may remove the conditions repeatedly.
+ * The number of writes without a delay, because many groups may be created in a short time. Later delays grow, because another tool may
+ * remove the conditions repeatedly.
  */
 const freePatches = 20;
 
 /**
- * Starts at once, never throws and retries without limit. New members are added at once. Former members stay for `departureMs`, because
- * another replica may still know them as members. A configuration stays as it is while the members are unknown.
+ * Starts at once. Never throws; retries failures without limit. Each check adds new members. It keeps former members for `departureMs`,
+ * because another replica may still know them as members. It changes no configuration while the members are unknown.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;
@@ -73,7 +73,7 @@ class Narrower {
   readonly #options: NarrowingOptions;
   readonly #target: Narrowed;
   readonly #pace: PatchPace;
-  /** Monotonic time since which a StatefulSet that the configuration names is no longer a member, by `namespace/name`. */
+  /** The monotonic time of the first check that missed a former member, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
   #isWriting = false;
   #isStopped = false;
@@ -112,7 +112,7 @@ class Narrower {
     });
   }
 
-  /** Returns the members, and recent former members. */
+  /** Returns the members, and former members that the configuration still needs. */
   #kept({ webhooks }: WebhookConfiguration, members: readonly Member[]): readonly Member[] {
     const nowMs = this.#options.env.clock.monotonicMs();
     const now = new Map(members.map((member) => [memberKey(member), member]));

@@ -1,4 +1,4 @@
-// Checks that the API server still calls us as installed: our configurations, and the labels of namespaces.
+// Checks that API servers still call our webhooks as installed: compares our configurations and the labels of namespaces.
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { enforceLabel } from '../../install/object.ts';
@@ -7,7 +7,7 @@ import type { Member } from '../../install/scope.ts';
 import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
-/** A deviation from the installation (`Degradation` of agent/report.ts). */
+/** A deviation from the installation. It has the fields of `Degradation` in agent/report.ts. */
 export interface RegistrationProblem {
   readonly id: string;
   readonly reason: 'invalid' | 'missing';
@@ -22,23 +22,26 @@ interface RegistrationOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
   /** Returns every protected StatefulSet; undefined while unknown. */
   readonly members: () => readonly Member[] | undefined;
-  /** Returns every StatefulSet of a group of the strategy `pinned`; undefined while unknown. */
+  /** Returns every StatefulSet of a group with the strategy `pinned`; undefined while unknown. */
   readonly pinned: () => readonly Member[] | undefined;
   /** Namespaces to check; default: those with members. */
   readonly namespaces?: readonly string[] | undefined;
   /** Returns further problems, such as failed writes of this process. */
   readonly others?: () => readonly RegistrationProblem[];
   /** Receives all problems after each check. */
-  readonly onLook: (problems: readonly RegistrationProblem[]) => void;
+  readonly onCheck: (problems: readonly RegistrationProblem[]) => void;
 }
 
-/** A problem in two consecutive checks is not a write under way. */
-const lookMs = 15_000;
+/** Interval of the checks. Two checks in a row must find a changed configuration, because one may see a write under way. */
+const checkMs = 15_000;
 const requestTimeoutMs = 5_000;
-/** Namespaces read per check; the next check continues there. */
+/** The maximum of namespaces per check. The next check continues after the last of them. */
 const maxNamespaces = 200;
 
-/** Starts at once and never throws. Reports only the loss of labels and configurations that it saw. Returns a function that stops it. */
+/**
+ * Starts the checks and never throws. Returns a function that stops them. Reports a missing label only if an earlier check read it. Checks
+ * the validating configuration only if it was seen or a namespace has the label.
+ */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;
   const own = ownOf(options);
@@ -48,14 +51,13 @@ export function startRegistration(options: RegistrationOptions): () => void {
   let cancel = (): void => undefined;
   const labels: OptIns = { optedIn: new Set(), lost: new Set() };
   const { optedIn, lost } = labels;
-  /** Name of the last namespace that was read. */
-  let last = '';
+  let lastReadNamespace = '';
 
   const readLabels = async (known: readonly Member[]): Promise<void> => {
     const all = [...new Set(namespaces ?? known.map((member) => member.namespace))].sort();
-    const next = Math.max(0, all.length <= maxNamespaces ? 0 : all.findIndex((namespace) => namespace > last));
+    const next = Math.max(0, all.length <= maxNamespaces ? 0 : all.findIndex((namespace) => namespace > lastReadNamespace));
     for (const namespace of [...all.slice(next), ...all.slice(0, next)].slice(0, maxNamespaces)) {
-      last = namespace;
+      lastReadNamespace = namespace;
       const options = { site: 'registration.namespace', timeoutMs: requestTimeoutMs };
       const found = await getObject(env, resources.namespaces, { name: namespace }, options).catch(() => 'unread' as const);
       if (isStopped) return;
@@ -76,17 +78,17 @@ export function startRegistration(options: RegistrationOptions): () => void {
     return registrationProblems(stored, question, { isPinOnly });
   };
 
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     const known = members();
     await readLabels(known ?? []);
     if (isStopped) return;
     const now = changed(known);
     const lasting = now.filter((problem) => before.has(problem));
     before = new Set(now);
-    options.onLook([...(options.others?.() ?? []), ...changedProblem(options, lasting), ...[...lost].sort().map(lostProblem)]);
-    cancel = env.timers.after(lookMs, () => void look());
+    options.onCheck([...(options.others?.() ?? []), ...changedProblem(options, lasting), ...[...lost].sort().map(lostProblem)]);
+    cancel = env.timers.after(checkMs, () => void check());
   };
-  cancel = env.timers.after(lookMs, () => void look());
+  cancel = env.timers.after(checkMs, () => void check());
   return () => {
     isStopped = true;
     cancel();
@@ -94,9 +96,9 @@ export function startRegistration(options: RegistrationOptions): () => void {
 }
 
 interface OptIns {
-  /** Namespaces that were opted in at the last read. */
+  /** The namespaces that had the label in some check. */
   readonly optedIn: Set<string>;
-  /** Namespaces that lost the label since. */
+  /** The namespaces of `optedIn` that no longer have the label. */
   readonly lost: Set<string>;
 }
 

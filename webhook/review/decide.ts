@@ -1,8 +1,8 @@
-// Answers one review in time: with the handler's answer or the answer for failures, as an AdmissionReview of bounded size.
+// Answers one review before its deadline: with the answer of the endpoint or of its `onFailure`, as an AdmissionReview of bounded size.
 import type { Log } from '../../cluster/env.ts';
 import { type Answer, boundedText, type Call, type Endpoint, type Review } from './review.ts';
 
-/** Why `onFailure` answered: the handler rejected, was late, was not called because of an overload, or the client disconnected. */
+/** The reason why `onFailure` answered: the endpoint rejected or was late, the process is overloaded, or the client disconnected. */
 export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone';
 
 export interface Decided {
@@ -15,17 +15,16 @@ export interface Decided {
 interface DecideOptions {
   readonly endpoint: Endpoint;
   readonly call: Call;
-  /** True if the process is overloaded. */
   readonly isOverloaded: boolean;
   readonly log: Log;
 }
 
-/** Seconds after which a client may retry after an overload: short, because bursts such as a drain cause it. */
+/** Delay of a retry after an overload. It is short, because an overload ends with the burst that caused it, for example a drain. */
 const overloadRetrySeconds = 1;
 
 /**
- * Calls the endpoint; answers by its `onFailure` if it rejects, is late or may not be called. `call.signal` signals the deadline. Rejects
- * only if `onFailure` throws or its answer cannot be encoded.
+ * Calls the endpoint and returns its answer. Returns the answer of `onFailure` if the endpoint rejects, if `call.signal` is aborted, or if
+ * the process is overloaded. Rejects only if `onFailure` throws or its answer cannot be encoded.
  */
 export async function decide(review: Review, { endpoint, call, isOverloaded, log }: DecideOptions): Promise<Decided> {
   if (isOverloaded) {
@@ -40,7 +39,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
     }
     return { answer, text: writeAnswer(review, answer) };
   } catch (error) {
-    // The error may name addresses or objects of other namespaces: it goes to the log, and the requester gets the uid.
+    // The error may name addresses or objects of other namespaces. Only the log gets it; the requester gets the uid.
     log.error('an admission request could not be decided', {
       path: endpoint.path,
       uid: boundedText(review.uid, 256),
@@ -53,10 +52,10 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
   }
 }
 
-/** Reason of the abort if the client disconnected; any other reason is the deadline. */
+/** The reason of an abort if the client disconnected. Any other reason means the deadline. */
 export const clientGone = 'the client disconnected';
 
-/** Also catches handlers that throw synchronously. */
+/** Turns a synchronous exception of the endpoint into a rejection. */
 async function handled(review: Review, { handle }: Endpoint, call: Call): Promise<Answer> {
   return handle(review, call);
 }
@@ -64,15 +63,15 @@ async function handled(review: Review, { handle }: Endpoint, call: Call): Promis
 function aborted(signal: AbortSignal): { readonly promise: Promise<'aborted'>; readonly forget: () => void } {
   let forget = (): void => undefined;
   const promise = new Promise<'aborted'>((resolve) => {
-    const tell = (): void => resolve('aborted');
-    if (signal.aborted) tell();
-    signal.addEventListener('abort', tell, { once: true });
-    forget = () => signal.removeEventListener('abort', tell);
+    const finish = (): void => resolve('aborted');
+    if (signal.aborted) finish();
+    signal.addEventListener('abort', finish, { once: true });
+    forget = () => signal.removeEventListener('abort', finish);
   });
   return { promise, forget };
 }
 
-/** With `isTemporary`, `kubectl drain` and controllers retry the denial. */
+/** Returns the answer of `onFailure`. With `isTemporary`, a denial has code 429, so that `kubectl drain` and controllers retry. */
 function failed(
   review: Review,
   { onFailure }: Endpoint,
@@ -86,7 +85,7 @@ function failed(
   return { answer, text: writeAnswer(review, answer), failure };
 }
 
-/** In bytes of UTF-8. API servers copy the message into the client's error, and cut warnings themselves. */
+/** Limit in bytes of UTF-8. API servers copy the message into the error of the client. */
 const maxMessageBytes = 1024;
 const maxWarnings = 16;
 const maxWarningBytes = 1024;
@@ -94,12 +93,12 @@ const maxWarningBytes = 1024;
 const auditKey = /^[A-Za-z\d](?:[-.\w]{0,61}[A-Za-z\d])?$/;
 const maxAuditAnnotations = 16;
 const maxAuditValueBytes = 1024;
-/** A larger patch is not a small correction any more. */
+/** Endpoints correct a few fields. A larger patch is a defect. */
 const maxPatchOperations = 10;
 
 /**
- * Returns the AdmissionReview as JSON. Long messages, warnings and annotations are cut, excess ones dropped. Throws RangeError for a patch
- * of more than 10 operations and TypeError for values that are not JSON, because a partial patch has another meaning.
+ * Returns the AdmissionReview as JSON. Cuts long messages, warnings and annotations, and drops excess ones. A partial patch would have
+ * another meaning: throws RangeError for a patch of more than 10 operations, and TypeError for values that are not JSON.
  */
 export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>, answer: Answer): string {
   const { allowed, patch = [] } = answer;

@@ -1,4 +1,4 @@
-// Parses the body of an admission request, and refuses one that is malformed, too deep or too large.
+// Parses the body of an admission request for the server. Refuses a body that is malformed, too deep or too large.
 import { isJsonObject, type JsonObject, parseJson } from '../../cluster/request/json.ts';
 import type { Review } from './review.ts';
 
@@ -10,18 +10,18 @@ interface Refusal {
 
 export type ReadReview = { readonly review: Review } | { readonly refused: Refusal };
 
-/** UTF-16 units of a name, a user or a uid. Kubernetes itself allows 253 for a name. */
+/** The maximum length of a name, a user or a uid, in UTF-16 units. Kubernetes allows 253 characters for a name. */
 const maxNameLength = 1024;
 
 /**
  * Reads an AdmissionReview `v1` or `v1beta1` as Kubernetes does: null is absent, unknown fields are ignored, the last duplicate counts.
- * Rejects a review without `request`, where the original closes the connection. Never throws.
+ * Refuses a review without `request`; grafana/rollout-operator closes the connection instead. Never throws.
  */
 export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   const excess = excessOf(body, bounds);
   if (excess === 'deep') return undecodable(`it is nested more than ${bounds.maxDepth} levels deep`);
   if (excess === 'wide') return undecodable(`it has more than ${bounds.maxValues} values`);
-  const json = parsed(body);
+  const json = parseBody(body);
   if (json === undefined) return undecodable(body.length === 0 ? 'it is empty' : 'it is not JSON in UTF-8');
   if (!isJsonObject(json)) return undecodable('it is not an object');
   const { apiVersion, kind, request } = json;
@@ -39,8 +39,8 @@ export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   }
 }
 
-/** Returns the parsed body; undefined if it is not JSON in UTF-8. */
-function parsed(body: Uint8Array): unknown {
+/** Returns the parseBody body; undefined if it is not JSON in UTF-8. */
+function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch {
@@ -60,13 +60,13 @@ function undecodable(why: string): ReadReview {
   return refused(`the body could not be decoded: ${why}`);
 }
 
-/** Returns whether the kind is known to every Kubernetes decoder, to tell it from undecodable input. */
+/** Returns whether the body is an object of another kind. Its refusal has another message than that of undecodable input. */
 function isOtherKind(apiVersion: unknown, kind: unknown): boolean {
   if (typeof kind !== 'string' || kind === '') return false;
   return apiVersion === 'v1' || apiVersion === 'apps/v1' || apiVersion === 'autoscaling/v1';
 }
 
-/** Thrown if a field has another type than in Kubernetes. */
+/** The error for a field with another type than in Kubernetes. */
 class WrongType extends Error {}
 
 function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review {
@@ -94,7 +94,7 @@ function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review
   };
 }
 
-/** Reads `request.kind` or `request.resource`, whose last field has the same name. */
+/** Reads `request.kind` (group, version, kind) or `request.resource` (group, version, resource). */
 function qualifiedAt<Field extends 'kind' | 'resource'>(request: JsonObject, field: Field) {
   const fields = optionalObjectAt(request[field], `request.${field}`) ?? {};
   const text = (key: string): string => nameAt(fields[key], `request.${field}.${key}`);
@@ -132,7 +132,10 @@ function flagAt(value: unknown, path: string): boolean {
 interface JsonBounds {
   /** Nesting depth of objects and arrays. */
   readonly maxDepth: number;
-  /** Objects, arrays, and their elements. The parser allocates each: a few megabytes of `{},{},` stop the process for most of a second. */
+  /**
+   * Count of objects, arrays and elements. The parser allocates each, so a few megabytes of `{},{},` block the process for most of a
+   * second.
+   */
   readonly maxValues: number;
 }
 
@@ -144,7 +147,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Returns the exceeded bound; undefined if none. Skips the syntax: up to the first error the parser sees the same brackets. */
+/** Returns the exceeded bound, if any. Does not check the syntax: up to the first error, the parser reads the same brackets. */
 function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
   let depth = 0;
   let values = 0;

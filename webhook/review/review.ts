@@ -1,4 +1,4 @@
-// Defines the AdmissionReview that handlers get, and their answer.
+// Defines the AdmissionReview that endpoints get, and their answer.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
 /** The parts of `group/version/resource`, as in `request.resource`. */
@@ -20,7 +20,7 @@ export interface ReviewUser {
   readonly groups: readonly string[];
 }
 
-/** One parsed request. It is not trusted, because any client can send one: answers depend on state from the API server. */
+/** A parsed request. Any client can send one, so endpoints read the facts for their answer from the API server. */
 export interface Review {
   readonly apiVersion: 'admission.k8s.io/v1' | 'admission.k8s.io/v1beta1';
   readonly uid: string;
@@ -33,7 +33,7 @@ export interface Review {
   readonly namespace: string;
   readonly name: string;
   readonly user: ReviewUser;
-  /** undefined if absent or null; any other value than an object makes the review malformed. */
+  /** Undefined if absent or null. A value that is not an object makes the review malformed. */
   readonly object?: JsonObject;
   readonly oldObject?: JsonObject;
   readonly options?: JsonObject;
@@ -46,10 +46,10 @@ export type PatchOperation =
   | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-/** The answer of a handler. It has HTTP status 200, whether it allows or not. */
+/** The answer of an endpoint. Its HTTP status is 200, also for a denial. */
 export interface Answer {
   readonly allowed: boolean;
-  /** `status.code`; omitted like in the original, and then the API server returns 400. */
+  /** `status.code`. If it is absent, the API server returns 400 for a denial. */
   readonly code?: number;
   /** `status.reason`, such as `TooManyRequests`. */
   readonly reason?: string;
@@ -79,17 +79,17 @@ export function deny(code: number, message: string): Answer {
   return { allowed: false, code, message, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** The context of a handler. */
+/** The context of one request. */
 export interface Call {
-  /** Monotonic clock: deadline of the answer. All requests to the API server or to pods end before. */
+  /** Deadline of the answer on the monotonic clock. All requests to the API server or to pods end before. */
   readonly deadlineMs: number;
   /** Aborted at the deadline, and if the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** One endpoint. */
+/** A webhook endpoint. */
 export interface Endpoint {
-  /** Such as `/admission/no-downscale`. */
+  /** For example `/admission/no-downscale`. */
   readonly path: string;
   /** May reject on unexpected failures; then `onFailure` answers. */
   readonly handle: (review: Review, call: Call) => Promise<Answer>;
@@ -102,7 +102,7 @@ export function leftMs({ deadlineMs }: Call, monotonicMs: number): number {
   return Math.max(0, deadlineMs - monotonicMs);
 }
 
-/** An eviction may carry dry run in its delete options only, as `kubectl drain --dry-run=server` sends it. */
+/** Returns whether the request is a dry run. `kubectl drain --dry-run=server` says so only in the delete options of an eviction. */
 export function isDryRun({ dryRun, object, subresource }: Review): boolean {
   const options = asJsonObject(asJsonObject(object)['deleteOptions'])['dryRun'];
   return dryRun || (subresource === 'eviction' && Array.isArray(options) && options.includes('All'));

@@ -1,4 +1,4 @@
-// Handles one HTTP exchange: headers, deadline, body, review and answer, or a refusal.
+// Handles one HTTP request to the webhook server: checks headers, sets the deadline, reads the body, and sends an answer or a refusal.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, LogFields, Timers } from '../../cluster/env.ts';
 import type { ClusterValidation, WebhookConfig } from '../config.ts';
@@ -10,7 +10,7 @@ import type { Load, Slots } from './load.ts';
 
 /** An endpoint with its time limit. */
 export interface ServedEndpoint extends Endpoint {
-  /** Longest time in milliseconds; the configured request timeout applies too. */
+  /** Limit of the time in milliseconds. The configured request timeout applies too. */
   readonly withinMs?: number;
 }
 
@@ -20,7 +20,7 @@ interface ExchangeOptions {
   readonly observer: WebhookObserver;
   readonly load: Load;
   readonly bigBodies: Slots;
-  /** Returns whether connections end with their next answer. */
+  /** Returns whether each connection closes after its next answer. */
   readonly isClosing: () => boolean;
 }
 
@@ -35,7 +35,7 @@ interface Exchange extends ExchangeOptions {
   readonly bytes: { request: number; response: number };
 }
 
-/** Answers the request by the endpoint of its path, or with 404. Never rejects. */
+/** Answers the request with `endpoint`, or with 404 if its path has no endpoint. Never rejects. */
 export async function answerExchange(
   options: ExchangeOptions,
   request: IncomingMessage,
@@ -59,7 +59,7 @@ export async function answerExchange(
       responseBytes: bytes.response,
     });
   });
-  // `close` reports a broken connection; without a listener its error would end the process.
+  // A broken connection also emits `close`. An `error` event without a listener would end the process.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
   const configuredMs = config.requestTimeoutMs * 0.9;
@@ -73,7 +73,7 @@ export async function answerExchange(
       route,
       error: boundedText(error instanceof Error ? `${error.name}: ${error.message}` : String(error), 1024),
     });
-    // The failure policy of the webhook decides then.
+    // Without a valid answer, the API server applies the failure policy of the webhook.
     if (response.headersSent) response.destroy();
     else refuse(exchange, plainText(500, 'internal error'));
   } finally {
@@ -83,7 +83,7 @@ export async function answerExchange(
 
 const notFound = plainText(404, '404 page not found');
 
-/** Answers with an AdmissionReview, or returns how to refuse the request. */
+/** Sends an AdmissionReview. Returns an answer without AdmissionReview if the request must be refused. */
 async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<PlainAnswer | undefined> {
   const { config, env, observer, load, bigBodies, request, response, route, call, bytes } = exchange;
   const wrong = wrongCluster(exchange, route) ?? wrongHeaders(request);
@@ -133,7 +133,7 @@ function send({ response, bytes, isClosing }: Exchange, text: string): void {
   response.end(body);
 }
 
-/** Returns the problem of the headers: the content type must be exactly that of API servers, without an encoding. */
+/** Returns a refusal unless the headers are those of API servers: the exact content type and no encoding. */
 function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   if (headers['content-type'] !== 'application/json') return plainText(400, 'the Content-Type must be application/json');
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -142,7 +142,7 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   return transfer === 'chunked' ? undefined : plainText(415, 'the only allowed Transfer-Encoding is chunked');
 }
 
-/** Reports a request for another installation. Returns its refusal, unless the validation is soft. */
+/** Reports a request for another installation. Returns its refusal if the validation is not soft. */
 function wrongCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
   const { clusterValidation } = config;
   if (clusterValidation === undefined || isExempt(clusterValidation, request)) return undefined;
@@ -170,7 +170,7 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   return url.replace(/[?#][\s\S]*$/, '');
 }
 
-/** API servers use `timeoutSeconds` up to 30; a longer `?timeout=` is not theirs. */
+/** The maximum of `timeoutSeconds` in webhook configurations. A longer `?timeout=` does not come from an API server. */
 const longestTimeoutSeconds = 30;
 
 interface AllowedTime {
@@ -181,7 +181,8 @@ interface AllowedTime {
 }
 
 /**
- * Returns the milliseconds until the deadline: one second before the timeout of the API server (`?timeout=10s`), or at four fifths of it.
+ * Returns the milliseconds until the deadline: the earliest of both limits and of the timeout of the API server (`?timeout=10s`) minus one
+ * second, or minus a fifth if that is less.
  */
 export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
   const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
@@ -195,7 +196,7 @@ interface RunningCall extends Call {
   readonly end: () => void;
 }
 
-/** Starts a call that is aborted after `forMs`, and if the connection closes before the answer is sent. */
+/** Starts a call. Aborts it after `forMs`, or if the connection closes before the answer is sent. */
 function startCall(
   { clock, timers }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly timers: Timers },
   response: ServerResponse,
@@ -217,7 +218,7 @@ function startCall(
 
 interface ReadBodyOptions {
   readonly maxBodyBytes: number;
-  /** A longer body needs a slot. */
+  /** A longer body needs a slot of `bigBodies`. */
   readonly bigBodyBytes: number;
   readonly bigBodies: Slots;
   readonly signal: AbortSignal;
@@ -226,14 +227,14 @@ interface ReadBodyOptions {
 type ReadBody =
   | {
       readonly bytes: Buffer;
-      /** Call it when the body and everything derived from it is released. */
+      /** Frees the slot of the body. Call it when no data of the body is needed any more. */
       readonly release: () => void;
     }
   | { readonly refused: 413 | 408 | 429; readonly message: string }
-  /** The client disconnected within the body. */
+  /** The client disconnected before the end of the body. */
   | { readonly gone: true };
 
-/** Reads a body of at most `maxBodyBytes`. A big body that waits for its slot stays with the client. Never rejects. */
+/** Reads a body of at most `maxBodyBytes`. Stops reading a big body until it has a slot. Never rejects. */
 function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<ReadBody> {
   const { maxBodyBytes, bigBodyBytes, bigBodies, signal } = options;
   const tooLong = { refused: 413, message: `the body is longer than ${maxBodyBytes} bytes` } as const;
@@ -290,17 +291,17 @@ interface PlainAnswer {
   readonly body: string;
 }
 
-/** Returns a sentence with a line feed for terminals. */
+/** Returns the sentence as plain text, with a line feed for terminals. */
 function plainText(status: number, sentence: string): PlainAnswer {
   return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
 }
 
-/** A rest of at most this many bytes is read, and the connection is reused. */
+/** If at most this many bytes of the request are unread, the server reads them and keeps the connection. */
 const shortRestBytes = 64 * 1024;
-/** Bytes that are read of a longer rest before the connection is closed. */
+/** Limit of the bytes that are read from a longer request before the connection closes. */
 const maxLingerBytes = 8 * 1024 * 1024;
 
-/** Answers, and reads the rest of the request for `lingerMs`: closing while the client sends may lose the answer. */
+/** Sends the refusal. Reads on for at most `lingerMs`, because a client that still sends may lose the answer if the connection closes. */
 function refuse({ config, env, isClosing, request, response, bytes }: Exchange, answer: PlainAnswer): void {
   const path = boundedText(pathOf(request), 256);
   env.log.info('request refused', { path, status: answer.status, why: boundedText(answer.body.trim(), 256) });
@@ -320,22 +321,22 @@ function refuse({ config, env, isClosing, request, response, bytes }: Exchange, 
     return;
   }
   response.write(body);
-  let forgotten = 0;
+  let discardedBytes = 0;
   const end = (): void => {
     cancel();
-    request.off('data', forget).off('end', end).off('close', end);
+    request.off('data', discard).off('end', end).off('close', end);
     response.end();
   };
-  const forget = (chunk: Buffer): void => {
-    forgotten += chunk.length;
-    if (forgotten > maxLingerBytes) end();
+  const discard = (chunk: Buffer): void => {
+    discardedBytes += chunk.length;
+    if (discardedBytes > maxLingerBytes) end();
   };
   const cancel = env.timers.after(config.limits.lingerMs, end);
-  request.on('data', forget).once('end', end).once('close', end);
+  request.on('data', discard).once('end', end).once('close', end);
   request.resume();
 }
 
-/** Names may be forged; Kubernetes allows no longer ones. */
+/** Limit of a logged field. Kubernetes names are shorter; forged names may be longer. */
 const maxFieldBytes = 256;
 
 /** Returns the fields of the log line of a review. Bodies are never logged, because objects contain secrets. */

@@ -19,9 +19,9 @@ interface HttpsServerOptions {
 
 interface HttpsServer {
   readonly port: number;
-  /** Returns whether it listens and has a certificate. */
+  /** Returns whether the server listens and has a certificate. */
   readonly isListening: () => boolean;
-  /** Accepts no new connection and closes idle ones; the others end with their answer, or after `closeWithinMs`. Drop readiness before. */
+  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers drop readiness before. */
   readonly stop: () => Promise<void>;
 }
 
@@ -87,7 +87,7 @@ function portOf(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** Time for the first request of a connection that was new when the listener closed. */
+/** Time for the first request on connections that were new when the listener closed. */
 const firstRequestMs = 1_000;
 
 async function stop(
@@ -95,7 +95,7 @@ async function stop(
   { destroyIdle, destroyAll }: Connections,
   { env, closeWithinMs }: { readonly env: Pick<WebhookEnv, 'timers'>; readonly closeWithinMs: number },
 ): Promise<void> {
-  // Read arrived data first: a connection with a request in it is not idle.
+  // Let Node read data that has arrived, because a connection with an unread request is not idle.
   await new Promise((resolve) => setImmediate(resolve));
   const over = new AbortController();
   const closed = new Promise<void>((resolve) => {
@@ -113,13 +113,13 @@ async function stop(
 }
 
 interface Connections {
-  /** Closes connections without a request, including unused ones: clients keep connections that they opened in vain. */
+  /** Closes connections without a request, also those that were never used: clients keep them open. */
   readonly destroyIdle: () => void;
   /** Closes all connections. */
   readonly destroyAll: () => void;
 }
 
-/** Closes connections beyond `maxPerPeer` per address immediately, before the TLS handshake costs CPU. */
+/** Counts connections. Closes those beyond `maxPerPeer` per address at once, before the TLS handshake costs CPU. */
 function watchConnections(
   server: Server,
   { maxPerPeer, refused }: { readonly maxPerPeer: number; readonly refused: (why: 'limit' | 'peer-limit') => void },
@@ -146,14 +146,14 @@ function watchConnections(
   });
   server.on('drop', () => refused('limit'));
   /** Requests under way per connection, after the handshake. */
-  const inHand = new Map<Socket, number>();
+  const requestCounts = new Map<Socket, number>();
   const change = (socket: Socket, by: 1 | -1): void => {
-    const count = inHand.get(socket);
-    if (count !== undefined) inHand.set(socket, count + by);
+    const count = requestCounts.get(socket);
+    if (count !== undefined) requestCounts.set(socket, count + by);
   };
   server.on('secureConnection', (socket: TLSSocket) => {
-    inHand.set(socket, 0);
-    socket.once('close', () => inHand.delete(socket));
+    requestCounts.set(socket, 0);
+    socket.once('close', () => requestCounts.delete(socket));
   });
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     change(socket, 1);
@@ -161,7 +161,7 @@ function watchConnections(
   });
   return {
     destroyIdle: () => {
-      for (const [socket, count] of inHand) if (count === 0) socket.destroy();
+      for (const [socket, count] of requestCounts) if (count === 0) socket.destroy();
     },
     destroyAll: () => {
       server.closeAllConnections();
@@ -170,11 +170,11 @@ function watchConnections(
   };
 }
 
-/** Returns the context of new connections. Throws for unusable material: another key, no PEM, or a required client authority missing. */
+/** Returns the TLS context of new connections. Throws Error without a certificate, a key or a required client authority. */
 function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
   // Node treats an empty text as absent, and a context without certificate refuses every handshake.
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
-  // Without its own authority, OpenSSL would accept certificates of every public one.
+  // Without `ca`, Node would accept client certificates of every public authority.
   if (clients === 'certificate' && material.clientCa === undefined) {
     throw new Error('client certificates are required, but their authority is not configured');
   }
@@ -187,7 +187,7 @@ function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): 
 }
 
 /**
- * Serves the certificate of the source, now and after each change. If loading fails, it logs the error and keeps the previous certificate.
+ * Serves the certificate of the source, now and after each change. Logs a failure and keeps the previous certificate.
  */
 function followTls(
   server: Server,
@@ -202,7 +202,7 @@ function followTls(
       isLoaded = true;
       observer.certificate(true);
     } catch (error) {
-      // OpenSSL's messages name the problem, never the text.
+      // OpenSSL's messages never contain the key.
       env.log.error('the certificate cannot be served', { error: messageOf(error), isOldServed: isLoaded });
       observer.certificate(false);
     }

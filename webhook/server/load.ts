@@ -1,8 +1,8 @@
-// Limits the load of the process: requests at once, the delay of the event loop, and big bodies in memory.
+// Limits the load of the webhook server: concurrent requests, the delay of the event loop, and big bodies in memory.
 import type { Clock, Timers } from '../../cluster/env.ts';
 
 export interface Load {
-  /** Begins a request and returns its end. Returns undefined if too many requests are under way or the process is late. */
+  /** Counts a request and returns a function that ends it. Returns undefined if too many requests are under way or timers are late. */
   readonly begin: () => (() => void) | undefined;
   readonly inHandling: () => number;
   readonly stop: () => void;
@@ -17,7 +17,7 @@ interface LoadOptions {
 
 const probeEveryMs = 100;
 
-/** Counts requests and late timers. Two late timers in a row mean an overload; a single one may be a garbage collection. */
+/** Counts requests and late timers. Two late timers in a row mean an overload; a garbage collection may delay a single one. */
 export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: LoadOptions): Load {
   let inHandling = 0;
   let lateInARow = 0;
@@ -46,9 +46,9 @@ export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: Load
   };
 }
 
-/** Limits concurrent use. Callers that wait are served in order of arrival. */
+/** A limited number of slots. Waiting callers get them in order of arrival. */
 export interface Slots {
-  /** Resolves with a function that frees the slot, as soon as one is free; with undefined if `signal` is aborted or the wait is over. */
+  /** Waits for a slot. Resolves with a function that frees it, or with undefined if `signal` is aborted or the wait takes too long. */
   readonly take: (signal: AbortSignal) => Promise<(() => void) | undefined>;
 }
 

@@ -164,7 +164,7 @@ describe('changes of the registration', () => {
       namespaces,
       members: () => [member('ingester-zone-a')],
       pinned: () => pinned,
-      onLook: (problems) => {
+      onCheck: (problems) => {
         last = problems;
       },
     });

@@ -1,4 +1,4 @@
-// Announces admitted evictions that are not observed yet, so that no other webhook and no agent grants the same step again.
+// Stores a claim for each eviction that pod-eviction admits, so that no other webhook and no agent uses the same place in a budget.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { isJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
@@ -13,7 +13,7 @@ import { hashText } from '../../../policies/values/hash.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
 import { orThrow } from '../replicas.ts';
 
-/** The objects that count for one eviction. */
+/** The budget and the StatefulSets that count for one eviction. */
 interface EvictionPlace {
   readonly namespace: string;
   /** Name of the ZoneAwarePodDisruptionBudget. */
@@ -23,7 +23,7 @@ interface EvictionPlace {
 }
 
 /** An eviction that the snapshot allows. */
-interface Approval {
+interface AllowedEviction {
   readonly pod: PodView;
   readonly statefulSet: string;
   /** Name of the requester. */
@@ -36,37 +36,37 @@ interface OpenEvictions {
   /** Claims of any kind for these StatefulSets. */
   readonly claims: readonly Claim[];
   /**
-   * Stores the claim. Returns false if another one was stored since `open`: read everything again. Rejects with EvictionNotRecorded; the
-   * claim may exist nevertheless.
+   * Stores the claim. Returns false if another claim was stored after `open`; then read everything again. Rejects with
+   * EvictionNotRecorded if the write failed or its outcome is unknown.
    */
-  readonly record: (approval: Approval) => Promise<boolean>;
+  readonly record: (allowed: AllowedEviction) => Promise<boolean>;
 }
 
 export interface EvictionCache {
   /**
-   * Reads the claims from the quorum. Call it before reading the objects, because they show the end of a claim. Rejects with
-   * EvictionNotRecorded if the claims are unknown. `leftMs` is called before each request and throws if no time is left.
+   * Reads the claims with quorum reads. Call it before reading pods, because pods show the end of a claim. Rejects with
+   * EvictionNotRecorded if the claims are unknown. Calls `leftMs` before each request; it throws if no time is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;
 }
 
-/** Thrown if an eviction cannot be announced and therefore must not be granted. Resolves by itself, or as the message says. */
+/** The error for an eviction whose claim cannot be stored. The eviction must be denied. */
 export class EvictionNotRecorded extends Error {
   override readonly name = 'EvictionNotRecorded';
 }
 
 export interface EvictionCacheOptions {
-  /** Knows groups and ledgers. Without it every budget has its own record. */
+  /** Reads groups and ledgers. Without a guard, every budget has its own record. */
   readonly guard?: Guard | undefined;
   /** Returns whether no other process answers evictions. Only then may records stay in memory if ConfigMaps are forbidden. */
   readonly isAlone: () => boolean;
-  /** Called when records are first kept in memory and would be lost with this process. */
+  /** Receives a message when the first record is kept in memory only. */
   readonly onDegraded?: ((message: string) => void) | undefined;
 }
 
 /**
- * Stores approvals as claims: in the ledger of the group if the StatefulSets of a budget are one group, else in a ConfigMap of the budget,
- * and for a pod of a group also in its ledger.
+ * Returns the cache. If all StatefulSets of a budget belong to one group, the claims are in the ledger of this group. Otherwise they are in
+ * a record (a ConfigMap for each budget), and the claim of a pod that belongs to a group is also in the ledger of the group.
  */
 export function evictionCache(env: WebhookEnv, options: EvictionCacheOptions): EvictionCache {
   const { guard } = options;
@@ -76,7 +76,7 @@ export function evictionCache(env: WebhookEnv, options: EvictionCacheOptions): E
       const groups = guard === undefined ? noGroups : await groupsOf(guard, place, leftMs);
       const record = groups.areOne ? undefined : await orNotRecorded('read', () => records.read(place));
       const claims = [...groups.members.flatMap(({ ledger }) => ledger.claims), ...(record?.claims ?? [])];
-      return { claims, record: (approval) => announce({ place, groups, record, records, guard, leftMs }, approval) };
+      return { claims, record: (allowed) => announce({ place, groups, record, records, guard, leftMs }, allowed) };
     },
   };
 }
@@ -141,9 +141,9 @@ interface Announcement {
   readonly leftMs: () => number;
 }
 
-async function announce({ place, groups, record, records, guard, leftMs }: Announcement, approval: Approval): Promise<boolean> {
-  const { pod, statefulSet, seen, user } = approval;
-  // The record comes first: replicas compare it if there are several groups or none.
+async function announce({ place, groups, record, records, guard, leftMs }: Announcement, allowed: AllowedEviction): Promise<boolean> {
+  const { pod, statefulSet, seen, user } = allowed;
+  // The record comes first: other replicas compare it, because no ledger has all claims of a budget with several groups.
   if (record !== undefined) {
     const next = withEviction(record, claimOn(statefulSet, pod, { atMs: seen.nowMs, user }), (known) => prunedRecord(known, seen));
     const isStored = next === record || (await orNotRecorded('write', () => records.write(place, record, next)));
@@ -166,10 +166,10 @@ function claimOn(
   return { verb: 'evictPod', zone, uid, ...(ordinal < 0 ? {} : { ordinal }), atMs, ...claimant(user) };
 }
 
-/** API servers limit a request to this time, so a claim of this age outlasts its eviction. */
+/** API servers limit a request to this time, so an older claim belongs to an earlier eviction. */
 const requestMs = 60_000;
 
-/** Returns the same ledger if the pod was announced recently; renews an older claim. Throws EvictionNotRecorded if the ledger is full. */
+/** Adds a claim or renews an older one. Returns the same ledger if the pod has a recent claim. Throws EvictionNotRecorded if it is full. */
 function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => Ledger): Ledger {
   const known = ledger.claims.filter(({ uid, verb }) => uid === claim.uid && verb !== 'scaleDown');
   if (known.some(({ atMs }) => Math.abs(claim.atMs - atMs) <= requestMs)) return ledger;
@@ -184,16 +184,16 @@ function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => 
 /** Ten minutes: longer than the two minutes for which a claim counts, even with clocks that differ. */
 const keepMs = 600_000;
 
-/** Removes evictions that ended or were never carried out, because without an agent nothing else does. Claims of an agent stay. */
-function prunedLedger(ledger: Ledger, groups: readonly GroupDefinition[], seen: Approval['seen']): Ledger {
+/** Removes claims of evictions that ended or never happened: without an agent, no other code removes them. Claims of an agent stay. */
+function prunedLedger(ledger: Ledger, groups: readonly GroupDefinition[], seen: AllowedEviction['seen']): Ledger {
   const openForMs = ({ atMs }: Claim): number => (Math.abs(seen.nowMs - atMs) > keepMs ? keepMs : 0);
   const observed = observeLedger(ledger, { ...seen, groups }, { keepDownscalesMs: Number.POSITIVE_INFINITY, openForMs });
   const open = new Set(observed.claims);
   return keeping(ledger, (claim) => claim.verb !== 'evictPod' || claim.epoch !== undefined || open.has(claim));
 }
 
-/** Drops entries without a pod from a record: the successor counts by itself. */
-function prunedRecord(record: Ledger, { nowMs, pods }: Approval['seen']): Ledger {
+/** Removes old claims, and claims whose pod is gone: the replacement pod counts as unavailable until it is ready. */
+function prunedRecord(record: Ledger, { nowMs, pods }: AllowedEviction['seen']): Ledger {
   const uids = new Set<string>();
   const read = new Set<string>();
   for (const view of pods) {
@@ -220,38 +220,38 @@ async function orNotRecorded<Value>(verb: 'read' | 'write', attempt: () => Promi
   }
 }
 
-/** Identifies a record. */
+/** The identity of a record. */
 type RecordIdentity = Pick<EvictionPlace, 'namespace' | 'budget'>;
 
-/** A record is a ledger with claims only; its zones are StatefulSets. */
+/** The records of all budgets. A record is a ledger with claims only, and its zones are StatefulSets. */
 interface EvictionRecords {
-  /** Reads the stored record from the quorum. Rejects if it cannot be read or parsed. */
+  /** Reads the stored record with a quorum read. Rejects if it cannot be read or parsed. */
   readonly read: (identity: RecordIdentity) => Promise<Ledger>;
   /** Stores `next` if the record is still `base`. Returns false otherwise; rejects if the outcome is unknown. */
   readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
 }
 
-/** Value of the document label: a record is not the ledger of a group. */
+/** Value of the label that distinguishes a record from the ledger of a group. */
 const recordLabel = 'evictions';
 
-/** Longest name of an object, in bytes. */
+/** The maximum length of an object name. */
 const longestName = 253;
 
-/** Timeout of each request, shorter than the deadline of a handler, so that a second attempt fits. */
+/** Timeout of each request. It is shorter than the deadline of the endpoint, so that a second attempt fits. */
 const timeoutMs = 4000;
 
 class RecordChanged extends Error {
   override readonly name = 'RecordChanged';
 }
 
-/** Name of the ConfigMap that holds the record of a budget. */
+/** Returns the name of the ConfigMap with the record of a budget. */
 function recordName(budget: string): string {
   const name = `rollout-group-evictions-${budget}`;
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }
 
 /**
- * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, records stay in memory, which is reported once.
+ * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps records in memory and reports it once.
  */
 function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
@@ -268,7 +268,7 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
       name: recordName(identity.budget),
       decode: (stored) => orThrow(decode(stored, identity)),
       encode,
-      // The requester repeats the eviction; a handler has no time for delays.
+      // The requester repeats the eviction; the endpoint has no time for delays.
       retries: 0,
       timeoutMs,
       site: 'evictionRecord',
@@ -293,7 +293,7 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
     }
   };
 
-  // Records kept in memory while the server refused are still true after it accepts writes.
+  // Claims that were kept in memory while the API server refused writes still count after it accepts writes.
   const current = (identity: RecordIdentity, stored = emptyLedger(identity.namespace, identity.budget)): Ledger =>
     joined(stored, memory.get(keyOf(identity)));
 
@@ -344,7 +344,7 @@ function encode(record: Ledger) {
   return { metadata: { labels: { [ledgerLabel.key]: recordLabel } }, data: { [ledgerKey]: textOf(record) } };
 }
 
-/** Returns the stored text; the order of lists does not matter. */
+/** Returns the text to store. The order of claims does not change it. */
 function textOf(record: Ledger): string {
   return orThrow(encodeLedger(record));
 }

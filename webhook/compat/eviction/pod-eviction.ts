@@ -1,5 +1,4 @@
-// /admission/pod-eviction: decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does, consistently across
-// replicas.
+// Serves /admission/pod-eviction, which decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does.
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -20,14 +19,14 @@ import { type Answer, type Call, deny, type Endpoint, isDryRun, leftMs, type Rev
 import { unusableFor, type ZoneBudgets } from '../zpdb.ts';
 import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 
-/** Label `reason` of `zpdb_eviction_requests_total`. The original does not have the last two. */
+/** The label `reason` of `zpdb_eviction_requests_total`. grafana/rollout-operator does not have the last two values. */
 export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
 
-/** Observes requests for metrics. */
+/** The observer of requests, for metrics. */
 interface EvictionObserver {
-  /** A request begins, including its wait for others under the same budget. */
+  /** Called when a request begins, before it waits for other requests under the same budget. */
   readonly onBegin?: () => void;
-  /** A request ends: called once for each begin. */
+  /** Called once for each begin, when the request ends. */
   readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
 }
 
@@ -35,7 +34,7 @@ interface PodEvictionOptions {
   readonly budgets: ZoneBudgets;
   readonly cache: EvictionCache;
   readonly observer?: EvictionObserver;
-  /** Returns the verdict of native enforcement on the same eviction. A denied eviction is not announced. */
+  /** Returns the denial of `/admission/enforce` for the same eviction, if any. A denied eviction gets no claim. */
   readonly native?: NativePreview;
 }
 
@@ -44,14 +43,14 @@ interface Outcome {
   readonly code: number;
   readonly reason: EvictionReason;
   readonly message: string;
-  /** The complete answer of the component that denies. */
+  /** The answer of `/admission/enforce`, if that endpoint denies. */
   readonly answer?: Answer;
 }
 
-/** Attempts per eviction: another one may be granted meanwhile, and each attempt settles one competitor. */
+/** Attempts per eviction. An attempt fails if another eviction gets its claim meanwhile. */
 const maxAttempts = 8;
 
-/** Returns the endpoint. Unknown facts deny with code 429, which drains retry. */
+/** Returns the endpoint. Unknown facts deny. Code 429 marks the denials that `kubectl drain` retries. */
 export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
   const turns = new Turns();
   const judge = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
@@ -92,7 +91,7 @@ async function judged(judge: EvictionJudge, review: Review, call: Call): Promise
   const usable = isUnknown(inForce) ? [] : inForce.usable;
   const first = verdictOn(env, { pod, set: undefined, budgets: usable });
   if (first.reason === 'pod-not-ready') return first;
-  // The original waits at its start; here a drain gets an answer to retry.
+  // grafana/rollout-operator waits for the budgets at its start. Here a drain gets a code that it retries.
   if (isUnknown(inForce)) return denied(429, 'cfg-not-found', `disruption budgets could not be read: ${inForce.unknown}`);
   const unusable = unusableFor(inForce, pod.labels);
   if (unusable !== undefined) return denied(400, 'cfg-not-found', `${unusable.problem}; repair or delete the budget`);
@@ -133,7 +132,7 @@ async function underBudget(judge: EvictionJudge, request: BudgetRequest): Promis
   throw new EvictionNotRecorded(`${why}; the eviction is retried`);
 }
 
-/** Returns undefined if another disruption was announced meanwhile. */
+/** Judges the eviction once. Returns undefined if another claim was stored meanwhile. */
 async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest): Promise<Outcome | undefined> {
   const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = request;
   const listed = await listMembers(env, budget, remainingMs());
@@ -143,18 +142,18 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   if (early.reason !== 'err: sts-pod-status-not-determined') return early;
   const names = sets.map(({ name }) => name);
   const open = await cache.open({ namespace: budget.namespace, budget: budget.name, statefulSets: names }, remainingMs);
-  // Partitions count only in the other zones.
+  // With partitions, only pods of the other zones count.
   const counted = budget.partition === undefined ? sets : sets.filter(({ uid }) => uid !== set.uid);
   const pods = await listPodsOf(env, counted, remainingMs);
   const nowMs = env.clock.nowMs();
   const verdict = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets, pods, claims: open.claims, nowMs });
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
-  // A dry run must change nothing, so it reserves nothing.
+  // A dry run must change nothing, so it stores no claim.
   if (isDryRun) return verdict;
-  // A drain retries without limit. Announcing an eviction that native enforcement denies would block all others.
+  // A drain repeats a denied eviction without limit. A claim for it would block all other evictions.
   const answer = await refusedNatively();
   if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
-  // The server may have answered for us already; an announcement must not contradict that answer.
+  // Throws after the deadline: the server has then answered with a failure, and no claim may follow.
   remainingMs();
   return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
 }
@@ -169,7 +168,7 @@ interface Facts {
   readonly nowMs?: number;
 }
 
-/** Returns the verdict on the facts read so far, in the order of reads. A verdict that needs more facts says so by its reason. */
+/** Returns the verdict on the facts that were read so far. Its reason names a missing fact. */
 function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
   const zoneBudgets = budgets.filter(({ namespace }) => namespace === pod.namespace);
@@ -177,12 +176,12 @@ function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   return disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction' });
 }
 
-/** Counts the owner even if the budget does not select it. */
+/** Adds the StatefulSet of the pod if the budget does not select it. */
 function withOwn(listed: readonly StatefulSetView[], own: StatefulSetView): readonly StatefulSetView[] {
   return listed.some(({ uid }) => uid === own.uid) ? listed : [...listed, own];
 }
 
-/** Returns why pods could not be read; the engine does not repeat the cause. */
+/** Returns why pods could not be read, because the verdict does not contain the cause. */
 function causeOf({ reason }: DisruptionVerdict, pods: readonly PodsView[]): string {
   if (reason !== 'err: sts-pod-status-not-determined') return '';
   const causes = pods.flatMap((view) => (isUnknown(view.pods) ? [view.pods.unknown] : []));
@@ -208,11 +207,11 @@ function answerOf({ allowed, code, reason, message }: Outcome): Answer {
   return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
 }
 
-/** Queues by key. A key without waiting work is dropped. */
+/** The queues of work, one for each key. */
 class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Runs the work after all earlier work under the key, whether that succeeded or failed. */
+  /** Runs the work after all earlier work of the key has succeeded or failed. */
   async take<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const mine = before.then(work);
@@ -284,7 +283,7 @@ async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: (
   return views;
 }
 
-/** Returns the pods with the label `name` of the template that the StatefulSet controls; foreign pods must not replace a missing one. */
+/** Returns the pods that have the label `name` of the template and that the StatefulSet controls: foreign pods must not count. */
 async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promise<PodsView> {
   const { namespace, name: statefulSet, podLabels, uid } = set;
   const pods = await orUnknown(async () => {

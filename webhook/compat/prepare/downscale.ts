@@ -1,4 +1,4 @@
-// /admission/prepare-downscale: asks pods of labelled StatefulSets to prepare before they leave, and to stay after a scale-up.
+// Serves /admission/prepare-downscale, which asks pods of labelled StatefulSets to prepare for removal, or to stay after a scale-up.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
@@ -28,18 +28,20 @@ export interface PrepareDownscaleConfig {
   readonly podTimeoutMs?: number;
   /** Stores the times of downscales in this ConfigMap of the request's namespace instead of annotations. */
   readonly zoneTracker?: { readonly configMapName: string };
-  /** The answer if the StatefulSet behind a Scale cannot be read: `allow` with a warning (default), as the original, or `deny`. */
+  /**
+   * The answer if the StatefulSet of a Scale cannot be read: `deny`, or `allow` with a warning (default, as in grafana/rollout-operator).
+   */
   readonly unreadableParent?: 'allow' | 'deny';
-  /** Returns the verdict of native enforcement on the same request. A denied request prepares no pod. */
+  /** Returns the denial of `/admission/enforce` for the same request, if any. A denied request prepares no pod. */
   readonly native?: NativePreview;
 }
 
 const defaultPodTimeoutMs = 5_000;
 
 /**
- * Admits fewer replicas of a labelled StatefulSet as the original does: the other zones last shrank long enough ago, all their pods are
- * updated and ready, and every leaving pod answered a POST. Never a patch: the endpoint writes its records, so dry runs are allowed without
- * a check. `/admission/enforce`, which runs later, is asked before any pod is called.
+ * Returns the endpoint. As in grafana/rollout-operator, a labelled StatefulSet may shrink if the other zones shrank long enough ago, all
+ * their pods are updated and ready, and every pod to remove answered a POST. Dry runs pass without a check, because the check calls pods.
+ * The endpoint asks `/admission/enforce` before it calls a pod, because the API server calls that endpoint later.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
@@ -71,14 +73,14 @@ export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig
       if (change.old.kind === 'StatefulSet') {
         return change.old.labels[labelKeys.prepareDownscale] === 'true' ? refused(review, change, problem) : { allowed: true };
       }
-      // Some pods may be prepared already; keeping the process busy must not bypass the label.
+      // Some pods may be prepared already. A client must not bypass the label by keeping the process busy.
       if (isStatefulSet(review, change)) return refused(review, change, problem);
       return unread(review, change, `${subjectOf(review)} in namespace ${review.namespace}: ${problem}`);
     },
   };
 }
 
-/** The original uses one message for both kinds of unusable objects. */
+/** Returns the answer without preparation. As in grafana/rollout-operator, both kinds of unusable objects have the same message. */
 function unprepared(change: WithoutShrinking): Answer {
   return withoutShrinking(change.kind === 'countless' ? { ...change, kind: 'unreadable' } : change);
 }
@@ -87,7 +89,7 @@ function isStatefulSet({ resource }: Review, { old }: Resize): boolean {
   return old.kind === 'StatefulSet' || (old.kind === 'Scale' && resource.resource === 'statefulsets');
 }
 
-/** Returns the StatefulSet that shrinks (the old object, or the one behind a Scale), or why it is absent. */
+/** Returns the StatefulSet that shrinks: the old object, or the workload of a Scale. Returns a problem if it cannot be read. */
 async function statefulSetOf(
   env: WebhookEnv,
   { review, change, call }: Pick<PrepareRequest, 'review' | 'change' | 'call'>,
@@ -107,25 +109,25 @@ async function statefulSetOf(
   return isUnknown(set) ? { problem: `${what} cannot be decoded: ${set.unknown}` } : set;
 }
 
-/** Longest delay of a scale-up in milliseconds: it is allowed in any case. */
-const maxMs = 2_000;
+/** The maximum delay of a scale-up, which is allowed in any case. */
+const maxDelayMs = 2_000;
 
-/** Sends DELETE to the pods that the scale-up keeps, prepared or not. Skips terminating and absent pods. Never rejects. */
+/** Sends DELETE to the pods that the scale-up keeps, also to unprepared ones. Skips terminating and absent pods. Never rejects. */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;
-  const endMs = env.clock.monotonicMs() + maxMs;
+  const endMs = env.clock.monotonicMs() + maxDelayMs;
   const leftMs = (): number => Math.min(requestMs(env, call), Math.max(0, endMs - env.clock.monotonicMs()));
   try {
     const site = 'prepareDownscale.readGrowing';
     const parent = await readParent(env, review, { of: ['statefulsets'], site, timeoutMs: leftMs() });
     if ('problem' in parent) throw new Error(parent.problem);
     const set = orThrow(observeStatefulSet(parent.found));
-    // Starts at the current replica count: pods below it may prepare for another downscale.
     if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
     const deadlineMs = Math.min(call.deadlineMs, endMs);
-    // Pods that do not come back leave as prepared.
+    // A denied scale-up keeps no pods, so they stay prepared.
     if ((await native(review, { ...call, deadlineMs })) !== undefined) return;
+    // Pods below the current replica count may prepare for another downscale.
     const first = set.firstOrdinal + change.from;
     const pods = await podsOf(env, set, { namespace: review.namespace, timeoutMs: leftMs });
     const back = pods

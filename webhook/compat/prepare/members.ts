@@ -1,4 +1,4 @@
-// Reads the other StatefulSets of a group: their last downscale, and whether all pods are updated and ready.
+// Reads the other StatefulSets of a group for prepare-downscale, and checks their last downscale and their pods.
 import type { ClusterEnv } from '../../../cluster/env.ts';
 import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -18,7 +18,7 @@ interface ReadOptions {
   readonly timeoutMs: () => number;
 }
 
-/** Returns the StatefulSets with that label value, in the order of the server's list. Rejects if one cannot be read. */
+/** Returns the StatefulSets whose group label is `group`, in the order of the API server. Rejects if one cannot be parsed. */
 export async function groupMembers(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: string,
@@ -30,7 +30,7 @@ export async function groupMembers(
   return items.map((item) => orThrow(observeStatefulSet(item)));
 }
 
-/** Returns the pods of a StatefulSet as the original does: by the label of its template, regardless of the owner. */
+/** Returns the pods with the label `name` of the template, also of other owners, as grafana/rollout-operator does. */
 export async function podsOf(
   env: Pick<ClusterEnv, 'kubernetes'>,
   set: Pick<StatefulSetView, 'podLabels'>,
@@ -42,10 +42,10 @@ export async function podsOf(
   return items.map((item) => orThrow(observePod(item)));
 }
 
-/** Returns when a StatefulSet last shrank, as stored; undefined without a record. */
+/** Returns the stored time of the last downscale of a StatefulSet; undefined without a record. */
 export type LastOf = (set: StatefulSetView) => string | undefined;
 
-/** Returns why the time since another zone shrank is too short or unknown, by the label of that zone. Exactly that long is enough. */
+/** Returns a problem if another zone shrank at an unknown time, or less than the time in its label ago. */
 export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, nowMs: number): string | undefined {
   for (const other of others) {
     const last = lastOf(other);
@@ -57,7 +57,7 @@ export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, n
     const gapMs = withinGoDuration(label, goDurationMs);
     if (gapMs === undefined) return unparsed(`label ${labelKeys.minTimeBetweenZones} of ${other.name}`, label, 'Go duration such as 12h');
     if (nowMs - lastMs < gapMs) {
-      return `${other.name} was scaled down at ${goTimeText(last)}, and ${goDurationText(gapMs)} must have passed before another zone is`;
+      return `${other.name} was scaled down at ${goTimeText(last)}; other zones wait ${goDurationText(gapMs)}`;
     }
   }
   return undefined;
@@ -67,7 +67,7 @@ function unparsed(what: string, text: string, wanted: string): string {
   return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is no ${wanted}`;
 }
 
-/** Returns why a zone is not ready: as many pods as `status.replicas` must run, be ready, and count as updated. */
+/** Returns why a zone is not ready. In a ready zone, `status.replicas` pods run, are ready and are updated. */
 export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]): string | undefined {
   const short = shortfall(set.status, pods);
   return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;

@@ -1,4 +1,4 @@
-// Calls pods that are about to leave: prepare (POST), or stay (DELETE).
+// Calls pods for prepare-downscale: POST asks a pod to prepare for its removal, DELETE asks a pod to stay.
 import { inParallel, podUrl } from '../../../cluster/pods.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -18,14 +18,14 @@ interface CalledPod {
 interface CallOptions {
   /** Timeout of each call in milliseconds. */
   readonly timeoutMs: number;
-  /** Returns the time left for a call that begins now, in milliseconds. */
+  /** Returns the remaining time for a call that begins now, in milliseconds. */
   readonly leftMs: () => number;
 }
 
-/** Only the status of an answer counts. */
+/** Limit of the body of an answer. Only the status counts. */
 const maxBodyBytes = 65_536;
 
-/** Returns the missing setting of a labelled StatefulSet, in the order in which the original checks them. */
+/** Returns the first missing setting of a labelled StatefulSet, in the order in which grafana/rollout-operator checks them. */
 export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
     if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so pods cannot be asked to prepare`;
@@ -33,7 +33,7 @@ export function missingSetting({ annotations, serviceName }: Pick<StatefulSetVie
   return serviceName === '' ? 'spec.serviceName is empty, so pods have no host name to be asked at' : undefined;
 }
 
-/** Returns the pods with these ordinals. A slash precedes the path in any case, so `/path` becomes `//path`. */
+/** Returns the pods with these ordinals. As in grafana/rollout-operator, the URL adds a slash to the path: `/path` becomes `//path`. */
 export function podsToCall(set: StatefulSetView, ordinals: readonly number[], clusterDomain: string): readonly CalledPod[] {
   const endpoint = endpointOf(set);
   return ordinals.map((ordinal) => {
@@ -51,7 +51,7 @@ function endpointOf({ annotations }: StatefulSetView): Endpoint | { readonly pro
   const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
   if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is not a port` };
   if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is not a URL path` };
-  // Characters that Go percent-encodes, or sends unchanged.
+  // `podUrl` accepts no white space, `@` or backslash.
   const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
   return { scheme: 'http', port, path };
 }
@@ -65,8 +65,8 @@ function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): Calle
 }
 
 /**
- * Asks the pods to prepare, in order and 32 at a time. Returns the first failure; then no further call starts, and calls in flight finish.
- * A pod that neither answers nor exists counts as prepared.
+ * Asks the pods to prepare, in order and 32 at a time. Returns the first failure. After it no further call starts, and calls in flight
+ * finish. A pod that neither answers nor exists counts as prepared.
  */
 export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<string | undefined> {
   let failure: string | undefined;
@@ -80,7 +80,7 @@ export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], 
   return failure;
 }
 
-/** Tells all pods to stay, in spite of failed calls. Logs failures. */
+/** Asks all pods to stay. Logs failed calls and continues. */
 export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<void> {
   await inParallel(pods, async (pod) => {
     const result = await ask(env, pod, 'DELETE', options);
@@ -104,7 +104,7 @@ async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', {
   }
 }
 
-/** Returns whether the API server says that the pod does not exist; false if it cannot be read. */
+/** Returns whether the pod does not exist; false if it cannot be read. */
 async function isAbsent(env: WebhookEnv, { namespace, name }: CalledPod, { leftMs }: CallOptions): Promise<boolean> {
   const timeoutMs = leftMs();
   if (timeoutMs <= 0) return false;

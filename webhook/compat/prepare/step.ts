@@ -1,4 +1,4 @@
-// Performs one downscale of a labelled StatefulSet: checks it, prepares its pods, records its time, and reverts everything if that fails.
+// Decides one downscale of a labelled StatefulSet for prepare-downscale: checks it, prepares its pods and records its time.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
@@ -26,29 +26,29 @@ export interface PrepareRequest extends PrepareTools {
   readonly review: Review;
   readonly change: Resize;
   readonly call: Call;
-  /** The old object, or the StatefulSet behind the Scale. */
+  /** The old object, or the workload of the Scale. */
   readonly set: StatefulSetView;
 }
 
-/** Reserved from the prepare calls, so that they can still be reverted. */
+/** Time that the prepare calls leave for asking the pods to stay. */
 const withdrawalMs = 1_000;
 
-/** More pods cannot be asked before the deadline. A mistyped replica count must not stop the process. */
+/** The maximum of pods to ask: no more fit before the deadline. A mistyped replica count must not block the process. */
 const maxPods = 10_000;
 
 /** A reason to deny. */
 interface Refusal {
   readonly problem: string;
-  /** The complete answer of the component that denies. */
+  /** The answer of `/admission/enforce`, if that endpoint denies. */
   readonly answer?: Answer;
 }
 
-/** Admits the downscale after its pods are prepared and its time is recorded, or returns why it is denied. */
+/** Returns the answer to a downscale. Admits it after its pods are prepared and its time is recorded. */
 export async function prepare(request: PrepareRequest): Promise<Answer> {
   const { review, change, set, locks } = request;
   const missing = missingSetting(set);
   if (missing !== undefined) return refused(review, change, missing);
-  // Mutating webhooks run before validation: a negative ordinal has no pod.
+  // Mutating webhooks run before the validation of the API server, so the count can be negative.
   if (change.to < 0) return refused(review, change, 'spec.replicas must not be negative');
   const group = set.labels[labelKeys.group] ?? '';
   // A StatefulSet without a group has its own lock.
@@ -67,13 +67,14 @@ async function prepareInTurn(request: PrepareRequest, group: string, holder: str
   const checked = await checkOthers(request, group);
   if ('problem' in checked) return checked;
   const { members, others, loaded } = checked;
-  // The holder of the lock may be about to record its downscale. Without a time between zones nothing has to wait for it.
+  // The holder of the lock may record its downscale soon. Other zones must wait for it only if there is a minimum time between zones.
   if (holder !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
     return { problem: `${holder} of the same group is being scaled down` };
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
-  // Runs last, so that denials of the original keep their messages, and before the first call, so that no later denial has to revert it.
+  // Ask after all other checks, so that their denials have the messages of grafana/rollout-operator. Ask before the first call, so that a
+  // denial has no call to revert.
   const answer = await request.native(request.review, request.call);
   if (answer !== undefined) return { problem: 'native enforcement denies it', answer };
   return await callAndRecord(request, { self, others, loaded });
@@ -81,13 +82,13 @@ async function prepareInTurn(request: PrepareRequest, group: string, holder: str
 
 interface Checked {
   readonly members: readonly StatefulSetView[];
-  /** The StatefulSet, if it had to be read before. */
+  /** The stored StatefulSet, if this check read it. */
   readonly self?: StatefulSetView;
   readonly others: readonly StatefulSetView[];
   readonly loaded: LoadedTimes;
 }
 
-/** Checks the other zones: found, shrunk long enough ago, updated and ready. */
+/** Checks that the other zones shrank long enough ago, and that their pods are updated and ready. */
 async function checkOthers(request: PrepareRequest, group: string): Promise<Checked | Refusal> {
   const { env, review, times } = request;
   const timeoutMs = deadlineOf(request);
@@ -95,7 +96,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   const members = group === '' ? [] : await groupMembers(env, group, read).catch(refusalBecause('finding other StatefulSets failed'));
   if ('problem' in members) return members;
   const others = members.filter(({ name }) => name !== review.name);
-  // Loading writes if no times are stored yet, so nothing is loaded for a StatefulSet that a forged request made up.
+  // `load` writes if no times are stored yet. A forged request must not cause a write for a StatefulSet that does not exist.
   const self = members.length === 0 ? await selfNow(request, members) : undefined;
   if (self !== undefined && 'problem' in self) return self;
   const tracked = self === undefined ? members : [self];
@@ -112,7 +113,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   return { members, others, loaded, ...(self === undefined ? {} : { self }) };
 }
 
-/** Returns the stored StatefulSet, which the calls follow; undefined if it differs from the review, as in a forged request. */
+/** Returns the stored StatefulSet, which defines the calls. Refuses if it differs from the review, as with a forged request. */
 async function selfNow(request: PrepareRequest, members: readonly StatefulSetView[]): Promise<StatefulSetView | Refusal> {
   const { env, review, change, set } = request;
   const found = members.find(({ name }) => name === review.name) ?? (change.old.kind === 'Scale' ? set : undefined);
@@ -142,17 +143,17 @@ async function callAndRecord(
   const { env, change, call, times, podTimeoutMs, clusterDomain } = request;
   const { from, to } = change;
   const pods = podsToCall(self, leavingFromTop(self.firstOrdinal, from, to), clusterDomain);
-  const takeBack = (): Promise<void> => askToStay(env, pods, { timeoutMs: podTimeoutMs, leftMs: () => requestMs(env, call) });
+  const askPodsToStay = (): Promise<void> => askToStay(env, pods, { timeoutMs: podTimeoutMs, leftMs: () => requestMs(env, call) });
   const leftMs = (): number => Math.max(0, requestMs(env, call) - withdrawalMs);
   const failure = await askToPrepare(env, pods, { timeoutMs: podTimeoutMs, leftMs });
   if (failure !== undefined) {
-    await takeBack();
+    await askPodsToStay();
     return { problem: `one or more pods failed to prepare: ${failure}` };
   }
   const downscale = { set: self, from, to, others, timeoutMs: deadlineOf(request) };
   const recorded = await loaded.record(downscale).catch(refusalBecause(times.problems.record));
   if ('problem' in recorded) {
-    await takeBack();
+    await askPodsToStay();
     return { problem: recorded.problem };
   }
   return undefined;
@@ -170,11 +171,11 @@ function refusalBecause(what: string): (error: unknown) => Refusal {
   return (error) => ({ problem: `${what}: ${problemText(error)}` });
 }
 
-/** Tracks which StatefulSet of each group this process prepares. */
+/** The locks of the groups in this process. The holder of a lock is the StatefulSet that is being prepared. */
 export class GroupLocks {
   readonly #holders = new Map<string, { readonly statefulSet: string }>();
 
-  /** Takes the lock, or returns its holder. Releasing it twice does nothing. */
+  /** Takes the lock, or returns its holder. A second release does nothing. */
   take(key: string, statefulSet: string): { readonly release: () => void } | { readonly holder: string } {
     const holder = this.#holders.get(key);
     if (holder !== undefined) return { holder: holder.statefulSet };
